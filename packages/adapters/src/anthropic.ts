@@ -21,7 +21,7 @@ export interface ToolUse {
   readonly input: unknown
 }
 
-/** The content block that answers it, for the user's next message. */
+/** The content block that answers a call, for the user's next message. */
 export interface ToolResult {
   type: 'tool_result'
   tool_use_id: string

@@ -30,21 +30,21 @@ export type { RunOptions } from './shared/guard-options.ts'
 export type { GuardedCallEvent } from './shared/runs.ts'
 
 /**
- * About the run, and the options of `query()` that the guard returns too: it combines yours with its own. An option
- * written after the spread replaces both.
+ * The options of the run, and those options of `query()` that the guard also returns: it combines yours with its own.
+ * An option written after the spread replaces both.
  */
 export interface GuardOptions<Name extends string = string> extends RunOptions<Name> {
   /** The name of the gate's own MCP server: the model sees its tools as `mcp__gate__search`. Default `gate`. */
   readonly serverName?: string | undefined
   /**
-   * The handling of a call that waits for a person. `tell`: the model is told, and may call again. `defer`: if the harness
-   * runs the call, the query ends with `deferred_tool_use`, and asks the gate again when its session is resumed; for
-   * other calls as `tell`. Default `tell`.
+   * The handling of a call that waits for a person. `tell`: the model is told, and may call again. `defer`: if the
+   * harness runs the call, the query ends with `deferred_tool_use`, and asks the gate again when its session is
+   * resumed; other calls are handled as with `tell`. Default `tell`.
    */
   readonly waiting?: 'tell' | 'defer' | undefined
   /** The longest execution by the harness. At its end the query is stopped, because the harness offers no other way. Default: an hour. */
   readonly harnessDeadlineMs?: number | undefined
-  /** The built-ins to offer, of those that the caller sees. Default: all of them. */
+  /** The built-in tools to offer, out of those that the caller sees. Default: all of them. */
   readonly tools?: readonly string[] | { readonly type: 'preset'; readonly preset: string } | undefined
   readonly disallowedTools?: readonly string[] | undefined
   readonly allowedTools?: readonly string[] | undefined
@@ -134,7 +134,7 @@ async function guardQuery<Name extends string>(
   return {
     tools: toBuiltIns(view, known, options.tools),
     disallowedTools: [...(options.disallowedTools ?? []), ...hiddenNames(view, known, options.mcpServers)],
-    // A user's hook that asks to be called is called for these too.
+    // The harness still calls the user's hooks for these tools.
     allowedTools: [
       ...(options.allowedTools ?? []),
       ...(canUseTool ? [] : own.flatMap(({ id }) => names.toName(id) ?? [])),
@@ -168,7 +168,7 @@ interface Settled {
   readonly harnessDeadlineMs: number
 }
 
-/** Short, so that it fits into the provider's limit together with a tool's name. */
+/** The name is short, so that it fits into the provider's limit together with a tool's name. */
 const SERVER_NAME = /^[A-Za-z0-9_-]{1,40}$/
 
 /** The built-ins in the model's context. It is an allow-list, so tools unknown to the gate are not in it. */

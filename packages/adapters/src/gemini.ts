@@ -20,7 +20,7 @@ export interface FunctionCall {
   readonly args?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** The part that answers it, for the user's next content. */
+/** The part that answers a call, for the user's next content. */
 export interface FunctionResponsePart {
   functionResponse: { id?: string; name: string; response: { output: string } | { error: string } }
 }
@@ -31,10 +31,10 @@ export interface GeminiRunOptions<Name extends string = string>
 const SHAPE: Shape = shapeOf<GeminiRunOptions>({ ...PROVIDER_KEYS, schemas: true })
 
 export interface GeminiRequest {
-  /** Merge it into the request's own `config` if it has one. */
+  /** The tools of the step. Merge it into the request's own `config` if it has one. */
   config?: {
     tools: ExposedTools['gemini']
-    /** With `mask`: the names of this step. */
+    /** Set with `mask`: the names of this step's tools. */
     toolConfig?: { functionCallingConfig: { mode: never; allowedFunctionNames?: string[] } }
   }
 }

@@ -22,7 +22,7 @@ export interface ResponsesCall {
   readonly call_id: string
 }
 
-/** The input item that answers it. */
+/** The input item that answers a call. */
 export interface ResponsesOutput {
   type: 'function_call_output'
   call_id: string
@@ -36,7 +36,7 @@ export interface ChatCall {
   readonly function: { readonly name: string; readonly arguments: string }
 }
 
-/** The message that answers it. */
+/** The message that answers a call. */
 export interface ChatOutput {
   role: 'tool'
   tool_call_id: string
@@ -59,7 +59,7 @@ const SHAPE: Shape = shapeOf<OpenAIRunOptions>({ ...PROVIDER_KEYS, api: true })
 /** The fields of a request that carry the tools. Empty if no tool is visible. */
 export interface OpenAIRequest<Api extends OpenAIApi> {
   tools?: OpenAIApis[Api]['tools']
-  /** With `mask`: the tools of this step. */
+  /** Set with `mask`: the tools of this step. */
   tool_choice?: OpenAIToolChoice[Api]
 }
 
@@ -106,7 +106,7 @@ export async function guard(gate: Gate, caller: Caller, options: OpenAIRunOption
   const target = new Map<string, ExposeTarget>(Object.entries(TARGETS)).get(api)
   if (target === undefined) throw new ConfigError('api', `must be one of ${Object.keys(TARGETS).join(', ')}`)
   const run = await openProviderRun(gate, caller, target, options)
-  // Decided by the interface, not by the call's `type`: servers that imitate OpenAI leave that out.
+  // The API decides, not the call's `type`: servers that imitate OpenAI leave it out.
   return api === 'chat'
     ? toGuardedLoop(run, (call: ChatCall) => executeChat(run, call))
     : toGuardedLoop(run, (call: ResponsesCall) => executeResponses(run, call))

@@ -24,7 +24,7 @@ export type RunAnswer = Answer
 export interface RunTool {
   /** The name that the model uses, which most providers accept: `web__search` for `web:search`. */
   readonly name: string
-  /** Empty if the tool has none. */
+  /** The description. Empty if the tool has none. */
   readonly description: string
   /** A JSON Schema. */
   readonly inputSchema: object

@@ -1,6 +1,6 @@
 import { CliError } from './exit.ts'
 
-/** Where `toolgate try` and a configuration without `listen` are served. */
+/** The URL of `toolgate try`, and of a configuration without `listen`. */
 export const DEFAULT_URL = 'http://127.0.0.1:8787'
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
@@ -16,7 +16,9 @@ export function parseUrl(text: string): URL {
   throw new CliError('usage', `The address ${JSON.stringify(text)} is not a URL such as ${DEFAULT_URL}.`)
 }
 
-/** Returns the MCP endpoint of a gateway's address: `/mcp`, or that of an app. An address with a path is taken as it is. */
+/**
+ * Returns the MCP endpoint at a gateway's address: `/mcp`, or that of an app. An address with a path is used unchanged.
+ */
 export function mcpUrlOf(address: string, app?: string): URL {
   const url = parseUrl(address)
   if (url.pathname === '/') url.pathname = '/mcp'

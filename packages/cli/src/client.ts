@@ -48,7 +48,7 @@ import { type Io, printable } from './io.ts'
 import { readKeys } from './project/keys-file.ts'
 import { readRunning } from './project/running-file.ts'
 
-/** The gateway of a command, and the key. */
+/** The gateway that a command calls, and the key. */
 interface Target {
   readonly url: string
   readonly key: string | undefined
@@ -68,10 +68,10 @@ export const DEFAULT_CONFIG = 'toolgate.yaml'
 const DEMO_KEY = 'demo-console'
 
 /**
- * Returns the gateway: `--url`, TOOLGATE_URL, the address in `--config`, or the default.
- * The key is `--key`, TOOLGATE_KEY, or a plain console key in `--config` or beside it. Where none of these is given, the
- * `toolgate.yaml` of the current folder is the configuration. Without any key, the public demo key of the quickstart is
- * tried for a gateway on this machine.
+ * Returns the gateway: `--url`, TOOLGATE_URL, the address in `--config`, or the default. The key is `--key`,
+ * TOOLGATE_KEY, or a plain console key in `--config` or beside it. If none of these is given, the configuration is
+ * `toolgate.yaml` in the current folder. Without a key, a gateway on this machine gets the public demo key of the
+ * quickstart.
  *
  * @throws {CliError} `usage`
  */
@@ -95,13 +95,16 @@ export function findTarget(given: TargetOptions, env: Io['env']): Target {
   }
 }
 
-/** Where a configuration says it listens. If the file cannot be read, or the port was chosen at the start, the gateway has written where. */
+/**
+ * Returns the address in a configuration. If the file cannot be read, or the port was chosen at the start, it is the
+ * address that the gateway has written.
+ */
 function addressOf(config: GatewayConfig | undefined, file: string | undefined): string {
   if (config !== undefined && config.listen.port !== 0) return listenUrlOf(config.listen)
   return (file === undefined ? undefined : readRunning(file)?.url) ?? DEFAULT_URL
 }
 
-/** A plain key of the configuration, or one of the keys beside it. */
+/** Returns a plain key of the configuration, or one of the keys beside it. */
 function consoleKeyOf(config: GatewayConfig | undefined, file: string | undefined): string | undefined {
   const plain = config?.callers.find((caller) => caller.for === 'console' && caller.demoKey !== undefined)?.demoKey
   return plain ?? (file === undefined ? undefined : readKeys(file).find((key) => key.for === 'console')?.key)
@@ -111,12 +114,15 @@ function namesNothing({ url, key }: TargetOptions, env: Io['env']): boolean {
   return [url, key, env['TOOLGATE_URL'], env['TOOLGATE_KEY']].every((one) => one === undefined || one === '')
 }
 
-/** The configuration of the current folder is meant where nothing else is said. */
+/** Returns the configuration of the current folder, if there is one. It is the default. */
 function besideUs(): Pick<TargetOptions, 'config'> {
   return existsSync(DEFAULT_CONFIG) ? { config: DEFAULT_CONFIG } : {}
 }
 
-/** A file that was not named need not be whole: its variables may be those of another terminal. */
+/**
+ * Reads a configuration. If the user did not name it, it may be incomplete, because its variables may be set in another
+ * terminal.
+ */
 function findConfig(file: string, isNamed: boolean, env: Io['env']): GatewayConfig | undefined {
   try {
     return loadConfig(file, { env })
@@ -126,22 +132,22 @@ function findConfig(file: string, isNamed: boolean, env: Io['env']): GatewayConf
   }
 }
 
-/** The caller of a view: a configured one by name, or any other as JSON. In an app if one is named. */
+/** The caller of a view: a configured caller by name, or any other as JSON. Optionally in an app. */
 export type Whose = ({ readonly as: string } | { readonly caller: string }) & { readonly app?: string }
 
 /** The HTTP API of a running gateway. It returns the wire bodies unchanged. */
 export interface Api extends AuditReader, AuditExporter {
-  /** Whether the latest export is of one tenant. */
+  /** Whether the latest export has the records of one tenant only. */
   isPart(): boolean
-  /** The items of one kind; without `kind`, the tools. */
+  /** Returns the items of one kind. Default: tools. */
   tools(whose: Whose, kind?: ItemKind): Promise<ToolsBody>
-  /** One tool in full. */
+  /** Returns one tool in full. */
   tool(tool: string, whose: Whose): Promise<ToolBody>
   why(tool: string, whose: Whose): Promise<WhyBody>
   /** Returns the decision about a call, which does not run. */
   dryRun(asked: WhyRequestBody): Promise<WhyInputBody>
   callers(): Promise<CallersBody>
-  /** The clauses, and how many calls each held for. */
+  /** Returns the clauses, and the number of calls that each matched. */
   policy(): Promise<PolicyBody>
   needs(app?: string): Promise<NeedsBody>
   pins(): Promise<PinsBody>
@@ -161,7 +167,7 @@ export interface Api extends AuditReader, AuditExporter {
   limits(range: { readonly limit?: number }): Promise<LimitsBody>
   replicas(): Promise<ReplicasBody>
   acceptReplicas(what: AcceptReplicasBody['what']): Promise<ReplicasBody>
-  /** The gateway reads its file again. */
+  /** Makes the gateway read its file again. */
   reload(how: ReloadRequestBody): Promise<Reload>
   rotateAudit(): Promise<{ readonly closed: string | null }>
   approvals(filter: ApprovalFilter): Promise<ApprovalsBody>
@@ -246,7 +252,7 @@ function faultOf(target: Target, status: number, body: JsonObject | undefined): 
   if (!isErrorBody(error))
     return unreachable(target, `Something that is not a Toolgate gateway answers at ${target.url} (HTTP ${status}).`)
   const exit = exitOf(status, error.code)
-  // Each problem of the file that was sent has its line.
+  // Each problem of the sent file has its own line.
   const lines = error.code === 'body_invalid' ? error.message.split('\n') : [error.message]
   return new CliError(exit, lines.map(printable).join('\n'), {
     code: error.code,
@@ -258,7 +264,7 @@ function isErrorBody(error: unknown): error is ErrorBody['error'] {
   return isObject(error) && typeof error['code'] === 'string' && typeof error['message'] === 'string'
 }
 
-/** The timeout covers the head of the answer only, as a long export takes its time. */
+/** Opens a stream. The timeout covers only the response headers, because a long export takes time. */
 async function openStream(target: Target, url: URL): Promise<Response> {
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(new DOMException('', 'TimeoutError')), timeoutOf(target))
@@ -271,7 +277,7 @@ async function openStream(target: Target, url: URL): Promise<Response> {
   }
 }
 
-/** Splits at line feeds only, as a record may hold other line separators, such as U+2028. */
+/** Yields lines. Only a line feed ends a line, because a record may contain other line separators, such as U+2028. */
 async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''
@@ -316,7 +322,7 @@ function timeoutOf({ timeoutMs = TIMEOUT_MS }: Target): number {
   return timeoutMs
 }
 
-/** The error of `fetch` only says that it failed. Its cause says why. */
+/** Returns the reason of an error. The error of `fetch` only says that it failed; its cause has the reason. */
 function reasonOf(error: unknown, target: Target): string {
   if (!(error instanceof Error)) return messageOf(error)
   if (error.name === 'TimeoutError') return `no answer within ${timeoutOf(target) / 1000} s`

@@ -36,9 +36,9 @@ export type ExitName = keyof typeof EXITS
 export class CliError extends Error {
   override readonly name = 'CliError'
   readonly exit: ExitName
-  /** What to do about it, on separate lines. */
+  /** What the user can do, on separate lines. */
   readonly hint: string | undefined
-  /** For programs, if it is more specific than the exit code. */
+  /** A code for programs, if it is more specific than the exit code. */
   readonly code: string | undefined
 
   constructor(exit: ExitName, message: string, options: { hint?: string; code?: string; cause?: unknown } = {}) {

@@ -4,13 +4,13 @@ import { fileURLToPath } from 'node:url'
 // This module is in `src`, or in the bundle in `dist`.
 const PACKAGE = new URL('../', import.meta.url)
 
-/** The command itself. */
+/** The path of the command itself. */
 export const BIN: string = fileURLToPath(new URL('bin/toolgate.js', PACKAGE))
 
-/** Servers that are installed beside this package are found from here. */
+/** The path from which servers beside this package are resolved. */
 export const INSTALLED_FROM: string = import.meta.filename
 
-/** Where compiled code is kept between starts. */
+/** The folder in which compiled code is kept between starts. */
 export const COMPILE_CACHE: string = fileURLToPath(new URL('dist/.cache/', PACKAGE))
 
 export function readVersion(): string {
@@ -18,10 +18,10 @@ export function readVersion(): string {
   return version
 }
 
-/** In a clone of the repository, and in the packed command. */
+/** The paths of the quickstart: in a clone of the repository, and in the packed command. */
 const QUICKSTARTS = ['../../examples/quickstart/toolgate.yaml', 'quickstart/toolgate.yaml']
 
-/** Returns how people start this command: in a clone, by its own npx. */
+/** Returns the text with which people start this command. In a clone it uses npx. */
 export function commandName(): string {
   const [ofClone = ''] = QUICKSTARTS
   return existsSync(fileURLToPath(new URL(ofClone, PACKAGE))) ? 'npx toolgate' : 'toolgate'

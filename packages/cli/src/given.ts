@@ -6,12 +6,15 @@ import { CliError } from './exit.ts'
 import { printable } from './io.ts'
 import { parseObject } from './json.ts'
 
-/** Returns the input of `--input`. @throws {CliError} `usage` for one that is not a JSON object, with line and column */
+/**
+ * Returns the input of `--input`.
+ * @throws {CliError} `usage` for an input that is not a JSON object, with line and column
+ */
 export async function readInput(given: string = '{}'): Promise<JsonObject> {
   const text = await readGiven(given)
   const input = parseObject(text)
   if (input) return input
-  // Loaded where a text is wrong only.
+  // This is loaded only for an invalid text.
   const { readPlacedJson } = await import('./placed-json.ts')
   const { problem } = readPlacedJson(text, { disallowComments: true })
   const name = given.startsWith('@') ? printable(given.slice(1)) : '--input'
@@ -20,7 +23,7 @@ export async function readInput(given: string = '{}'): Promise<JsonObject> {
   })
 }
 
-/** Returns what is given in place: as it is, from `@file`, or from stdin for `-`. @throws {CliError} `usage` */
+/** Returns a given text unchanged, from `@file`, or for `-` from stdin. @throws {CliError} `usage` */
 export async function readGiven(given: string): Promise<string> {
   if (given === '-') return readAll(process.stdin)
   if (!given.startsWith('@')) return given

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util'
 import { toJsonText } from '@toolgate/values/json-text'
 
-/** Where a command writes. */
+/** An output stream of a command. */
 export interface Stream extends NodeJS.WritableStream {
   readonly isTTY?: boolean
   readonly columns?: number
@@ -30,13 +30,16 @@ export function printJson(stream: Stream, value: unknown): void {
   stream.write(`${jsonText(value, 2)}\n`)
 }
 
-/** Returns equal JSON that is safe on a terminal: JSON itself does not escape C1 and bidirectional controls. */
+/** Returns equivalent JSON that is safe on a terminal. JSON itself does not escape C1 and bidirectional controls. */
 export function jsonText(value: unknown, indent?: number): string {
-  // All line breaks are those of the layout, as line breaks in texts are escaped.
+  // Each line break belongs to the layout, because line breaks in texts are escaped.
   return toJsonText(value, indent).split('\n').map(printable).join('\n')
 }
 
-/** C0, C1, bidirectional controls, and invisible characters such as tags: foreign text must not control the terminal. */
+/**
+ * Matches C0, C1 and bidirectional controls, and invisible characters such as tags, so that foreign text cannot control
+ * the terminal.
+ */
 const UNPRINTABLE =
   /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e0fff}]/gu
 
@@ -45,7 +48,7 @@ export function printable(text: string): string {
   return text.replace(UNPRINTABLE, escapeCharacter)
 }
 
-/** Escapes as JSON does: a character beyond U+FFFF as its two surrogates. */
+/** Escapes a character as JSON does: one beyond U+FFFF becomes two surrogates. */
 function escapeCharacter(character: string): string {
   return character
     .split('')

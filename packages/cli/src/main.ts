@@ -3,10 +3,10 @@ import { COMPILE_CACHE } from './files.ts'
 import { optimizeLate } from './optimize-late.ts'
 import { keepYoungGenerationSmall } from './young-generation.ts'
 
-// Before the rest is loaded, which is most of what is compiled and allocated.
+// This runs before the rest is loaded, which causes most of the compilation and allocation.
 keepYoungGenerationSmall()
 optimizeLate()
-// Beside the code: in the system's folder for temporary files, another user could put their own code in its place.
-// A folder that cannot be written to is no error.
+// The cache is beside the code. In the system's temporary folder, another user could replace the code. A folder that is
+// not writable is no error.
 enableCompileCache(COMPILE_CACHE)
 await import('./run.ts')

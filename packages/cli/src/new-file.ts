@@ -3,7 +3,7 @@ import { errnoOf, messageOf } from '@toolgate/values'
 import { CliError } from './exit.ts'
 import { printable } from './io.ts'
 
-/** Returns whether something is at a path. @throws {CliError} `usage` for a link whose target does not exist */
+/** Returns whether a file exists at a path. @throws {CliError} `usage` for a link without a target */
 export function isTaken(file: string): boolean {
   if (statSync(file, { throwIfNoEntry: false })) return true
   if (!lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) return false
@@ -14,19 +14,19 @@ export function isTaken(file: string): boolean {
   )
 }
 
-/** Creates a file. Nothing is replaced, and no link is followed. @throws {CliError} `no` */
+/** Creates a file. Replaces no file and follows no link. @throws {CliError} `no` */
 export function createFile(file: string, text: string): void {
   write(file, () => writeFileSync(file, text, { flag: 'wx' }))
 }
 
 /**
- * Writes a file that a person has named. One that is there is overwritten, and a link to one is followed.
+ * Writes a file that a person has named. Overwrites an existing file, and follows a link to one.
  *
- * @throws {CliError} `usage` for a link whose target does not exist, `no` for a file that cannot be written
+ * @throws {CliError} `usage` for a link without a target, `no` for a file that cannot be written
  */
 export function writeOutput(file: string, text: string): void {
   if (!isTaken(file)) return createFile(file, text)
-  // Without O_CREAT: the target of a link may be gone by now.
+  // Without O_CREAT, because the link's target may be gone by now.
   write(file, () => {
     const fd = openSync(file, constants.O_WRONLY | constants.O_TRUNC)
     try {

@@ -13,7 +13,7 @@ export function serverNotes(servers: readonly ServerRow[]): string[] {
   ])
 }
 
-/** Returns whose lists were looked at, of the servers with a list for each user. */
+/** Returns a note about the users whose lists were read, for servers with a list per user. */
 export function listNotes(lists: readonly ListRow[] = []): string[] {
   return lists.map(({ server, user = '', tenant, state, reason }) => {
     const who = printable(tenant === undefined ? user : `${tenant}/${user}`)
@@ -30,7 +30,7 @@ export function listNotes(lists: readonly ListRow[] = []): string[] {
   })
 }
 
-/** Returns notes about unavailable groups: the reason, and what to do. */
+/** Returns notes about unavailable groups: the reason, and the solution. */
 export function groupNotes(groups: readonly GroupRow[]): string[] {
   return groups
     .filter((group) => !group.available)

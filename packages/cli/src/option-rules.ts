@@ -31,7 +31,7 @@ interface OptionState {
   readonly flag: string
   readonly option: Option
   readonly value: unknown
-  /** On the command line: a default excludes nothing. */
+  /** Whether the user gave the option. A default excludes nothing. */
   readonly isGiven: boolean
 }
 
@@ -45,7 +45,10 @@ function optionsOf(command: Command): readonly OptionState[] {
   return command.parent ? [...own, ...optionsOf(command.parent)] : own
 }
 
-/** A shell variable that is not set leaves an empty value, and a forgotten value takes the next option for it. */
+/**
+ * Checks that a value is not missing. An unset shell variable leaves an empty value, and after a forgotten value the
+ * next option becomes the value.
+ */
 function checkValue(flag: string, value: unknown, options: readonly OptionState[]): void {
   for (const text of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
     if (text === '') throw new CliError('usage', `${flag} is empty.`)
@@ -63,7 +66,7 @@ function findMissing(command: Command, [, ...flags]: readonly string[], given: G
   return `${wordsOf(command)} needs ${oneOf(words)}.`
 }
 
-/** Returns the words of a command without that of the program: `keys create`. */
+/** Returns the words of a command without the program's name: `keys create`. */
 function wordsOf(command: Command): string {
   return command.parent?.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name()
 }

@@ -1,6 +1,6 @@
 import { parse, type ParseError, type ParseOptions, printParseErrorCode } from 'jsonc-parser'
 
-/** Parses JSON, with comments unless `options` say otherwise. `problem` is the place and the mistake, such as `1:6: it is not JSON (…)`. */
+/** Parses JSON, by default with comments. `problem` is the place and the mistake, such as `1:6: it is not JSON (…)`. */
 export function readPlacedJson(
   text: string,
   options: ParseOptions,
@@ -11,7 +11,7 @@ export function readPlacedJson(
   if (!error) return { value }
   const lines = text.slice(0, error.offset).split('\n')
   const place = `${lines.length}:${(lines.at(-1)?.length ?? 0) + 1}`
-  // Its codes are words: PropertyNameExpected.
+  // The codes are words: PropertyNameExpected.
   const why = printParseErrorCode(error.error)
     .replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ')
     .toLowerCase()

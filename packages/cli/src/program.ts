@@ -24,7 +24,7 @@ export async function runProgram(args: readonly string[], deps: ProgramDeps): Pr
   return EXITS[exit].code
 }
 
-/** Reports an error, unless it is the parser's after help or the version, which are printed already. */
+/** Reports an error. The parser also throws after printing help or the version; that is not reported. */
 async function endOf(error: unknown, args: readonly string[], io: Io): Promise<ExitName> {
   if (!(error instanceof CommanderError)) return reportError(error, io, { json: wantsJson(args) })
   if (error.exitCode === 0) return 'ok'
@@ -32,7 +32,9 @@ async function endOf(error: unknown, args: readonly string[], io: Io): Promise<E
   return reportError(usageOf(error, args), io, { json: wantsJson(args) })
 }
 
-/** Returns an error of the parser as one of ours: `unknown option '--polcy'`, and "Did you mean --policy?" as its hint. */
+/**
+ * Converts an error of the parser to our form: `unknown option '--polcy'`, with "Did you mean --policy?" as its hint.
+ */
 function usageOf(error: CommanderError, args: readonly string[]): CliError {
   const [, message = '', meant] = /^(?:error: )?(.*?)(?:\n\((.*)\))?$/s.exec(error.message) ?? []
   const isOption = error.code === 'commander.unknownOption'
@@ -41,7 +43,10 @@ function usageOf(error: CommanderError, args: readonly string[]): CliError {
   return new CliError('usage', message, { ...(hint && { hint }), cause: error })
 }
 
-/** Checked before the arguments are parsed, as parse errors are reported in the same form. */
+/**
+ * Whether the output is JSON. It is checked before the arguments are parsed, because parse errors are reported in the
+ * same form.
+ */
 function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf('--')
   return args.slice(0, end === -1 ? args.length : end).includes('--json')

@@ -1,14 +1,14 @@
 import { chmodSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 
 /**
- * Replaces a file at once: a reader, a crash or a kill finds the old text or the new one, whole. A link is replaced, and never
- * written through.
+ * Replaces a file in one step: a reader, a crash or a kill finds either the old text or the new one. A link is
+ * replaced, and never written through.
  */
 export function replaceFile(file: string, text: string, mode = 0o600): void {
   const draft = `${file}.${process.pid}.tmp`
   try {
     rmSync(draft, { force: true })
-    // It may hold a key.
+    // The file may contain a key.
     writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush: true })
     chmodSync(draft, mode)
     renameSync(draft, file)
@@ -18,7 +18,7 @@ export function replaceFile(file: string, text: string, mode = 0o600): void {
   }
 }
 
-/** Replaces the text of a file of the person's own at once. Its mode stays, and a link to it stays a link. */
+/** Replaces the text of a user's own file in one step. Its mode stays, and a link to it stays a link. */
 export function rewriteFile(file: string, text: string): void {
   const target = realpathSync(file)
   replaceFile(target, text, statSync(target).mode & 0o777)

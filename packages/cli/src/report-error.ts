@@ -4,7 +4,7 @@ import { type Io, painter, printable, printJson, printLine } from './io.ts'
 /** An error as every command prints it to stderr: `error  <message>` for people, `{ "error": … }` for programs. */
 interface ErrorReport {
   readonly exit: ExitName
-  /** For programs: a code of the guide's errors, or the name of the exit code. */
+  /** A code for programs: a code from the guide's errors, or the name of the exit code. */
   readonly code: string
   readonly message: string
   readonly hint?: string
@@ -31,7 +31,7 @@ async function describeError(error: unknown, io: Io): Promise<{ report: ErrorRep
     const { exit, code = exit, message, hint } = error
     return { report: { exit, code, message, ...(hint === undefined ? {} : { hint }) } }
   }
-  // Loaded only now: a command that threw one of these errors has loaded them already.
+  // This is loaded only now. A command that threw one of these errors has already loaded it.
   const { FAULTS, ToolgateError } = await import('@toolgate/core')
   const { ConfigFileError } = await import('@toolgate/gateway')
   const { printProblems } = await import('./commands/check.ts')

@@ -13,7 +13,7 @@ interface OnceOptions {
 }
 
 interface StopSignalsOptions {
-  /** The process. */
+  /** The source of signals: the process. */
   readonly source: Pick<EventEmitter, 'on' | 'off'>
   readonly exit: (code: number) => void
   readonly nowMs: () => number
@@ -24,8 +24,8 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const ECHO_MS = 1000
 
 /**
- * Returns signals of which the first asks to stop, and a later one ends the process at once.
- * The same signal again within a second counts as an echo.
+ * Returns the signals. The first asks to stop, and a later one ends the process at once. The same signal again within a
+ * second counts as an echo.
  */
 export function createStopSignals({ source, exit, nowMs }: StopSignalsOptions): StopSignals {
   return {

@@ -23,7 +23,7 @@ const NO_LINES = {
 const GAP = '  '
 const MIN_LAST_WIDTH = 20
 
-/** Returns a table without lines. On a terminal the last column is wrapped to its width. */
+/** Returns a table without borders. On a terminal the last column is wrapped to its width. */
 export function renderTable(head: readonly string[], rows: readonly (readonly string[])[], stream: Stream): string {
   const columns = head.map((title, i) => Math.max(0, ...[title, ...rows.map((row) => row[i] ?? '')].map(widthOf)))
   const before = columns.slice(0, -1).reduce((sum, width) => sum + width + GAP.length, 0)
@@ -45,7 +45,7 @@ export function renderTable(head: readonly string[], rows: readonly (readonly st
     .join('\n')
 }
 
-/** Colour codes take no room. */
+/** Returns the width of a text. Colour codes have no width. */
 function widthOf(text: string): number {
   return Math.max(...text.split('\n').map((line) => line.replace(/\u001b\[[0-9;]*m/g, '').length))
 }

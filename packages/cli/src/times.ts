@@ -12,11 +12,14 @@ export function unitMs(unit: string): number {
 
 const TIME = /^(\d{4}-\d{2}-\d{2})(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/
 
-/** Returns the milliseconds since 1970 of a date or an RFC 3339 time; `undefined` for any other text, such as 2026-02-30. */
+/**
+ * Returns the milliseconds since 1970 of a date or an RFC 3339 time, or `undefined` for any other text, such as
+ * 2026-02-30.
+ */
 export function parseTime(text: string): number | undefined {
   const [, date = ''] = TIME.exec(text) ?? []
   const [ms, dayMs] = [Date.parse(text), Date.parse(date)]
-  // Date.parse takes the 30th of February for a day in March.
+  // Date.parse accepts the 30th of February as a day in March.
   if (Number.isNaN(ms) || Number.isNaN(dayMs)) return undefined
   return new Date(dayMs).toISOString().startsWith(date) ? ms : undefined
 }

@@ -1,7 +1,7 @@
-/** The latest that work is done on a page that nobody sees: it has no frames. */
+/** The longest delay of work on a hidden page, which has no frames, in milliseconds. */
 export const UNSEEN_MS = 1000
 
-/** Returns a function that does work later, and just after a frame, so that it is done before the next one. */
+/** Returns a function that runs work after a delay and right after a frame, so that it ends before the next frame. */
 export function afterFrame(delayMs: number): (work: () => void) => void {
   return (work) => {
     let isDone = false

@@ -14,7 +14,7 @@ export class ApiError extends Error {
     this.code = code
   }
 
-  /** Whether the gateway lacks the route, because it is of an earlier version. */
+  /** Whether the gateway is an earlier version without this route. */
   get isAbsent(): boolean {
     return this.status === 404 && this.code === 'route_unknown'
   }
@@ -35,9 +35,9 @@ export function getJson<Body>(path: string, { query = {}, signal }: GetOptions =
 }
 
 interface PostOptions {
-  /** It is sent also if the page goes meanwhile. */
+  /** Whether the request is sent even if the page closes. */
   readonly keepalive?: boolean
-  /** For what takes its time. Default 15,000. */
+  /** The longest wait for an answer. Default 15,000. */
   readonly timeoutMs?: number
 }
 
@@ -56,10 +56,10 @@ export function deleteJson<Body>(path: string): Promise<Body> {
   return request(path, { method: 'DELETE' })
 }
 
-/** After this time without an answer, the page counts as out of date. */
+/** The time without an answer after which the page counts as out of date, in milliseconds. */
 const TIMEOUT_MS = 15_000
 
-/** The latest answers with a tag: large ones, which the gateway does not send again while they stay the same. */
+/** The latest answers with an ETag. They are large, and the gateway does not send unchanged ones again. */
 const tagged = new Map<string, { readonly etag: string; readonly body: unknown }>()
 const MAX_TAGGED = 4
 

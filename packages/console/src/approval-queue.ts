@@ -1,8 +1,8 @@
 import type { Approval, ApprovalRow } from './wire.ts'
 
 /**
- * The state of a request on the page. `held`: rejected by this person, who can still undo it. `gone`: it no longer waits,
- * and the page does not know why.
+ * The state of a request on the page. `held`: this person rejected it, and can still undo that. `gone`: it no longer
+ * waits, for an unknown reason.
  */
 export type CardState = Approval['status'] | 'held' | 'gone'
 
@@ -11,13 +11,13 @@ export interface Card<Row extends Approval = ApprovalRow> {
   readonly state: CardState
 }
 
-/** Equal requests, oldest first: the same input of the same tool in one tenant, and why it is asked for. */
+/** Equal requests, oldest first: they have the same tenant, tool and input, and the same reason. */
 export type Batch<Row extends Approval = ApprovalRow> = readonly Row[]
 
 interface QueueInput<Row extends Approval> {
-  /** The requests on the page, in their order. */
+  /** The requests on the page, in order. */
   readonly shown: readonly Batch<Row>[]
-  /** The requests that wait, as the gateway lists them. */
+  /** The waiting requests, as the gateway lists them. */
   readonly pending: readonly Row[]
   /** The known decisions, by approval id. */
   readonly ended: ReadonlyMap<string, Approval>
@@ -29,17 +29,17 @@ interface QueueInput<Row extends Approval> {
 interface Queue<Row extends Approval> {
   /** For each batch on the page, the cards of its requests. */
   readonly groups: readonly (readonly Card<Row>[])[]
-  /** Requests that wait and are not on the page yet, oldest first. */
+  /** Waiting requests that are not on the page yet, oldest first. */
   readonly fresh: readonly Row[]
 }
 
-/** Sorts requests by when they were made, oldest first, so that a later one never goes above an earlier one. */
+/** Sorts requests by creation time, oldest first, so that a new request never appears above an older one. */
 export function oldestFirst<Row extends Approval>(approvals: readonly Row[]): readonly Row[] {
   return approvals.toSorted((a, b) => a.requestedAt - b.requestedAt || (a.id < b.id ? -1 : 1))
 }
 
 /**
- * Returns the cards of the page and the requests that are not on it yet.
+ * Returns the page's cards, and the requests that are not on the page yet.
  *
  * The cards are exactly those in `shown`, in that order. A card never moves because another request arrives or ends.
  */
@@ -68,8 +68,8 @@ function toCard<Row extends Approval>(
 }
 
 /**
- * Returns the batches with new requests: each goes to the batch of its equals if one of them still waits, else to a new
- * one at the end.
+ * Returns the batches with the new requests added. A request joins the batch of equal requests if one of them still
+ * waits, else it gets a new batch at the end.
  */
 export function addFresh<Row extends Approval>(
   groups: readonly (readonly Card<Row>[])[],
@@ -96,7 +96,10 @@ export function addFresh<Row extends Approval>(
   return batches
 }
 
-/** By the hash of the input, as a redacted input may look like another; and by what the runs have read, as that may differ. */
+/**
+ * Returns the key of equal requests. It has the hash of the input, because different inputs may look equal after
+ * redaction, and the labels of the run, because they may differ.
+ */
 function keyOf({ tenant, tool, definitionHash, inputHash, why, approver, asked, trail }: Approval): string {
   const read = trail?.read.map(({ label }) => label).toSorted()
   const sends = trail?.sends.map(({ field, origin }) => [field, origin])

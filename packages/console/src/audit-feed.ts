@@ -1,7 +1,7 @@
 import { CALL_LOOKS, type Look } from './states.ts'
 import type { AuditEvent, AuditOutcome, AuditRecord } from './wire.ts'
 
-/** Events of an attempt to call a tool, then events of the gate. */
+/** The events of call attempts, followed by the events of the gate. */
 export const EVENTS: readonly AuditEvent[] = [
   'tool_call',
   'tool_result',
@@ -46,7 +46,7 @@ export const AUDIT_OUTCOMES: readonly AuditOutcome[] = [
   'abandoned',
 ]
 
-/** Returns how an attempt ended; `undefined` for a record that does not end one. */
+/** Returns the outcome of an attempt, or `undefined` for a record that does not end one. */
 export function outcomeOf({
   event,
   error,
@@ -91,7 +91,7 @@ export const FILTER_FIELDS = ['event', 'outcome', 'tool', 'user', 'session', 'ca
 /** Selects the records that match all fields that are not empty. */
 export type RecordFilter = Readonly<Record<(typeof FILTER_FIELDS)[number], string>>
 
-/** Returns whether a record from the socket matches, as the gateway decides it. */
+/** Returns whether a record from the socket matches, by the same rules as in the gateway. */
 export function matchesFilter(record: AuditRecord, filter: RecordFilter): boolean {
   return (
     holds(filter.event, record.event) &&
@@ -103,7 +103,7 @@ export function matchesFilter(record: AuditRecord, filter: RecordFilter): boolea
   )
 }
 
-/** Returns in one line why a call ended as it did, or an empty text. */
+/** Returns one line about why a call ended as it did, or an empty text. */
 export function explainRecord(record: AuditRecord): string {
   const { event, reason, detail, error, limit, reset_ms: resetMs } = record
   if (CHANGES.has(event)) return explainChange(detail ?? '', reason ?? '')
@@ -115,7 +115,7 @@ export function explainRecord(record: AuditRecord): string {
 
 const CHANGES: ReadonlySet<AuditEvent> = new Set<AuditEvent>(['group_changed', 'server_changed'])
 
-/** The record's reason is the new state. Its detail is the name, with the cause after a colon. */
+/** Explains a change. The record's reason is the new state. Its detail is the name, with the cause after a colon. */
 function explainChange(detail: string, state: string): string {
   const colon = detail.indexOf(': ')
   const name = colon === -1 ? detail : detail.slice(0, colon)
@@ -123,7 +123,7 @@ function explainChange(detail: string, state: string): string {
   return `${name} became ${state}${cause}`
 }
 
-/** How many of the latest records are newer than those that are held on the screen. Both are newest first. */
+/** Returns the number of the latest records that are newer than the displayed ones. Both lists are newest first. */
 export function countNewer(held: readonly AuditRecord[], latest: readonly AuditRecord[]): number {
   const newest = held[0]?.seq ?? 0
   let from = 0
@@ -136,7 +136,7 @@ export function countNewer(held: readonly AuditRecord[], latest: readonly AuditR
   return from
 }
 
-/** Puts records before those that are held: newest first, each once, and no more than `max`. */
+/** Merges records with the held ones: newest first, without duplicates, and at most `max`. */
 export function mergeNewer(
   held: readonly AuditRecord[],
   incoming: readonly AuditRecord[],

@@ -1,4 +1,4 @@
-/** The ranges of time that calls are searched in. */
+/** The periods in which calls can be searched. */
 export const TIME_RANGES = ['last hour', 'last day', 'last week', 'from … to'] as const
 export type TimeRange = (typeof TIME_RANGES)[number]
 
@@ -31,10 +31,13 @@ export const MORE_FILTERS: readonly (readonly [name: string, label: string, exam
 
 const DIRECT = ['outcome', 'text', 'tool', 'user', ...MORE_FILTERS.map(([name]) => name)]
 
-/** Every choice of the address that selects calls. */
+/** All choices in the address that filter calls. */
 export const CALL_FILTERS: readonly string[] = ['range', 'from', 'to', ...DIRECT]
 
-/** Returns the parameters of `GET /api/calls` for the choices in the address. Times without a zone are the reader's. */
+/**
+ * Returns the parameters of `GET /api/calls` for the choices in the address. Times without a time zone are in the
+ * user's zone.
+ */
 export function queryOf(choices: ReadonlyMap<string, string>, nowMs: number): Readonly<Record<string, string>> {
   const query: Record<string, string> = {}
   for (const name of DIRECT) {

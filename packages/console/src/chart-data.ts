@@ -1,17 +1,17 @@
 import { AUDIT_OUTCOMES, outcomeOf } from './audit-feed.ts'
 import type { AuditCountsBody, AuditOutcome, AuditRecord } from './wire.ts'
 
-/** Outcomes of calls that ran, and so have a latency. */
+/** Outcomes of calls that ran and therefore have a latency. */
 export const TIMED: readonly AuditOutcome[] = ['done', 'failed', 'abandoned']
 
 export interface Latency {
   readonly median: number | null
-  /** The 95th percentile. */
+  /** The 95th percentile of the latencies, in milliseconds. */
   readonly p95: number | null
 }
 
 export interface ChartData {
-  /** The beginning of each bucket, in seconds as uPlot has it, oldest first. */
+  /** The start of each bucket, oldest first, in seconds as uPlot requires. */
   readonly times: readonly number[]
   readonly bucketMs: number
   readonly counts: ReadonlyMap<AuditOutcome, readonly number[]>
@@ -23,7 +23,7 @@ export interface ChartData {
 
 const BUCKETS = 60
 
-/** The period of a chart: 60 buckets at fixed times, so that bars do not change their height as time passes. */
+/** The period of a chart: 60 buckets at fixed times, so that a bar's height does not change as time passes. */
 export interface ChartPeriod {
   readonly startMs: number
   readonly endMs: number
@@ -38,9 +38,10 @@ export function toPeriod(spanMs: number, nowMs: number): ChartPeriod {
 }
 
 /**
- * Returns how calls ended, and the latency of the loaded ones. `records` are newest first.
+ * Returns the outcomes of calls, and the latencies of the loaded calls. `records` are newest first.
  *
- * `counted` are the gateway's counts; later records are added to them. Without them, only the loaded records are counted.
+ * `counted` are the gateway's counts; later records are added to them. Without them, only the loaded records are
+ * counted.
  */
 export function toChartData(
   records: readonly AuditRecord[],
@@ -50,7 +51,7 @@ export function toChartData(
   const counts = placeCounts(counted, startMs, bucketMs)
   const countedSeq = counted?.newestSeq ?? 0
   const durations = forEach(TIMED, () => Array.from({ length: BUCKETS }, (): number[] => []))
-  // Times are RFC 3339 of one form, so they compare as text, and records are newest first, so the bucket hardly moves.
+  // RFC 3339 times of one form compare as texts. Records are newest first, so the bucket changes rarely.
   const starts = Array.from({ length: BUCKETS }, (_, i) => new Date(startMs + i * bucketMs).toISOString())
   let bucket = BUCKETS - 1
   for (const record of records) {
@@ -78,7 +79,7 @@ export function toChartData(
   }
 }
 
-/** Puts counts into the buckets of a period, which may be later than theirs. */
+/** Adds counts to the buckets of a period. The counts may be of an earlier period. */
 function placeCounts(
   counted: AuditCountsBody | undefined,
   startMs: number,
@@ -87,7 +88,7 @@ function placeCounts(
   const counts = forEach(AUDIT_OUTCOMES, () => Array.from({ length: BUCKETS }, () => 0))
   for (const [i, outcomes] of (counted?.buckets ?? []).entries()) {
     const startsAtMs = (counted?.since ?? 0) + i * bucketMs
-    // If the gateway's clock is ahead of the browser's, later counts go into the last bucket.
+    // If the gateway's clock is ahead of the browser's, later counts are added to the last bucket.
     const bucket = Math.min(BUCKETS - 1, Math.round((startsAtMs - startMs) / bucketMs))
     if (bucket < 0) continue
     for (const [outcome, buckets] of counts) buckets[bucket] = (buckets[bucket] ?? 0) + outcomes[outcome]
@@ -95,7 +96,7 @@ function placeCounts(
   return counts
 }
 
-/** Returns the quantile by nearest rank; `null` without values. */
+/** Returns the quantile by nearest rank, or `null` without values. */
 function quantile(sorted: Float64Array, q: number): number | null {
   return sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)] ?? null
 }

@@ -3,7 +3,7 @@ import { count } from './format.ts'
 import { createListeners } from './store.ts'
 import type { WaitingApprovalRow } from './wire.ts'
 
-/** `absent`: the browser has none, or not for this page. `denied`: the person has forbidden them. */
+/** `absent`: the browser does not support notifications, or not on this page. `denied`: the person has blocked them. */
 type NoticeState = 'absent' | 'denied' | 'off' | 'on'
 
 const STORED = 'toolgate:notify'
@@ -22,11 +22,11 @@ export const desktopNotices = {
     changed.call()
   },
   subscribe: changed.add,
-  /** Shows new requests to a person who looks elsewhere. */
+  /** Notifies a person of new requests if they look at another window. */
   show(fresh: readonly WaitingApprovalRow[]): void {
     if (this.state !== 'on' || fresh.length === 0 || document.hasFocus()) return
     const { title, body } = wordsOf(fresh)
-    // One at a time: a later one replaces it.
+    // Only one notification is visible: a later one replaces it.
     const notice = new Notification(title, { body, tag: 'toolgate-approvals', icon: './gate.svg' })
     notice.addEventListener('click', () => {
       focus()
@@ -36,7 +36,7 @@ export const desktopNotices = {
   },
 }
 
-/** Returns the text of a notification. Invisible characters are shown, as on the page. */
+/** Returns the text of a notification. Invisible characters are marked, as on the page. */
 export function wordsOf(fresh: readonly Pick<WaitingApprovalRow, 'tool' | 'user'>[]): { title: string; body: string } {
   const [first] = fresh
   if (!first || fresh.length > 1)

@@ -7,9 +7,9 @@ type Segment =
   | { readonly kind: 'mark'; readonly code: string; readonly name: string }
 
 /**
- * Characters that are invisible or change how others are shown: controls, formats (bidirectional
- * overrides, zero-width), unpaired surrogates, private use, unassigned, separators other than the plain space, blank
- * letters, and variation selectors that do not follow a pictograph. Line feeds are kept.
+ * Characters that are invisible or change the display of others: controls, formats (bidirectional overrides,
+ * zero-width), unpaired surrogates, private use, unassigned, separators other than the plain space, blank letters, and
+ * variation selectors that do not follow a pictograph. Line feeds are kept.
  */
 const UNSEEN =
   /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]|(?! )\p{Zs}|[\u115f\u1160\u3164\uffa0\u2800]|\u034f|\u17b4|\u17b5|(?<!\p{Extended_Pictographic})\ufe0f|[\u180b-\u180d\u180f\ufe00-\ufe0e\u{e0100}-\u{e01ef}]/gu
@@ -46,8 +46,7 @@ const NAMES: ReadonlyMap<number, string> = new Map([
 ])
 
 /**
- * Splits text so that nothing in it can hide: each invisible character becomes a mark with its code point.
- *
+ * Splits text so that each invisible character becomes a mark with its code point.
  * @example
  * toSegments('a\u202eb') // text 'a', mark 'U+202E' (right-to-left override), text 'b'
  */
@@ -63,7 +62,7 @@ export function toSegments(text: string): readonly Segment[] {
   return segments
 }
 
-/** Returns the text with each invisible character as its code point. */
+/** Returns the text with each invisible character replaced by its code point. */
 export function toVisible(text: string): string {
   return toSegments(text)
     .map((segment) => (segment.kind === 'text' ? segment.text : segment.code))
@@ -75,13 +74,13 @@ export function toPrettyJson(value: unknown): string {
   return writeDigits(value, 2) ?? 'nothing'
 }
 
-/** A part of a value as JSON: text of the notation, one string that has several lines, or one text that replaces another. */
+/** A part of a value as JSON: notation, a string of several lines, or a text with its replacement. */
 export type JsonPart =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'lines'; readonly lines: readonly string[] }
   | { readonly kind: 'diff'; readonly names: readonly [string, string]; readonly lines: readonly DiffLine[] }
 
-/** The names by which tools take a text and its replacement. */
+/** Pairs of field names under which tools accept a text and its replacement. */
 const REPLACEMENTS: readonly (readonly [string, string])[] = [
   ['oldText', 'newText'],
   ['old_text', 'new_text'],
@@ -93,14 +92,13 @@ const REPLACEMENTS: readonly (readonly [string, string])[] = [
 ]
 
 /**
- * Splits a value as indented JSON, so that strings of several lines are shown as lines, and a text with its replacement as
- * a difference.
+ * Splits a value as indented JSON, so that strings of several lines are shown as lines, and a text with its replacement
+ * as a difference.
  *
  * Nothing is left out: every character of the value is in a part.
  *
- * @param value as `JSON.parse` returns it. It is not parsed once more here: V8 13.6 (Node 24) reads the key `"\n"` as `"\\"`
- *   where an earlier object of that shape had that key.
- *
+ * @param value as `JSON.parse` returns it. It must not be parsed again here: V8 13.6 (Node 24) reads the key `"\n"` as
+ * `"\\"` where an earlier object of that shape had that key.
  * @example
  * toJsonParts({ a: 'x\ny' }) // text '{\n  "a": ', lines ['x', 'y'], text '\n}'
  */
@@ -154,7 +152,10 @@ export function toJsonParts(value: unknown): readonly JsonPart[] {
   }
 }
 
-/** Returns the text and its replacement of an object that has both, one of them of several lines or not empty. */
+/**
+ * Returns the difference between a text and its replacement in an object. `undefined` unless it has both and they
+ * differ.
+ */
 function replacementIn(object: object): (JsonPart & { readonly kind: 'diff' }) | undefined {
   const fields = new Map<string, unknown>(Object.entries(object))
   for (const names of REPLACEMENTS) {

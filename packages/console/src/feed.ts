@@ -3,34 +3,36 @@ import { createStore } from './store.ts'
 import type { AuditRecord } from './wire.ts'
 
 export interface FeedSnapshot {
-  /** Newest first. */
+  /** The records, newest first. */
   readonly records: readonly AuditRecord[]
   /** Whether the first page is loaded. */
   readonly isReady: boolean
   /** Whether no older record can be loaded. */
   readonly isEnd: boolean
-  /** Why the latest page could not be loaded. */
+  /** The error of the latest page, if it could not be loaded. */
   readonly error: unknown
 }
 
 interface FeedOptions {
-  /** Returns records, newest first. */
+  /** Fetches a page of records, newest first. */
   readonly fetchPage: (range: {
     readonly before?: number
     readonly after?: number
     readonly limit: number
   }) => Promise<readonly AuditRecord[]>
   readonly matches: (record: AuditRecord) => boolean
-  /** Does work after a while: records that come meanwhile are shown together. */
+  /** Runs work after a delay, so that records that arrive meanwhile are displayed together. */
   readonly later: (work: () => void) => void
 }
 
 const MAX_HELD = 100_000
 const PAGE = 1000
-/** New records are shown ten times a second: nobody reads faster, and the frames between are free for scrolling. */
+/** The time between updates, in milliseconds. Nobody reads faster, and the frames between are free for scrolling. */
 export const BATCH_MS = 100
 
-/** The records on the page: fetched ones, with live ones before them. Empty until `catchUp` has fetched the first page. */
+/**
+ * The records on the page: fetched records, preceded by live ones. Empty until `catchUp` has fetched the first page.
+ */
 export class Feed {
   readonly #options: FeedOptions
   readonly #store = createStore<FeedSnapshot>({ records: [], isReady: false, isEnd: false, error: undefined })
@@ -38,7 +40,7 @@ export class Feed {
   #arrived: AuditRecord[] = []
   #isFlushDue = false
   #catchingUp: Promise<void> | undefined
-  /** Records may be missing that are older than those from the socket. */
+  /** Whether records may be missing that are older than those from the socket. */
   #isBehind = false
   #loadingOlder: Promise<void> | undefined
 
@@ -50,7 +52,7 @@ export class Feed {
     return this.#store.current
   }
 
-  /** Adds a record from the socket. Records that come together are shown together. */
+  /** Adds a record from the socket. Records that arrive together are displayed together. */
   add(record: AuditRecord): void {
     if (!this.#options.matches(record)) return
     this.#arrived.push(record)
@@ -59,7 +61,7 @@ export class Feed {
     this.#options.later(() => this.#flush())
   }
 
-  /** Fetches records newer than the newest one here: after a gap, or without a socket. */
+  /** Fetches records that are newer than the newest one here, after a gap or without a socket. */
   catchUp(): Promise<void> {
     this.#isBehind = true
     return (this.#catchingUp ??= this.#catchUpAll().finally(() => (this.#catchingUp = undefined)))
@@ -83,15 +85,15 @@ export class Feed {
     }
   }
 
-  /** Returns `false` if records may still be missing. */
+  /** Fetches one page. Returns `false` if records may still be missing. */
   async #catchUpOnce(): Promise<boolean> {
     const newest = this.current.records[0]?.seq
     try {
       const page = await this.#options.fetchPage({ limit: PAGE, ...(newest === undefined ? {} : { after: newest }) })
       const { records, isEnd } = this.current
-      // A full page may leave a gap before the records here. So the feed starts again from this page.
+      // A full page may leave a gap before the records here, so the feed restarts with this page.
       const isNew = newest === undefined || page.length >= PAGE
-      // What arrived may follow records that this page was asked for too early to have.
+      // Records that arrived after the request for this page may follow it.
       const following = this.#isBehind ? [] : this.#arrived.splice(0)
       this.#set({
         records: mergeNewer(isNew ? [] : records, [...page, ...following], MAX_HELD),
@@ -111,7 +113,7 @@ export class Feed {
     if (oldest === undefined || this.current.isEnd) return
     try {
       const page = await this.#options.fetchPage({ limit: PAGE, before: oldest })
-      // The feed has started again meanwhile, so this page no longer follows its records.
+      // The feed has restarted meanwhile, so this page no longer follows its records.
       if (this.current.records.at(-1)?.seq !== oldest) return
       const records = [...this.current.records, ...page].slice(0, MAX_HELD)
       this.#set({ records, isEnd: page.length < PAGE || records.length >= MAX_HELD, error: undefined })

@@ -3,12 +3,12 @@ import { getJson, type GetOptions } from './api.ts'
 import { queryOf } from './calls.ts'
 import { PAGE_CONTENT } from './pages.ts'
 
-/** A request of the first view, under the key that the view asks React Query for. */
+/** A request of the first view. It has the same React Query key as the view's own query. */
 interface First {
   readonly key: readonly unknown[]
   readonly path: string
   readonly query?: NonNullable<GetOptions['query']>
-  /** Makes the cache's data of the body. */
+  /** Converts the body to the data that the cache stores. */
   readonly toData?: (body: unknown) => unknown
 }
 
@@ -22,7 +22,7 @@ const EVERYWHERE: readonly First[] = [
 
 const CALLERS: First = { key: ['callers'], path: '/api/callers' }
 
-/** The first requests of a page, the same for all its addresses. */
+/** The first requests of a page that do not depend on its address. */
 const ALWAYS: Partial<Record<Page, readonly First[]>> = {
   calls: [{ key: ['audit', 'evidence'], path: '/api/audit/evidence' }],
   policy: [{ key: ['policy'], path: '/api/policy' }],
@@ -33,7 +33,7 @@ const ALWAYS: Partial<Record<Page, readonly First[]>> = {
 
 const toPages = (body: unknown): unknown => ({ pages: [body], pageParams: [undefined] })
 
-/** The first data of a page, where its address alone names it. */
+/** Returns the first requests of a page that depend on its address. */
 function ofAddress({ page, choices }: Address): readonly First[] {
   const of = (name: string): string => choices.get(name) ?? ''
   if (page === 'overview') {
@@ -76,8 +76,8 @@ function ofPeople(of: (name: string) => string): readonly First[] {
 const ADDRESS = parseAddress(location.hash)
 
 /**
- * The requests of the first view. They go out when this module is evaluated, which is before React is: on a slow machine
- * their answers are there by the time that a page asks for them.
+ * The requests of the first view. They are sent when this module is evaluated, before React is loaded, so that on a
+ * slow machine the answers are there when the page needs them.
  */
 export const FIRST = [...EVERYWHERE, ...(ALWAYS[ADDRESS.page] ?? []), ...ofAddress(ADDRESS)].map(
   ({ key, path, query = {}, toData = (body) => body }) => ({ key, data: getJson(path, { query }).then(toData) }),

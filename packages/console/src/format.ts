@@ -27,13 +27,13 @@ export function formatIn(thenMs: number, nowMs: number): string {
   return thenMs <= nowMs ? 'now' : `in ${formatDuration(thenMs - nowMs)}`
 }
 
-/** Returns the time of day in the reader's zone, with the date if it is another day. */
+/** Returns the time of day in the user's zone, with the date if it is another day. */
 export function formatTime(ms: number, nowMs: number): string {
   const time = formatClock(ms)
   return new Date(ms).toDateString() === new Date(nowMs).toDateString() ? time : `${formatDay(ms)} ${time}`
 }
 
-/** Returns the time of day in the reader's zone: `09:05:00`. `Intl` would load its tables before the first view. */
+/** Returns the time of day in the user's zone: `09:05:00`. `Intl` would load its tables before the first view. */
 export function formatClock(ms: number): string {
   const date = new Date(ms)
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map((n) => String(n).padStart(2, '0')).join(':')
@@ -46,12 +46,12 @@ function formatDay(ms: number): string {
   return `${date.getDate()} ${MONTHS[date.getMonth()]}`
 }
 
-/** `1 tool`, `2 tools`. */
+/** Returns a number with its noun: `1 tool`, `2 tools`. */
 export function count(n: number, noun: string): string {
   return `${n} ${plural(n, noun)}`
 }
 
-/** `tool` for one, `tools` for any other number. */
+/** Returns `tool` for one, and `tools` for any other number. */
 export function plural(n: number, noun: string): string {
   return n === 1 ? noun : `${noun}${noun.endsWith('ch') ? 'es' : 's'}`
 }
@@ -64,13 +64,13 @@ export function toSentence(clause: string): string {
   return /[.!?…]$/.test(capital) ? capital : `${capital}.`
 }
 
-/** Returns how long something has lasted: `for 3 min`. */
+/** Returns the duration since a time: `for 3 min`. */
 export function formatFor(sinceMs: number, nowMs: number): string {
   const ms = Math.max(SECOND, nowMs - sinceMs)
   return ms < MINUTE ? `for ${Math.floor(ms / SECOND)} s` : `for ${formatDuration(ms)}`
 }
 
-/** `12`, `1,204`, the same in every locale. */
+/** Returns a number in the same format for every locale: `12`, `1,204`. */
 export function formatNumber(n: number): string {
   const [whole = '', fraction] = String(Math.round(n * 1000) / 1000).split('.')
   const grouped = whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
@@ -86,13 +86,13 @@ export function limitText(written: string): string {
 
 const INSTANCE_STATES = ['running', 'idle', 'starting', 'down'] as const
 
-/** `an instance for each user: 1 running, 2 idle`, or `none yet`. */
+/** Returns a text about instances: `an instance for each user: 1 running, 2 idle`, or `none yet`. */
 export function instancesText(counts: Readonly<Record<(typeof INSTANCE_STATES)[number], number>>): string {
   const parts = INSTANCE_STATES.flatMap((state) => (counts[state] > 0 ? [`${counts[state]} ${state}`] : []))
   return `an instance for each user: ${parts.join(', ') || 'none yet'}`
 }
 
-/** Returns whose lists are shown, of the servers with a list for each user. */
+/** Returns a text about the users whose lists are displayed, for servers with a list per user. */
 export function listsText(lists: readonly ListRow[]): string {
   return lists.map(listText).join(' ')
 }

@@ -23,7 +23,7 @@ export function wordsOfStopped(target: HaltRow['target'], { underWay, ...reach }
   return `This stops ${wordsOfReach(reach)}, ${count(underWay, 'running call')}.`
 }
 
-/** Returns the target that a form names so far. */
+/** Returns the target in the form so far. */
 export function toTarget(
   fields: Readonly<Partial<Record<TargetField, string>>>,
   isAll: boolean,
@@ -39,7 +39,7 @@ export function toTarget(
 
 const MAX_OFFERED = 20
 
-/** Returns at most 20 names to offer for a typed text: first the names that begin with it, then those that hold it. */
+/** Returns at most 20 names for a typed text: first the names that begin with it, then those that contain it. */
 export function offeredNames(names: readonly string[], typed: string): readonly string[] {
   const asked = typed.trim().toLowerCase()
   const holding = [...new Set(names)].filter((name) => name.toLowerCase().includes(asked))
@@ -47,14 +47,17 @@ export function offeredNames(names: readonly string[], typed: string): readonly 
   return [...new Set([...begins, ...holding])].slice(0, MAX_OFFERED)
 }
 
-/** Returns where a halt is in force: `In force on all 3 replicas.` The time is that of the person. */
+/**
+ * Returns a text about the replicas on which a halt is in force: `In force on all 3 replicas.` The time is in the
+ * user's zone.
+ */
 export function wordsOfForce({ replicas, unconfirmed, by }: InForceBody): string {
   if (unconfirmed.length === 0) return `In force on ${replicas > 1 ? 'all ' : ''}${count(replicas, 'replica')}.`
   const time = new Date(by).toTimeString().slice(0, 8)
   return `Not confirmed by ${unconfirmed.join(', ')}; in force there by ${time} at the latest.`
 }
 
-/** Returns why a halt matches nothing now, such as for a misspelt name; `undefined` if it matches something. */
+/** Returns why a halt matches nothing now, such as for a misspelt name, or `undefined` if it matches something. */
 export function emptyReach({ target, reach }: Pick<HaltRow, 'target' | 'reach'>): string | undefined {
   const { tools, nearestTools, people, nearestPeople } = reach
   if (tools === 0)

@@ -3,20 +3,20 @@ import { createStore } from './store.ts'
 /** Whether the page is up to date. */
 export interface Health {
   readonly isStale: boolean
-  /** Wall-clock milliseconds of the last answer. */
+  /** The time of the last answer, in wall-clock milliseconds. */
   readonly sinceMs: number
 }
 
 interface HealthStore {
   readonly current: Health
-  /** The gateway answered. */
+  /** Notes that the gateway answered. */
   ok(): void
-  /** The gateway did not answer, or failed. */
+  /** Notes that the gateway did not answer, or failed. */
   failed(): void
   subscribe(listener: () => void): () => void
 }
 
-/** Keeps when the gateway last answered. Listeners are called only when `isStale` changes. */
+/** Stores the time of the gateway's last answer. Listeners are called only when `isStale` changes. */
 export function createHealth(nowMs: () => number = Date.now): HealthStore {
   let lastOkMs = nowMs()
   const store = createStore<Health>({ isStale: false, sinceMs: lastOkMs })

@@ -5,7 +5,7 @@ import type { Approval } from './wire.ts'
 export interface HeldRejection {
   readonly approval: Approval
   readonly reason: string
-  /** When it is sent, in wall-clock milliseconds. */
+  /** The time at which it is sent, in wall-clock milliseconds. */
   readonly sentAtMs: number
 }
 
@@ -14,23 +14,23 @@ export interface HeldRejectionsOptions {
   readonly holdMs: number
   readonly send: (held: HeldRejection) => void
   readonly nowMs?: () => number
-  /** Calls back after a delay. Returns the function that cancels it. */
+  /** Runs work after a delay. Returns a function that cancels it. */
   readonly later?: (work: () => void, ms: number) => () => void
 }
 
-/** Rejections that their person can still undo, by the id of the approval. */
+/** Rejections that can still be undone, by approval id. */
 export interface HeldRejections {
   readonly current: ReadonlyMap<string, HeldRejection>
   hold(approval: Approval, reason: string): void
   undo(id: string): void
-  /** Sends all of them now, because the page is about to go. */
+  /** Sends all rejections now, because the page is about to close. */
   sendAll(): void
   subscribe(listener: () => void): () => void
 }
 
 /**
- * Keeps each rejection back for a moment, so that it can be undone: nobody has been told yet. Afterwards it is final, since
- * the agent may have gone on.
+ * Holds each rejection for a moment before it is sent, so that it can be undone. After that it is final, because the
+ * agent may have continued.
  */
 export function createHeldRejections(options: HeldRejectionsOptions): HeldRejections {
   const { holdMs, send, nowMs = Date.now, later = afterMs } = options

@@ -22,14 +22,14 @@ export interface Query {
   readonly key: readonly unknown[]
   readonly path: string
   readonly parameters?: GetOptions['query']
-  /** How often it is fetched again without a socket. */
+  /** The time between fetches without a socket, in milliseconds. */
   readonly everyMs?: number
   readonly enabled?: boolean
-  /** The socket does not announce its changes: it is fetched as often with one. */
+  /** Whether the socket does not announce changes of this data. It is then fetched as often as without a socket. */
   readonly isUnannounced?: boolean
 }
 
-/** How often everything is fetched again with an open socket. */
+/** The time between fetches of all data with an open socket, in milliseconds. */
 const SELDOM_MS = 15_000
 
 /** The part of a query that pages read. */
@@ -62,7 +62,7 @@ export function useApi<Body>(query: Query): Answer<Body> {
   return { data, error: useLastError(answer, hashKey(key)), isPending, isPlaceholderData, refetch }
 }
 
-/** Keeps the error of a fetch until the next one is over, so that the page does not say "Loading" between the two. */
+/** Keeps the error of a fetch until the next fetch ends, so that the page does not show "Loading" meanwhile. */
 function useLastError({ error, isPending }: UseQueryResult<unknown, ApiError>, hash: string): ApiError | null {
   const [last, setLast] = useState<{ readonly hash: string; readonly error: ApiError }>()
   if (error && last?.error !== error) setLast({ hash, error })
@@ -71,7 +71,7 @@ function useLastError({ error, isPending }: UseQueryResult<unknown, ApiError>, h
 
 const SOON_MS = 700
 
-/** Asks again soon while the gateway is still counting what it was asked for. */
+/** Fetches again soon while the gateway's count is incomplete. */
 export function useWhileCounting(isComplete: boolean | undefined, refetch: () => Promise<unknown>): void {
   useEffect(() => {
     if (isComplete !== false) return
@@ -99,13 +99,13 @@ export function useAddress(): Address {
   return parseAddress(useSyncExternalStore(subscribeToHash, () => location.hash))
 }
 
-/** Returns a function that returns a choice of the address by its name, or an empty text. */
+/** Returns a function that reads a choice in the address by name. A missing choice is an empty text. */
 export function useChoices(): (name: string) => string {
   const { choices } = useAddress()
   return (name) => choices.get(name) ?? ''
 }
 
-/** Returns choices of the address, as the same object while they stay. */
+/** Returns choices in the address. The object stays the same while they do not change. */
 export function useFilter<Name extends string>(names: readonly Name[]): Readonly<Record<Name, string>> {
   const of = useChoices()
   const values = JSON.stringify(names.map(of))
@@ -115,7 +115,9 @@ export function useFilter<Name extends string>(names: readonly Name[]): Readonly
   )
 }
 
-/** Changes choices of the address. Replaces it, so that typing in a filter does not fill the history. */
+/**
+ * Changes choices in the address. It replaces the history entry, so that typing in a filter does not fill the history.
+ */
 export function choose(changes: Readonly<Record<string, string>>): void {
   history.replaceState(null, '', formatAddress(withChoices(parseAddress(location.hash), changes)))
   moved.call()
@@ -140,22 +142,22 @@ export function useNow(everyMs: number): number {
   return now
 }
 
-/** How long the buttons of an approval must not have moved before they work. */
+/** How long the buttons of an approval must not have moved before they work, in milliseconds. */
 const STILL_MS = 500
 const moves = createMoveWatch({ stillMs: STILL_MS })
 
 interface StillButtons {
-  /** For the element whose position is watched. */
+  /** A ref for the element whose position is watched. */
   readonly ref: RefCallback<Element>
   readonly isStill: boolean
-  /** Checks the positions now. Returns whether the action may go ahead. */
+  /** Checks the positions now. Returns whether the action is allowed. */
   check(): boolean
 }
 
 /**
  * Enables buttons only while they do not move.
  *
- * Otherwise a person may press a button that has just moved under the pointer, and an agent can choose that moment.
+ * Otherwise a person may press a button that has just moved under the pointer. An agent could choose that moment.
  */
 export function useStillButtons(): StillButtons {
   const isStill = useStore(moves)
@@ -166,7 +168,7 @@ function watchMoves(element: Element | null): (() => void) | undefined {
   return element ? moves.watch(element) : undefined
 }
 
-/** Loads a part when it is needed, and returns what there is of it. */
+/** Loads a part when it is needed, and returns its state. */
 export function useLater<Props>(part: Later<Props>, isNeeded = true): LaterState<Props> {
   const state = useStore(part)
   useEffect(() => void (isNeeded && part.load()), [part, isNeeded])
@@ -174,7 +176,10 @@ export function useLater<Props>(part: Later<Props>, isNeeded = true): LaterState
 }
 
 const SCROLLED_PX = 160
-/** Read when the page scrolls. React compares it after each change of the page, where a read makes the browser lay it out. */
+/**
+ * Set when the page scrolls. React compares it after each change of the page, and reading the position then would force
+ * a layout.
+ */
 let isScrolled = false
 
 /** Returns whether the page is scrolled down. */

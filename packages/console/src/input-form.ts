@@ -20,12 +20,15 @@ export type Draft = string | readonly Draft[] | { readonly [name: string]: Draft
 /** The problems of fields, by their RFC 6901 pointers. */
 export type Problems = ReadonlyMap<string, string>
 
-/** Deeper schemas, and larger ones, are edited as JSON. */
+/** The deepest schema with fields. Deeper and larger schemas are edited as JSON. */
 const MAX_DEPTH = 4
 const MAX_MEMBERS = 60
 const JSON_FIELD: Field = { kind: 'json' }
 
-/** Returns the fields of an input schema; JSON for whatever has no simple field. A schema is a server's, so it may be anything. */
+/**
+ * Returns the fields of an input schema, or a JSON field if no simple field fits. A server chooses the schema, so it
+ * may be anything.
+ */
 export function toField(schema: unknown, root: unknown = schema, depth = 0): Field {
   const plain = simplify(schema, root)
   if (!plain || depth > MAX_DEPTH) return JSON_FIELD
@@ -59,7 +62,7 @@ export function toField(schema: unknown, root: unknown = schema, depth = 0): Fie
   return { kind: 'object', members }
 }
 
-/** Follows one reference within the schema, and leaves out `null` where it is the alternative to one other type. */
+/** Follows one reference within the schema, and removes `null` if it is the alternative to one other type. */
 function simplify(schema: unknown, root: unknown): Readonly<Record<string, unknown>> | undefined {
   if (!isRecord(schema)) return undefined
   const { $ref: reference, type, anyOf, oneOf, allOf, not } = schema
@@ -79,7 +82,7 @@ function simplify(schema: unknown, root: unknown): Readonly<Record<string, unkno
   return others.length === 1 ? { ...schema, type: others[0] } : undefined
 }
 
-/** Returns the input that a draft stands for. An empty field that is not required is left out. */
+/** Returns the input of a draft. An empty optional field is left out. */
 export function toInput(field: Field, draft: Draft): { readonly input: unknown; readonly problems: Problems } {
   const problems = new Map<string, string>()
   const input = read(field, draft, { pointer: '', isRequired: true, problems })
@@ -119,7 +122,7 @@ function readObject(members: readonly Member[], draft: Draft, place: Place): unk
     const value = read(field, ownOf(drafts, name), { problems: place.problems, isRequired, pointer })
     return value === undefined ? [] : [[name, value]]
   })
-  // Own properties only, also of `__proto__`.
+  // `fromEntries` sets own properties, even for `__proto__`.
   return Object.fromEntries(entries)
 }
 
@@ -142,12 +145,12 @@ export function readJson(text: string): { readonly value: unknown } | { readonly
   }
 }
 
-/** Returns the pointer of a member (RFC 6901). */
+/** Returns the JSON pointer of a member (RFC 6901). */
 export function pointerTo(parent: string, name: string | number): string {
   return `${parent}/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
-/** Returns what a draft has under a name. The name is a server's. */
+/** Returns a draft's value of a name. A server chooses the name. */
 export function ownOf(draft: Draft, name: string): Draft {
   return isRecord(draft) && Object.hasOwn(draft, name) ? draft[name] : undefined
 }

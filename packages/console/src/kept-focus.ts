@@ -1,9 +1,9 @@
 const TABBED = 'a[href], button:enabled, input:enabled, select:enabled, textarea:enabled, summary, [tabindex="0"]'
 
 /**
- * Keeps the focus near when the control that has it goes away, such as a button that is replaced by what it has done, or
- * a row that a list no longer has. Otherwise it falls back to the page, and a person who uses the keyboard starts again
- * at its top. It goes to the control's like in the nearest part that is left, or to the first one there.
+ * Moves the focus to a near control when the focused control disappears, such as a button that is replaced by its
+ * result, or a row that leaves a list. Otherwise the browser moves the focus to the page, and a keyboard user starts
+ * again at the top. The new focus is the matching control in the nearest remaining part, or the first control there.
  */
 export function keepFocus(): void {
   let place: { readonly name: string; readonly path: readonly Element[] } | undefined
@@ -20,9 +20,9 @@ export function keepFocus(): void {
   document.addEventListener('focusin', ({ target }) => {
     if (target instanceof Element) place = { name: nameOf(target), path: pathOf(target) }
   })
-  // A press beside the controls takes the focus away, as it should.
+  // A press beside the controls removes the focus, as expected.
   document.addEventListener('pointerdown', () => (place = undefined))
-  // After the effects of the page, which may move the focus themselves.
+  // This runs after the page's effects, which may move the focus themselves.
   new MutationObserver(() => (frame ||= requestAnimationFrame(look))).observe(document.body, {
     childList: true,
     subtree: true,
@@ -41,7 +41,7 @@ function nameOf(element: Element): string {
 
 function pathOf(element: Element): readonly Element[] {
   const path: Element[] = []
-  // Where all of the page is another one, such as after the login, it begins at its top.
+  // If the whole page is replaced, such as after the login, the focus starts at the top.
   for (let at: Element | null = element; at && at.id !== 'root' && at !== document.body; at = at.parentElement)
     path.push(at)
   return path

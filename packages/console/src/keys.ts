@@ -2,7 +2,7 @@ import type { KeysBody, NewKeyRequestBody, SessionBody } from './wire.ts'
 
 export type KeyRow = KeysBody['keys'][number]
 
-/** Returns whether a person may see, make and revoke keys. The gateway decides; this only hides the page. */
+/** Returns whether a person may see, create and revoke keys. The gateway decides; this only hides the page. */
 export function mayManageKeys({ roles, tenant }: Pick<SessionBody, 'roles' | 'tenant'>): boolean {
   return tenant === undefined && roles.some((role) => role === 'operator' || role === 'approver')
 }
@@ -13,12 +13,12 @@ export function wordOfUse({ for: use }: Pick<KeyRow, 'for'>): string {
   return USES[use]
 }
 
-/** `vera`, or `vera of acme`. */
+/** Returns a user's name: `vera`, or `vera of acme`. */
 export function wordsOfUser({ user, tenant }: Pick<KeyRow, 'user' | 'tenant'>): string {
   return tenant === undefined ? (user ?? 'nobody') : `${user ?? 'nobody'} of ${tenant}`
 }
 
-/** Returns the keys with every word in their id, user, tenant, use or roles. */
+/** Returns the keys that have every word in their id, user, tenant, use or roles. */
 export function findKeys(keys: readonly KeyRow[], text: string): readonly KeyRow[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   if (words.length === 0) return keys
@@ -28,15 +28,15 @@ export function findKeys(keys: readonly KeyRow[], text: string): readonly KeyRow
   })
 }
 
-/** Whose key can be made, and with which rights. */
+/** A user for whom a key can be created, and the key's rights. */
 interface KeyChoice {
   readonly text: string
   readonly asked: Pick<NewKeyRequestBody, 'for' | 'user' | 'tenant' | 'like'>
 }
 
 /**
- * Returns the choices of a person: each user and use of the file once, or once for each key where their rights differ.
- * Keys for the console are for oneself.
+ * Returns the choices of a person: each user and use in the file once, or once per key if their rights differ. A person
+ * can create console keys only for themselves.
  */
 export function toChoices(keys: readonly KeyRow[], self: string): readonly KeyChoice[] {
   const ofFile = keys.filter(({ from, for: use, user, tenant }) => {
@@ -59,7 +59,7 @@ export function toChoices(keys: readonly KeyRow[], self: string): readonly KeyCh
 
 const DAY_MS = 86_400_000
 
-/** How long a new key works. */
+/** The lifetimes of a new key. */
 export const LIVES = [
   { text: '30 days', ms: 30 * DAY_MS },
   { text: '90 days', ms: 90 * DAY_MS },

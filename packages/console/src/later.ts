@@ -1,7 +1,7 @@
 import type { ComponentType } from 'react'
 import { createStore } from './store.ts'
 
-/** A part that is loaded on demand: neither field while it loads. */
+/** A part that is loaded on demand. While it loads, neither field is set. */
 export interface LaterState<Props> {
   readonly Content?: ComponentType<Props>
   readonly hasFailed?: true
@@ -10,7 +10,10 @@ export interface LaterState<Props> {
 /** A part of the console that is loaded when it is first needed. */
 export interface Later<Props = object> {
   readonly current: LaterState<Props>
-  /** Loads it, once. A failure stays until the page is loaded again: the files may be of another version by then. */
+  /**
+   * Loads the part, once. After a failure the page must be reloaded, because the files may have another version by
+   * then.
+   */
   load(): Promise<void>
   subscribe(listener: () => void): () => void
 }

@@ -3,14 +3,13 @@ export interface DiffLine {
   readonly text: string
 }
 
-/** More pairs of lines are not compared. */
+/** The maximum number of pairs of lines that are compared. */
 const MAX_PAIRS = 1_000_000
 
 /**
- * Returns the lines of two texts as a difference. All lines of both are in it, so nothing is left out.
+ * Returns the lines of two texts as a difference. It contains all lines of both.
  *
  * Very long texts are not compared: all old lines come before all new ones.
- *
  * @example
  * diffLines('a\nb', 'a\nc') // same a, removed b, added c
  */
@@ -36,8 +35,7 @@ export interface SkippedLines {
 const CONTEXT = 3
 
 /**
- * Returns the lines that differ with those around them. Further equal lines are counted.
- *
+ * Returns the differing lines with some lines around them. Further equal lines are counted.
  * @example
  * changedLines(diffLines(before, after)) // 120 lines skipped, 3 same, removed, added, 3 same
  */
@@ -49,7 +47,7 @@ export function changedLines(lines: readonly DiffLine[]): readonly (DiffLine | S
     while (to < lines.length && lines[to]?.kind === 'same') to++
     const [before, after] = [from === 0 ? 0 : CONTEXT, to === lines.length ? 0 : CONTEXT]
     const count = to - from - before - after
-    // A line that says that one is left out would be no shorter.
+    // A note about one skipped line would be as long as the line.
     if (count > 1)
       shown.push(...lines.slice(from, from + before), { kind: 'skipped', count }, ...lines.slice(to - after, to))
     else shown.push(...lines.slice(from, to))
@@ -63,7 +61,7 @@ function toLines(kind: DiffLine['kind'], lines: readonly string[]): readonly Dif
   return lines.map((text) => ({ kind, text }))
 }
 
-/** The longest common subsequence, from a table of its lengths. */
+/** Returns the difference by the longest common subsequence, from a table of its lengths. */
 function diffMiddle(old: readonly string[], now: readonly string[]): readonly DiffLine[] {
   if (old.length * now.length > MAX_PAIRS) return [...toLines('removed', old), ...toLines('added', now)]
   const width = now.length + 1

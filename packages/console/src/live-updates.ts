@@ -3,7 +3,7 @@ import { health } from './health.ts'
 import { Live } from './live.ts'
 import type { Approval, AuditEvent, GroupRow, ToolColumnsBody } from './wire.ts'
 
-/** The page's socket. Opened after the login. */
+/** The page's socket. It is opened after the login. */
 export const live = new Live({
   open(onMessage, end) {
     const socket = new WebSocket('/api/live')
@@ -13,7 +13,7 @@ export const live = new Live({
   },
 })
 
-/** Events after which callers may see other tools. */
+/** Events after which callers may see different tools. */
 const CHANGES_TOOLS: ReadonlySet<AuditEvent> = new Set<AuditEvent>([
   'policy_changed',
   'tool_changed',
@@ -24,24 +24,24 @@ const CHANGES_TOOLS: ReadonlySet<AuditEvent> = new Set<AuditEvent>([
   'group_changed',
   'server_changed',
 ])
-/** The inbox, and what every page shows of it. */
+/** The queries of the inbox, and of the waiting requests on every page. */
 const LISTS_OF_WAITING = [
   ['approvals', 'pending'],
   ['approvals', 'waiting'],
 ] as const
-/** The shortest time between two fetches of the lists. */
+/** The shortest time between two fetches of the lists, in milliseconds. */
 const REFETCH_MS = 500
 
 /**
- * Opens the socket and applies its messages to the pages: badges at once, lists by fetching them again.
- * Returns the function that stops it.
+ * Opens the socket and applies its messages to the pages: badges at once, and lists by fetching them again. Returns a
+ * function that stops it.
  */
 export function followLive(client: QueryClient): () => void {
   const refetchTools = atMostEvery(REFETCH_MS, () => {
     for (const queryKey of [['tools'], ['tool'], ['callers'], ['columns'], ['apps'], ['needs'], ['halts'], ['pins']])
       void client.invalidateQueries({ queryKey })
   })
-  // Messages of the socket are the same for everyone. Only the list has `mayDecide` of this person.
+  // All users get the same messages of the socket. Only the list has this person's `mayDecide`.
   const refetchPending = atMostEvery(REFETCH_MS, () => {
     for (const queryKey of LISTS_OF_WAITING) void client.invalidateQueries({ queryKey })
   })
@@ -73,7 +73,7 @@ export function followLive(client: QueryClient): () => void {
       if (message.record.approval_id !== undefined) refetchHistory()
     }
   })
-  // If HTTP fails, the socket may only seem to be open.
+  // If HTTP fails, the socket may only appear to be open.
   const stopHealth = health.subscribe(() => {
     if (!health.current.isStale || live.current !== 'open') return
     live.close()

@@ -8,14 +8,14 @@ import { afterMs, createListeners, createStore } from './store.ts'
  */
 export type LiveState = 'connecting' | 'open' | 'polling' | 'lost'
 
-/** Opens a socket, with a callback for each message and one for its end. Returns the function that closes it. */
+/** Opens a socket, with callbacks for each message and for its end. Returns a function that closes it. */
 type OpenSocket = (onMessage: (data: unknown) => void, onEnd: () => void) => () => void
 
 interface LiveOptions {
   readonly open: OpenSocket
-  /** Calls back after a delay. Returns the function that cancels it. */
+  /** Runs work after a delay. Returns a function that cancels it. */
   readonly later?: (work: () => void, ms: number) => () => void
-  /** Returns 0 to 1. Spreads the retries of many pages that lost one gateway. */
+  /** Returns 0 to 1. It spreads the retries of many pages that lost the same gateway. */
   readonly random?: () => number
 }
 
@@ -24,8 +24,8 @@ const LAST_RETRY_MS = 5000
 const POLLING_RETRY_MS = 30_000
 
 /**
- * Keeps a socket open: opens it again when it ends, at first soon and then less often. The state is `open` from the first
- * message, since the gateway sends every change after that.
+ * Keeps a socket open. It reopens a closed socket, first soon and then less often. The state is `open` from the first
+ * message, because the gateway sends every change after that.
  */
 export class Live {
   readonly #options: Required<LiveOptions>
@@ -92,7 +92,7 @@ export class Live {
 
 const TYPES: ReadonlySet<unknown> = new Set<LiveMessage['type']>(['groups', 'audit', 'approval'])
 
-/** Returns the message; `undefined` for one of an unknown type. */
+/** Returns the message, or `undefined` if its type is unknown. */
 function parseMessage(data: unknown): LiveMessage | undefined {
   if (typeof data !== 'string') return undefined
   try {

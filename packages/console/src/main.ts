@@ -1,4 +1,4 @@
 import { FIRST, FIRST_CONTENT } from './first.ts'
 
-// On demand, so that the requests of the first view go out before React is there.
+// React is loaded on demand, so that the requests of the first view are sent before.
 void import('./start.tsx').then(({ start }) => start(FIRST, FIRST_CONTENT))

@@ -4,7 +4,7 @@ import { createStore } from './store.ts'
 type Placed = Pick<Element, 'getBoundingClientRect'>
 
 interface MoveWatchOptions {
-  /** How long elements must not have moved. */
+  /** How long elements must not have moved, in milliseconds. */
   readonly stillMs: number
   readonly nowMs?: () => number
   readonly nextFrame?: (work: () => void) => void
@@ -17,15 +17,15 @@ export interface MoveWatch {
   /** Compares the positions now, and returns whether nothing has moved. Call it before an action. */
   check(): boolean
   watch(element: Placed): () => void
-  /** Calls the listener whenever that changes. */
+  /** Calls the listener when `current` changes. */
   subscribe(listener: () => void): () => void
 }
 
 /**
  * Returns a watch that compares positions in every frame.
  *
- * Positions are relative to the window, so everything that moves a button under the pointer counts: a card that is added
- * or removed, a resize, a font that loads, a scroll, and a page that gets shorter.
+ * Positions are relative to the window, so each cause of a move counts: an added or removed card, a resize, a loading
+ * font, a scroll, or a shorter page.
  */
 export function createMoveWatch({
   stillMs,
@@ -76,7 +76,7 @@ export function createMoveWatch({
   }
 }
 
-/** Returns the position in whole pixels: less cannot move another button under the pointer. */
+/** Returns the position in whole pixels. A smaller move cannot put another button under the pointer. */
 function placeOf(element: Placed): string {
   const { left, top, width, height } = element.getBoundingClientRect()
   return [left, top, width, height].map(Math.round).join(' ')

@@ -21,8 +21,8 @@ export const SESSION_ENDED = createLater(async () => (await import('./pages/logi
 export const PALETTE = createLater(async () => (await import('./parts/palette.tsx')).Palette)
 
 /**
- * Loads one part after the other while the browser is idle, so that opening one does not wait for the network. The first
- * view comes before: the browser is idle while it waits for the data of it, too.
+ * Loads the parts one by one while the browser is idle, so that opening one does not wait for the network. It waits for
+ * the first view, because the browser is also idle while that waits for data.
  */
 export async function loadTheRest(firstView: Promise<unknown>): Promise<void> {
   await firstView

@@ -2,11 +2,11 @@ import { linkTo } from './address.ts'
 import { wordsOfTarget } from './halts.ts'
 import type { CallersBody, HaltRow, ToolRow, WaitingApprovalRow } from './wire.ts'
 
-/** In the order in which equally good ones are shown. */
+/** The kinds of entries. Equally good matches have this order. */
 const ENTRY_KINDS = ['page', 'approval', 'halt', 'caller', 'tool', 'calls'] as const
 export type EntryKind = (typeof ENTRY_KINDS)[number]
 
-/** A place that the palette leads to. */
+/** An entry of the palette, which leads to a page or a control. */
 export interface Entry {
   readonly kind: EntryKind
   readonly text: string
@@ -22,7 +22,7 @@ export interface Places {
   readonly callers: CallersBody['callers']
   readonly approvals: readonly Pick<WaitingApprovalRow, 'id' | 'tool' | 'user'>[]
   readonly halts: readonly Pick<HaltRow, 'id' | 'target' | 'reason'>[]
-  /** The address of this page, for what is on every page. */
+  /** The address of this page, for entries that are on every page. */
   readonly here: string
 }
 
@@ -49,7 +49,7 @@ export function toEntries({ pages, tools, callers, approvals, halts, here }: Pla
   ]
 }
 
-/** Returns the entry that searches all calls for what was typed, for the end of the list. */
+/** Returns the entry that searches all calls for the typed text. It is the last one in the list. */
 export function toSearch(query: string): Entry | undefined {
   const text = query.trim()
   return text === '' ? undefined : { kind: 'calls', text, detail: 'search all calls', href: linkTo('calls', { text }) }
@@ -57,7 +57,7 @@ export function toSearch(query: string): Entry | undefined {
 
 export interface Found {
   readonly entries: readonly Entry[]
-  /** How many others match. */
+  /** The number of other matches. */
   readonly more: number
 }
 
@@ -68,7 +68,7 @@ export function findEntries(entries: readonly Entry[], query: string, max: numbe
     const rank = rankOf(entry, words)
     return rank === undefined ? [] : [{ entry, rank }]
   })
-  // Stable: entries of one kind and rank stay in their order.
+  // The sort is stable: entries of one kind and rank keep their order.
   ranked.sort((a, b) => a.rank - b.rank || kindAt(a.entry) - kindAt(b.entry))
   return { entries: ranked.slice(0, max).map(({ entry }) => entry), more: Math.max(0, ranked.length - max) }
 }
@@ -77,7 +77,10 @@ function kindAt({ kind }: Entry): number {
   return ENTRY_KINDS.indexOf(kind)
 }
 
-/** 0: the whole text; 1: it begins so; 2: a part of it does; 3: somewhere. `undefined`: not everywhere. */
+/**
+ * Returns the rank of a match. 0: the whole text; 1: the text's beginning; 2: a part of the text; 3: elsewhere.
+ * `undefined` if a word is missing.
+ */
 function rankOf({ text, detail = '' }: Entry, words: readonly string[]): number | undefined {
   const own = text.toLowerCase()
   const all = `${own} ${detail.toLowerCase()}`

@@ -14,7 +14,7 @@ export function usePending(): Answer<ApprovalsBody> {
   })
 }
 
-/** Fetches what every page shows of them: how many there are, and whose. */
+/** Fetches the number of waiting requests and their users, which every page shows. */
 export function useWaiting(): Answer<WaitingApprovalsBody> {
   return useApi({ key: ['approvals', 'waiting'], path: '/api/approvals/waiting', everyMs: REFRESH_MS })
 }

@@ -1,20 +1,20 @@
 import type { HaltRow, PersonRow } from './wire.ts'
 
-/** Whom a row or a record is about. */
+/** The person that a row or a record is about. */
 export interface Who {
   readonly user?: string | undefined
   readonly tenant?: string | undefined
 }
 
-/** Names the person who looks, in addresses. No `personId` ends so. */
+/** The id of the logged-in person in addresses. No `personId` ends like this. */
 export const OWN = 'me/'
 
-/** Names a person in addresses: `vera`, or `acme/vera`. */
+/** Returns a person's id in addresses: `vera`, or `acme/vera`. */
 export function personId({ name, tenant }: Pick<PersonRow, 'name' | 'tenant'>): string {
   return tenant === undefined ? encodeURIComponent(name) : `${encodeURIComponent(tenant)}/${encodeURIComponent(name)}`
 }
 
-/** Returns the halts that stop calls of a person, whichever tools they call: of them, of their tenant, or of everything. */
+/** Returns the halts that stop all calls of a person: halts of the person, of their tenant, or of everything. */
 export function haltsOn(person: Who, halts: readonly HaltRow[]): readonly HaltRow[] {
   return halts.filter(({ target: { all, user, tenant, tool, session } }) => {
     if (all) return true
@@ -23,7 +23,7 @@ export function haltsOn(person: Who, halts: readonly HaltRow[]): readonly HaltRo
   })
 }
 
-/** Returns how many of some rows are about each person, by `whoKey`. */
+/** Returns the number of rows about each person, by `whoKey`. */
 export function countByPerson(rows: readonly Who[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (const row of rows) counts.set(whoKey(row), (counts.get(whoKey(row)) ?? 0) + 1)
@@ -34,12 +34,12 @@ export function whoKey({ user, tenant }: Who): string {
   return JSON.stringify([tenant ?? null, user ?? null])
 }
 
-/** All roles of a person, of their keys and of their latest call. */
+/** Returns all roles of a person, from their keys and their latest call. */
 export function rolesOf({ callers, seenRoles = [] }: Pick<PersonRow, 'callers' | 'seenRoles'>): readonly string[] {
   return [...new Set([...callers.flatMap(({ roles }) => roles), ...seenRoles])].toSorted()
 }
 
-/** The list of the agent that sees the most. */
+/** Returns the tool list of the agent that sees the most tools. */
 export function largestList({ callers }: Pick<PersonRow, 'callers'>): PersonRow['callers'][number] | undefined {
   return callers.filter(({ visible }) => visible !== undefined).toSorted((a, b) => (b.tokens ?? 0) - (a.tokens ?? 0))[0]
 }
@@ -51,10 +51,10 @@ const ORDERS: ReadonlyMap<string, (row: PersonRow) => number> = new Map<string, 
   ['next expiry', ({ keys }) => keys?.expiresAt ?? Infinity],
 ])
 
-/** How people can be ordered, beside by name. */
+/** The orders of people, besides by name. */
 export const ORDER_NAMES: readonly string[] = [...ORDERS.keys()]
 
-/** Returns people in an order. Equal ones stay by name. */
+/** Returns people in an order. Equal people are sorted by name. */
 export function inOrder(people: readonly PersonRow[], name: string): readonly PersonRow[] {
   const of = ORDERS.get(name)
   if (!of) return people

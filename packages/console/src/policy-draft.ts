@@ -1,13 +1,13 @@
-/** A changed text of the policy that nobody has put into force. */
+/** A changed policy text that is not in force. */
 export interface PolicyDraft {
   readonly text: string
-  /** The text in force when the draft began. */
+  /** The text in force when the draft was begun. */
   readonly from: string
 }
 
 const KEY = 'toolgate-policy-draft'
 
-/** Returns the draft that a person has left in this tab of the browser. */
+/** Returns a person's draft in this browser tab. */
 export function readDraft(user: string): PolicyDraft | undefined {
   const kept = sessionStorage.getItem(KEY)
   if (kept === null) return undefined
@@ -15,13 +15,15 @@ export function readDraft(user: string): PolicyDraft | undefined {
   return owner === user ? { text, from } : undefined
 }
 
-/** Keeps the draft until the tab is closed or the person logs out. One that says what is in force is none. */
+/**
+ * Stores the draft until the tab is closed or the person logs out. A text equal to the policy in force is not stored.
+ */
 export function keepDraft(user: string, { text, from }: PolicyDraft): void {
   try {
     if (text === from) dropDraft()
     else sessionStorage.setItem(KEY, JSON.stringify([user, text, from]))
   } catch {
-    // The browser keeps no more. The text stays in the editor.
+    // The browser's storage is full. The text stays in the editor.
   }
 }
 

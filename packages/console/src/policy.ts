@@ -3,13 +3,13 @@ import type { ClauseRow, PolicyBody } from './wire.ts'
 
 /** A line of the policy, with the clauses that begin in it. */
 export interface PolicyLine {
-  /** In the file. */
+  /** The line number in the file. */
   readonly number: number
   readonly text: string
   readonly clauses: readonly ClauseRow[]
 }
 
-/** Returns the lines of the policy as it is written. None for people who may not see them. */
+/** Returns the lines of the policy's text, or none for people who may not see them. */
 export function toLines({ text, line = 1, file, clauses }: PolicyBody): readonly PolicyLine[] {
   if (text === undefined) return []
   const placed = Map.groupBy(clauses, ({ place }) => (isIn(file, place?.file) ? place?.line : undefined))
@@ -18,18 +18,18 @@ export function toLines({ text, line = 1, file, clauses }: PolicyBody): readonly
     .map((one, i) => ({ number: line + i, text: one.replace(/\r$/, ''), clauses: placed.get(line + i) ?? [] }))
 }
 
-/** Returns the clauses that no line has: those of apps, and all where the text is not shown. */
+/** Returns the clauses without a line: those of apps, and all clauses if the text is hidden. */
 export function toUnplaced(body: PolicyBody, lines: readonly PolicyLine[]): readonly ClauseRow[] {
   const placed = new Set(lines.flatMap(({ clauses }) => clauses))
   return body.clauses.filter((clause) => !placed.has(clause))
 }
 
-/** Both are names of one file, one of them perhaps relative. */
+/** Whether two names refer to the same file. One of them may be relative. */
 function isIn(file: string | undefined, name: string | undefined): boolean {
   return file === undefined || name === undefined || file.endsWith(name) || name.endsWith(file)
 }
 
-/** Returns what a reader of the counts must know. */
+/** Returns notes that a reader of the counts must know. */
 export function notesOn({ text = '', countsAreOwn }: Pick<PolicyBody, 'text' | 'countsAreOwn'>): readonly string[] {
   return [
     ...(countsAreOwn
@@ -44,7 +44,7 @@ export function notesOn({ text = '', countsAreOwn }: Pick<PolicyBody, 'text' | '
 export const SHOWN = ['idle', 'unmatched', 'shadow'] as const
 export type Shown = (typeof SHOWN)[number]
 
-/** What the page can be narrowed to. */
+/** The filters of the page. */
 export const WORDS: Readonly<Record<Shown, string>> = {
   idle: 'Never held',
   unmatched: 'Match nothing',
@@ -57,7 +57,7 @@ const IS: Readonly<Record<Shown, (clause: ClauseRow) => boolean>> = {
   shadow: ({ shadow = false }) => shadow,
 }
 
-/** Returns whether the page shows a clause; all of them if it is not narrowed. */
+/** Returns whether the page shows a clause. Without a filter it shows all. */
 export function isShown(shown: string, clause: ClauseRow): boolean {
   const name = SHOWN.find((one) => one === shown)
   return name === undefined || IS[name](clause)
@@ -65,7 +65,10 @@ export function isShown(shown: string, clause: ClauseRow): boolean {
 
 const WOULD = { deny: 'refused', ask: 'asked about', allow: 'allowed' } as const
 
-/** `held for 3 calls`, or of a shadow `would have refused 3 calls, could not judge 1 call`. */
+/**
+ * Returns the matches of a clause: `held for 3 calls`, or for a shadow `would have refused 3 calls, could not judge 1
+ * call`.
+ */
 export function wordsOfHits({
   ref,
   hits,
@@ -81,7 +84,10 @@ function calls(n: number): string {
   return n === 1 ? count(n, 'call') : `${formatNumber(n)} calls`
 }
 
-/** Returns the index of the line of a clause, or of the first clause of a list or a policy, by the path of a reason. */
+/**
+ * Returns the index of the line of a clause, or of the first clause of a list or a policy. The path comes from a
+ * reason.
+ */
 export function findLine(lines: readonly PolicyLine[], path: string): number {
   const has = (test: (own: string) => boolean) =>
     lines.findIndex(({ clauses }) => clauses.some((one) => test(one.path)))
@@ -89,14 +95,14 @@ export function findLine(lines: readonly PolicyLine[], path: string): number {
   return exact >= 0 || path === '' ? exact : has((own) => own.startsWith(`${path}.`) || own.startsWith(`${path}[`))
 }
 
-/** A mistake in a text, as `toolgate check` names it. Lines and columns start at 1. */
+/** A mistake in a text, in the format of `toolgate check`. Lines and columns start at 1. */
 export interface PolicyProblem {
   readonly line?: number
   readonly column?: number
   readonly text: string
 }
 
-/** Splits the message of a refused text: a line for each problem, `file:line:column: path: what`. */
+/** Splits the message about a refused text. Each line is a problem: `file:line:column: path: what`. */
 export function toProblems(message: string): readonly PolicyProblem[] {
   return message
     .split('\n')
@@ -107,7 +113,7 @@ export function toProblems(message: string): readonly PolicyProblem[] {
     })
 }
 
-/** Returns the place of a line and a column in a text, both starting at 1; at most its end. */
+/** Returns the offset of a line and a column in a text, at most the text's length. Both start at 1. */
 export function offsetOf(text: string, line: number, column: number): number {
   let start = 0
   for (let i = 1; i < line; i++) {

@@ -2,14 +2,14 @@ import type { ReplicaRowBody, ReplicasBody } from './wire.ts'
 
 type ReplicaWord = 'takes calls' | 'refuses' | 'stopping' | 'lost'
 
-/** Returns whether a replica takes calls. The lease of a lost one has run out, so it starts none. */
+/** Returns whether a replica accepts calls. A lost replica starts none, because its lease has expired. */
 export function wordOfReplica({ isLive, isStopping, refuses }: ReplicaRowBody): ReplicaWord {
   if (!isLive) return 'lost'
   if (isStopping) return 'stopping'
   return refuses === undefined ? 'takes calls' : 'refuses'
 }
 
-/** Returns what sets a replica apart from what is published, as sentences. */
+/** Returns sentences about the differences between a replica and the published configuration. */
 export function differencesOf(row: ReplicaRowBody, { self }: ReplicasBody): readonly string[] {
   const published = self?.configuration.id
   const own = row.configuration?.id

@@ -16,7 +16,7 @@ const STEPS: ReadonlyMap<string, Step> = new Map<string, Step>([
   ['Home', () => 0],
   ['End', (_row, count) => count - 1],
 ])
-/** A row is rendered within a few frames after the scroll to it. */
+/** The maximum number of frames to wait for a row to be rendered after scrolling to it. */
 const MAX_FRAMES = 20
 
 /**
@@ -32,12 +32,14 @@ export function moveByKeys(event: KeyboardEvent<HTMLElement>, rows: Rows): void 
   focusRow(event.currentTarget, rows, step(rowOf(row), rows.options.count))
 }
 
-/** The index of a row's element. */
+/** Returns the index of a row's element. */
 export function rowOf(row: HTMLElement): number {
   return Number(row.dataset['index'])
 }
 
-/** Scrolls to a row and focuses it, or its part with `data-focus`. The nearest one if there is none with this index. */
+/**
+ * Scrolls to a row and focuses it, or its part with `data-focus`. If the index does not exist, the nearest row is used.
+ */
 export function focusRow(list: HTMLElement, rows: Rows, index: number): void {
   const to = Math.max(0, Math.min(rows.options.count - 1, index))
   rows.scrollToIndex(to, { align: 'auto' })

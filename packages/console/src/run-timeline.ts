@@ -1,19 +1,19 @@
 import type { AuditRecord } from './wire.ts'
 
-/** What one call of a run did to it. */
+/** One call of a run, with its effect on the run. */
 export interface RunStep {
   readonly record: AuditRecord
-  /** The labels that the run has from here on and had not before. */
+  /** The labels that this call added to the run. */
   readonly raised: readonly string[]
-  /** All that it has from here on. */
+  /** All labels of the run after this call. */
   readonly labels: readonly string[]
-  /** What counted against the call, in words. */
+  /** The facts that counted against the call, in words. */
   readonly because: readonly string[]
 }
 
 /**
- * Returns the steps of a run from its records, oldest first: each attempt once, by its end, and the run's own start and end.
- * Labels of a run only rise; those that a sub-agent raised show where a rule next asked for them.
+ * Returns the steps of a run from its records, oldest first: each attempt once, by its end, and the run's own start and
+ * end. Labels are never removed. A label that a sub-agent raised appears when a rule next reads it.
  */
 export function toRunSteps(records: readonly AuditRecord[]): readonly RunStep[] {
   const ended = new Set(records.flatMap(({ event, tool_call_id: id }) => (event === 'tool_call' ? [] : (id ?? []))))

@@ -5,20 +5,23 @@ import { App } from './app.tsx'
 import type { FIRST } from './first.ts'
 import { keepFocus } from './kept-focus.ts'
 
-/** How long the first view waits for its data. Drawing "Loading" takes longer on a slow machine than this wait. */
+/**
+ * How long the first view waits for its data, in milliseconds. On a slow machine, drawing "Loading" takes longer than
+ * this.
+ */
 const MAX_WAIT_MS = 400
 
-// The next poll is the retry. So a failure shows at once, and goes as soon as a request succeeds.
-// `always`: a gateway on this machine is reachable without a network.
+// There are no retries, because the next poll is one: a failure is shown at once, and disappears when a request
+// succeeds. `always`: a gateway on this machine is reachable without a network.
 const client = new QueryClient({
   defaultOptions: {
-    // A part that is shown does not fetch again what the console has just fetched.
+    // A newly shown part does not fetch again what the console has just fetched.
     queries: { retry: false, networkMode: 'always', staleTime: 2000 },
     mutations: { networkMode: 'always' },
   },
 })
 
-/** Shows the console, at once with the first answers where they come soon. */
+/** Shows the console. If the first answers arrive soon, it shows them at once. */
 export async function start(requests: typeof FIRST, content: Promise<void>): Promise<void> {
   const answers = requests.map(({ key, data }) => client.prefetchQuery({ queryKey: key, queryFn: () => data }))
   const late = new Promise((resolve) => setTimeout(resolve, MAX_WAIT_MS))

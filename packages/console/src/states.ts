@@ -1,7 +1,7 @@
 import type { CallOutcome, GroupBadge, GroupRow, OutcomeWord, ToolRow, PinRow } from './wire.ts'
 import { toVisible } from './exact-text.ts'
 
-/** The state of a group or a tool, as its badge shows it. */
+/** The state of a group or a tool, for its badge. */
 export type State = GroupBadge | 'suspended' | 'halted' | 'quarantined'
 
 /** Returns the badge of a group, derived from its other fields for a gateway that sends none. */
@@ -20,8 +20,8 @@ const STATES: ReadonlyMap<string, State> = new Map([
 ])
 
 /**
- * Returns the state that holds a tool back besides the policy, or `undefined`. Of several states, the most serious one: a
- * halt is someone's act, and a lock is normal.
+ * Returns the state that holds a tool back in addition to the policy, or `undefined`. If there are several, it returns
+ * the most serious: a halt is a person's action, and a lock is normal.
  */
 export function stateOfTool({ reasons }: Pick<ToolRow, 'reasons'>): State | undefined {
   for (const [code, state] of STATES) if (reasons.some((reason) => reason.code === code)) return state
@@ -69,9 +69,9 @@ export const STATE_LOOKS: Readonly<Record<State, Look>> = {
 type PinNote = 'changed' | 'differs' | 'flagged'
 
 /**
- * Returns the notes of a definition: `changed` since it was pinned, `differs` from those that a person has accepted, as
- * only some users have it, or `flagged` for hidden content. Findings that a person
- * has accepted are left out. The decision's reasons show whether the tool is suspended or quarantined.
+ * Returns the notes of a definition. `changed`: it changed since it was pinned. `differs`: only some users have it, and
+ * it differs from the accepted ones. `flagged`: it has hidden content. Findings that a person has accepted are left
+ * out. The decision's reasons show whether the tool is suspended or quarantined.
  */
 export function notesOf({ status, findings, by }: PinRow): readonly PinNote[] {
   return [
@@ -80,12 +80,12 @@ export function notesOf({ status, findings, by }: PinRow): readonly PinNote[] {
   ]
 }
 
-/** Returns the pin of a tool: where users have lists of their own, of the definition that is shown. */
+/** Returns the pin of a tool. If users have their own lists, it is the pin of the displayed definition. */
 export function pinOf(pins: readonly PinRow[], { id, hash }: Pick<ToolRow, 'id' | 'hash'>): PinRow | undefined {
   return pins.find((pin) => pin.tool === id && (hash === undefined || pin.hash === hash))
 }
 
-/** Returns the details of a note, with invisible characters made visible. */
+/** Returns the details of a note, with invisible characters marked. */
 export function wordsOfNote(note: PinNote, { diff, findings }: PinRow): string {
   const { changes = [], more = 0 } = diff ?? {}
   const changed = changes.map(({ pointer, text }) => `${pointer || '(whole definition)'}: ${text}`)

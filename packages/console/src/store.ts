@@ -1,7 +1,7 @@
-/** A value that parts of the page follow. */
+/** A value that parts of the page subscribe to. */
 export interface Store<Value> {
   readonly current: Value
-  /** Calls the listeners, unless the value is the current one. */
+  /** Sets the value, and calls the listeners if it differs from the current one. */
   set(next: Value): void
   subscribe(listener: () => void): () => void
 }
@@ -23,7 +23,7 @@ export function createStore<Value>(current: Value): Store<Value> {
 
 interface Listeners<Message> {
   call(message: Message): void
-  /** Returns the function that removes the listener again. */
+  /** Adds a listener. Returns a function that removes it. */
   add(listener: (message: Message) => void): () => void
 }
 
@@ -40,7 +40,7 @@ export function createListeners<Message>(): Listeners<Message> {
   }
 }
 
-/** Calls back after a delay. Returns the function that cancels it. */
+/** Runs work after a delay. Returns a function that cancels it. */
 export function afterMs(work: () => void, ms: number): () => void {
   const timer = setTimeout(work, ms)
   return () => clearTimeout(timer)

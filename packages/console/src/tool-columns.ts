@@ -1,6 +1,6 @@
 import type { ItemKind, ToolColumns, ToolColumnsBody, ToolRow, ToolsBody } from './wire.ts'
 
-/** The rows of each list, so that a row is the same object while its list stays. */
+/** The rows of each list, cached so that a row is the same object while its list does not change. */
 const known = new WeakMap<ToolColumns, readonly ToolRow[]>()
 
 /** Returns the list with its items as rows. */

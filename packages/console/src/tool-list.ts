@@ -6,13 +6,13 @@ export const OUTCOMES: readonly OutcomeWord[] = ['allow', 'ask', 'wait', 'deny']
 export interface ToolFilter {
   /** Words that must all occur in the id, title, description, tags, reasons or groups. */
   readonly words: string
-  /** Empty: all outcomes. */
+  /** The outcome to show. Empty: all. */
   readonly outcome: string
   /** Shows only this app's tools. Absent: all apps. */
   readonly app?: AppRow | undefined
 }
 
-/** A group with its tools; or a server with those of its tools that are in no group. */
+/** A group with its tools, or a server with its tools that are in no group. */
 export interface ToolSection {
   readonly key: string
   readonly name: string
@@ -23,14 +23,14 @@ export interface ToolSection {
   readonly shown: readonly ToolRow[]
 }
 
-/** One line of the list, as it is shown. */
+/** One displayed line of the list. */
 export type ListItem =
   | { readonly kind: 'section'; readonly key: string; readonly section: ToolSection }
   | {
       readonly kind: 'tool'
       readonly key: string
       readonly tool: ToolRow
-      /** The group of the section, whose head shows what applies to all its tools. */
+      /** The group of the section. Its head shows what applies to all its tools. */
       readonly group: string | undefined
       readonly isLast: boolean
     }
@@ -53,14 +53,15 @@ export function filterTools(tools: readonly ToolRow[], filter: ToolFilter, group
 }
 
 /**
- * Returns the tools by group, then the tools in no group by server. Items of other kinds are in no group. Groups that are held back come first. A tool of several
- * groups is in each of them. Without a filter, empty groups and servers have a section too.
+ * Returns the tools by group, then the tools in no group by server. Items of other kinds are in no group. Groups that
+ * are held back come first. A tool in several groups appears in each. Without a filter, empty groups and servers have a
+ * section too.
  */
 export function toSections(
   { kind, tools, groups, servers }: Pick<ToolsBody, 'kind' | 'tools' | 'groups' | 'servers'>,
   filter: ToolFilter,
 ): readonly ToolSection[] {
-  // Groups and apps name their tools. Items of other kinds are decided within the app by the API.
+  // Groups and apps contain only tools. For items of other kinds, the API decides within the app.
   const isTools = kind === 'tool'
   const offered = isTools && filter.app ? new Set(filter.app.tools) : undefined
   const own = offered ? tools.filter(({ id }) => offered.has(id)) : tools
@@ -151,7 +152,7 @@ function isDown(server: ServerRow | undefined): boolean {
   return server !== undefined && server.status !== 'ready'
 }
 
-/** The searchable text of each row, kept between keystrokes. */
+/** The searchable text of each row, cached between keystrokes. */
 const texts = new WeakMap<ToolRow, string>()
 
 function searchable(tool: ToolRow): string {

@@ -6,7 +6,7 @@ import type { ToolColumnsBody, ToolsBody } from './wire.ts'
 
 interface ToolsQuery {
   readonly as: string
-  /** A caller as JSON, instead of `as`. */
+  /** A caller as JSON, in place of `as`. */
   readonly caller?: string
   readonly app?: string
   readonly kind?: string
@@ -21,7 +21,7 @@ interface Tools {
   readonly refetch: () => Promise<unknown>
 }
 
-/** Fetches all items of one kind with the decisions for a caller. */
+/** Fetches all items of one kind, with the decisions for a caller. */
 export function useTools({ as, caller = '', app = '', kind = '', ...options }: ToolsQuery): Tools {
   const { data, error, isPlaceholderData, refetch } = useApi<ToolColumnsBody>({
     key: ['tools', as, caller, app, kind],

@@ -9,7 +9,7 @@ import { createListeners, createStore } from './store.ts'
 import type { Approval, ApprovalVerdictBody } from './wire.ts'
 
 export interface VerdictsSnapshot {
-  /** The decisions that are known, by anyone, by approval id. */
+  /** All known decisions, by approval id. */
   readonly ended: ReadonlyMap<string, Approval>
   readonly held: ReadonlyMap<string, HeldRejection>
   readonly sending: ReadonlySet<string>
@@ -19,14 +19,14 @@ export interface VerdictsSnapshot {
 
 interface VerdictsOptions extends Pick<HeldRejectionsOptions, 'holdMs' | 'later' | 'nowMs'> {
   readonly post: (id: string, verdict: ApprovalVerdictBody) => Promise<Approval>
-  /** Announces to screen readers. */
+  /** Announces a text to screen readers. */
   readonly announce: (text: string) => void
 }
 
-/** The oldest decisions are forgotten: their cards were cleared long ago. */
+/** The maximum number of stored decisions. The oldest are deleted, because their cards were cleared long ago. */
 const MAX_ENDED = 5000
 
-/** The verdicts of this person, and the decisions of all. */
+/** The verdicts of this person, and the known decisions of everybody. */
 export class Verdicts {
   readonly #post: VerdictsOptions['post']
   readonly #announce: VerdictsOptions['announce']
@@ -52,14 +52,14 @@ export class Verdicts {
     return this.#store.current
   }
 
-  /** Approves requests one after the other: each is a decision of its own. */
+  /** Approves requests one by one, because each is a separate decision. */
   approve(approvals: readonly Approval[], reason = ''): void {
     const own = approvals.filter((one) => this.#isOpen(one))
     this.#begin(own)
     void this.#approveEach(own, reason)
   }
 
-  /** Rejects requests after the time to undo it. */
+  /** Rejects requests, once they can no longer be undone. */
   reject(approvals: readonly Approval[], reason = ''): void {
     const own = approvals.filter((one) => this.#isOpen(one))
     this.#set({ problems: this.#problemsWithout(own) })
@@ -82,12 +82,12 @@ export class Verdicts {
     )
   }
 
-  /** Sends the held rejections now, because the page is about to go. */
+  /** Sends the held rejections now, because the page is about to close. */
   sendHeld(): void {
     this.#held.sendAll()
   }
 
-  /** Notes a decision of anyone. */
+  /** Notes a decision by any person. */
   note(approval: Approval): void {
     const ended = new Map(this.current.ended).set(approval.id, approval)
     const [oldest] = ended.keys()
@@ -125,13 +125,13 @@ export class Verdicts {
   }
 
   async #sendRejection({ approval, reason }: HeldRejection): Promise<void> {
-    // Somebody else may have decided meanwhile.
+    // Another person may have decided meanwhile.
     if (this.current.ended.has(approval.id)) return
     this.#set({ sending: new Set([...this.current.sending, approval.id]) })
     await this.#send(approval, { decision: 'reject', ...withReason(reason) })
   }
 
-  /** `broken`: the next one would fail, too. */
+  /** Sends a verdict. `broken`: the next one would fail too. */
   async #send(approval: Approval, verdict: ApprovalVerdictBody): Promise<'done' | 'refused' | 'broken'> {
     try {
       this.note(await this.#post(approval.id, verdict))

@@ -27,7 +27,7 @@ export class InputRequest {
     Object.freeze(this)
   }
 
-  /** What is seen if no planner runs the tool. */
+  /** Returns the JSON that a client sees if no planner runs the tool. */
   toJSON(): unknown {
     return { waitingFor: 'input', question: this.question, schema: this.schema }
   }
@@ -36,8 +36,8 @@ export class InputRequest {
 /**
  * Returns the output with which a tool pauses its run to ask a person.
  *
- * The input given at the resume is checked against the schema, and becomes the result of the tool's call. The
- * tool itself has ended by then: it is not called again.
+ * At the resume, the person's input is checked against the schema and becomes the result of the call. The tool has
+ * ended by then, and is not called again.
  *
  * @throws {ConfigError} `schema_invalid` for an invalid schema
  * @example
@@ -51,7 +51,9 @@ export function askForInput(asked: Question): InputRequest {
   return new InputRequest(question, inputSchema)
 }
 
-/** Whether a value is a request that was made here. One that came over a wire never is: JSON has no symbols. */
+/**
+ * Whether a value is a request that this package created. A value from a wire never is, because JSON has no symbols.
+ */
 export function isInputRequest(output: unknown): output is InputRequest {
   return typeof output === 'object' && output !== null && MARK in output
 }
@@ -59,7 +61,7 @@ export function isInputRequest(output: unknown): output is InputRequest {
 const ANYTHING: JsonSchema = {}
 const validate = createValidator()
 
-/** Returns what is wrong with an answer; `undefined` for a valid one. */
+/** Returns the problem with an answer, or `undefined` for a valid one. */
 export function findInputProblem(schema: JsonSchema, input: unknown): InputProblem | undefined {
   return validate(schema, input)
 }

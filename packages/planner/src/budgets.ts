@@ -2,15 +2,18 @@ import { type CallOutcome, ConfigError, type Hooks } from '@toolgate/core'
 import { checkShape, shapeOf } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 
-/** How much a run may use, including its sub-agents and the time before a pause. Absent: no bound. */
+/** The bounds of a run, including its sub-agents and the time before a pause. Absent: no bound. */
 export interface Budgets {
   /** Requests to a model. */
   readonly steps?: number | undefined
-  /** Calls that run. One more is refused, and the model is told. */
+  /** Calls that run. The next call is refused, and the model is told. */
   readonly calls?: number | undefined
-  /** Time at work: the wait for the session and pauses do not count. */
+  /** Working time in milliseconds. Pauses and the wait for the session do not count. */
   readonly timeMs?: number | undefined
-  /** Tokens as the providers count them, in and out. Known after each step, so the last one may exceed the budget. */
+  /**
+   * Tokens in and out, as the providers count them. They are known after each step, so the last step may exceed the
+   * budget.
+   */
   readonly tokens?: number | undefined
 }
 
@@ -19,7 +22,7 @@ const BUDGETS = shapeOf<Budgets>({ steps: true, calls: true, timeMs: true, token
 const NAMES = ['steps', 'calls', 'timeMs', 'tokens'] as const
 export type BudgetName = (typeof NAMES)[number]
 
-/** What a run has used. */
+/** The amounts that a run has used. */
 export type Used = Readonly<Record<BudgetName, number>>
 
 const NOTHING: Used = { steps: 0, calls: 0, timeMs: 0, tokens: 0 }
@@ -38,9 +41,9 @@ const REASONS: Readonly<Record<BudgetName, BudgetReason>> = {
 export interface Meter {
   readonly budgets: Budgets
   used(): Used
-  /** The budget that leaves no room for another step, if any. */
+  /** Returns the budget that is used up so that no further step may begin, if any. */
   spent(): BudgetReason | undefined
-  /** Milliseconds until the time budget is used up. */
+  /** Returns the milliseconds until the time budget is used up. */
   timeLeftMs(): number
   /** Counts a step. */
   step(): void
@@ -52,16 +55,16 @@ export interface Meter {
   calls(): CallMeter
 }
 
-/** Takes from the call budget before a call runs, and returns it if the call did not run. */
+/** Takes from the call budget before a call runs, and gives it back if the call did not run. */
 export interface CallMeter {
   readonly hooks: Hooks
-  /** A call has ended. `free` if it costs nothing all the same. */
+  /** Notes that a call has ended. `free`: it costs nothing even though it ran. */
   ended(outcome: CallOutcome, options?: { readonly free?: boolean }): void
-  /** Whether a call was refused since the last question. */
+  /** Whether a call was refused since this function was last called. */
   refusedAny(): boolean
 }
 
-/** @throws {ConfigError} for an unknown budget, and for a value that is not a number from 0 on */
+/** @throws {ConfigError} for an unknown budget, and for a value that is not a number of at least 0 */
 export function checkBudgets(budgets: Budgets | undefined): void {
   if (budgets === undefined) return
   checkShape('budgets', budgets, BUDGETS)
@@ -71,7 +74,7 @@ export function checkBudgets(budgets: Budgets | undefined): void {
   }
 }
 
-/** Returns the smaller of each. */
+/** Returns the smaller value of each budget. */
 export function smallestBudgets(...all: readonly (Budgets | undefined)[]): Budgets {
   const met = new Map<BudgetName, number>()
   for (const name of NAMES) {
@@ -94,7 +97,7 @@ export function createMeter(budgets: Budgets, clock: Pick<Clock, 'monotonicMs'>,
     used: usedNow,
     spent() {
       const now = usedNow()
-      // The call budget forbids calls. A model may still answer without one.
+      // The call budget forbids only calls. A model may still answer without a call.
       const over = NAMES.find((name) => name !== 'calls' && now[name] >= (budgets[name] ?? Infinity))
       return over && REASONS[over]
     },
@@ -106,7 +109,7 @@ export function createMeter(budgets: Budgets, clock: Pick<Clock, 'monotonicMs'>,
   }
 }
 
-/** Taken at the question, so that parallel calls cannot exceed the budget. */
+/** Takes from the budget when a call is checked, so that parallel calls cannot exceed it. */
 function createCallMeter(max: number, counted: { calls: number }): CallMeter {
   const taken = createTally()
   const refusals = createTally()
@@ -139,7 +142,7 @@ function createCallMeter(max: number, counted: { calls: number }): CallMeter {
   }
 }
 
-/** Counts by call id, because a provider may give several calls the same one. */
+/** Counts by call id, because a provider may give several calls the same id. */
 function createTally(): { add(callId: string): void; drop(callId: string): boolean } {
   const counts = new Map<string, number>()
   return {

@@ -2,13 +2,16 @@ import type { Tool, View } from '@toolgate/core'
 
 /** The facts for the catalog's part of the instructions. Equal facts have equal text. */
 export interface CatalogFacts {
-  /** By id. */
+  /** Visible tools, by id. */
   readonly tools: readonly Tool[]
   /** Messages of denials, hints of locked groups. */
   readonly notices: readonly string[]
 }
 
-/** Returns the catalog's part of the instructions, or an empty text. Pure: it runs once for the same facts. */
+/**
+ * Returns the catalog's part of the instructions, or an empty text. The function must be pure: it runs once for equal
+ * facts.
+ */
 export type RenderCatalog = (facts: CatalogFacts) => string
 
 /** Returns the notices, one a line. The tools themselves are sent as tools. */
@@ -17,15 +20,15 @@ export const renderNotices: RenderCatalog = ({ notices }) =>
 
 const MAX_KEPT = 256
 
-/** Returns the catalog's part of the instructions for views. Each text is made once and kept while it is used. */
+/** Returns the catalog's part of the instructions for views. Each text is rendered once and cached. */
 export function createCatalogPrompt(render: RenderCatalog = renderNotices): (view: View) => string {
   const kept = new Map<string, string>()
   return (view) => {
-    // The fingerprint covers definitions only; notices may differ for the same ones.
+    // The fingerprint covers only definitions. Notices may differ between views with the same definitions.
     const key = JSON.stringify([view.fingerprint, view.notices])
     const known = kept.get(key)
     const text = known ?? render({ tools: view.tools, notices: view.notices })
-    // Inserted again at the end, so that the first entry is the least recently used.
+    // The entry moves to the end, so that the first entry is the least recently used.
     kept.delete(key)
     kept.set(key, text)
     const [oldest = key] = kept.keys()

@@ -20,10 +20,10 @@ export interface EventOrigin {
 }
 
 export type EventDetails =
-  /** The run waits for its session's turn. */
+  /** The run waits for its turn in its session. */
   | { readonly type: 'run-queued' }
   | { readonly type: 'run-started'; readonly waitedMs: number; readonly tools: readonly string[] }
-  /** In place of `run-started`. `hidden` are the tools that the run saw when it paused and no longer sees. */
+  /** Sent in place of `run-started`. `hidden`: tools that the run saw when it paused and no longer sees. */
   | {
       readonly type: 'run-resumed'
       readonly waitedMs: number
@@ -33,7 +33,7 @@ export type EventDetails =
     }
   | { readonly type: 'step-started'; readonly step: number; readonly model: string; readonly tools: readonly string[] }
   | { readonly type: 'step-ended'; readonly step: number; readonly calls: readonly StepCall[]; readonly usage: Usage }
-  /** A call was decided and has ended: run, refused or waiting. `code` says why it did not run, or failed. */
+  /** A call was decided and has ended: it ran, was refused or waits. `code`: why it did not run, or failed. */
   | ({ readonly type: 'call-decided'; readonly step: number; readonly code: string | undefined } & StepCall)
   | { readonly type: 'agent-started' }
   | { readonly type: 'agent-ended'; readonly status: 'done' | 'paused' | 'failed' }

@@ -27,13 +27,18 @@ export interface PlannerOptions<Name extends string = string, Native = unknown> 
   readonly prepareStep?: PrepareStep<any, any> | undefined
   /** The SDK's stop conditions. Default: after 20 steps. */
   readonly stopWhen?: StopCondition<ToolSet> | readonly StopCondition<ToolSet>[] | undefined
-  /** Default: in memory, which orders the runs of this process. One whose turns can be lost needs the `state` of the same stores. */
+  /**
+   * Default: in memory, for the runs of this process. A lock whose turns can be lost needs the `state` of the same
+   * stores.
+   */
   readonly sessions?: SessionLock | undefined
-  /** Keeps pauses. Default: in memory, so that a pause ends with this process. */
+  /** The store of pauses. Default: in memory, so that pauses are lost when this process ends. */
   readonly state?: StateStore | undefined
-  /** Sign the tokens of pauses. Required with your own `state`; default: a key that only this process has. */
+  /**
+   * The keys that sign the tokens of pauses. Required with your own `state`. Default: a key that only this process has.
+   */
   readonly keys?: readonly TokenKey[] | undefined
-  /** Names the deployment: a token is valid only there. Default `toolgate`. */
+  /** The name of the deployment. A token is valid only there. Default `toolgate`. */
   readonly deployment?: string | undefined
   /**
    * Whether a run pauses for a person. `false`: the model is told that a call waits for an approval or an input, and the
@@ -42,9 +47,9 @@ export interface PlannerOptions<Name extends string = string, Native = unknown> 
   readonly pauses?: boolean | undefined
   /** How long a pause may last. Default 600,000 ms. */
   readonly pauseMs?: number | undefined
-  /** For each run. */
+  /** The budgets of each run. */
   readonly budgets?: Budgets | undefined
-  /** Writes the part of the instructions about tools; `false` leaves it out. Default: the view's notices. */
+  /** Returns the part of the instructions about tools. `false` leaves it out. Default: the view's notices. */
   readonly catalogPrompt?: RenderCatalog | false | undefined
   /** The SDK's settings of a model call: temperature, retries, provider options. */
   readonly settings?: ModelSettings | undefined
@@ -57,17 +62,17 @@ export interface PlannerOptions<Name extends string = string, Native = unknown> 
 /** The options of any segment of a run, the first or a resumed one. */
 export interface SegmentOptions {
   readonly caller: Caller
-  /** Runs after the planner's own; both narrow. */
+  /** Runs after the planner's own `prepareStep`. Both narrow. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a host's own types of state and context
   readonly prepareStep?: PrepareStep<any, any> | undefined
-  /** For `prepareStep`. Not stored in a pause. */
+  /** A value for `prepareStep`. A pause does not store it. */
   readonly state?: unknown
-  /** For `prepareStep`, which may replace it. A pause stores it if it is plain JSON. */
+  /** A value for `prepareStep`, which may replace it. A pause stores it if it is plain JSON. */
   readonly context?: unknown
-  /** Combined with the planner's: the smaller of each holds. */
+  /** Combined with the planner's budgets: the smaller value of each applies. */
   readonly budgets?: Budgets | undefined
   readonly signal?: AbortSignal | undefined
-  /** The longest wait for the session's turn. Default: no end. */
+  /** The longest wait for the session's turn, in milliseconds. Default: no limit. */
   readonly queueDeadlineMs?: number | undefined
   readonly onEvent?: PlannerListener | undefined
 }
@@ -77,29 +82,32 @@ export interface RunOptions<Name extends string = string> extends SegmentOptions
   /** Either `prompt` or `messages`. */
   readonly prompt?: string | undefined
   readonly messages?: readonly ModelMessage[] | undefined
-  /** What the user has written, for `origin` in conditions. Default: the `prompt`; of `messages`, nothing. */
+  /**
+   * The texts that the user has written, for `origin` in conditions. Default: the `prompt`. Texts in `messages` do not
+   * count.
+   */
   readonly userWords?: string | readonly string[] | undefined
 }
 
 export interface ResumeOptions extends SegmentOptions, Answers {
-  /** Narrows what the run saw when it paused. It cannot widen it. */
+  /** Narrows the tools that the run saw when it paused. It cannot widen them. */
   readonly visibility?: ViewOptions['visibility']
   /** The person who approves or rejects. Default: the caller. */
   readonly by?: Caller | undefined
 }
 
 /**
- * A person's answers to the waiting calls: to all of them, or by `id`. Approvals that were decided elsewhere, as in a
- * console, need none.
+ * A person's answers to the waiting calls, for all calls or by `id`. Approvals that were decided elsewhere, such as in
+ * a console, need no answer.
  */
 export interface Answers {
-  /** `true`: all calls that wait for an approval. */
+  /** `true` approves all calls that wait for an approval. A list approves these calls. */
   readonly approve?: boolean | readonly string[] | undefined
-  /** A text is the reason, which the model gets. */
+  /** Rejects calls. A text is the reason that the model gets. */
   readonly reject?: boolean | string | { readonly calls?: readonly string[]; readonly reason?: string } | undefined
-  /** For the one call that waits for an input. */
+  /** The input for the only call that waits for one. */
   readonly input?: unknown
-  /** By call `id`, if several wait for one. */
+  /** Inputs by call `id`, if several calls wait for one. */
   readonly inputs?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -109,17 +117,20 @@ export interface PlannerStream extends AsyncDisposable {
   readonly stream: AnyStream | undefined
   /** Settles when the run ends. The session's turn is held until then. */
   readonly result: Promise<RunResult>
-  /** Ends the run, if you do not want the rest of the stream. */
+  /** Ends the run. Call it if you do not read the rest of the stream. */
   cancel(reason?: unknown): void
 }
 
 export interface PlannerForkOptions<Name extends string = string> extends Pick<ForkOptions<Name>, 'policy'> {
   readonly hooks?: HooksInput | undefined
-  /** Distinguishes forks in tokens, also after a restart. Default: derived from the policy; functions count for this process only. */
+  /**
+   * The fork's name in tokens, the same after a restart. Default: derived from the policy. A policy with functions is
+   * known to this process only.
+   */
   readonly name?: string | undefined
 }
 
-/** The options objects of the planner, for `checkShape`. */
+/** The allowed options of a planner, for `checkShape`. */
 export const PLANNER = shapeOf<PlannerOptions>({
   model: true,
   gate: true,

@@ -41,7 +41,7 @@ export interface PlannerParts {
 
 const DEFAULT_STEPS = 20
 const DEFAULT_PAUSE_MS = 600_000
-/** A hundred years. */
+/** A hundred years, in milliseconds. */
 const MAX_PAUSE_MS = 100 * 365 * 86_400_000
 
 /** @throws {ConfigError} for an invalid option */

@@ -14,7 +14,7 @@ import type { AnyStream } from './run/scope.ts'
 import { openRun, type SegmentRequest } from './run/segment.ts'
 import { createStopping } from './run/turn.ts'
 
-/** Runs agents with a gate: long-lived, and shared by any number of callers and sessions at once. */
+/** Runs agents with a gate. It is long-lived, and any number of callers and sessions share it. */
 export interface Planner<Name extends string = string> {
   /**
    * Runs an agent for one caller. The runs of one session run in order.
@@ -23,7 +23,7 @@ export interface Planner<Name extends string = string> {
    * `caller_invalid`; `app_unknown`
    */
   run(options: RunOptions<Name>): Promise<RunResult>
-  /** The same, streamed. Resolves when the run's turn comes. */
+  /** Streams a run. Resolves when the run's turn comes. */
   stream(options: RunOptions<Name>): Promise<PlannerStream>
   /**
    * Resumes a paused run, for the same caller in the same session.
@@ -35,11 +35,11 @@ export interface Planner<Name extends string = string> {
    * `resume_unanswered`, `approval_forbidden`: the token stays valid after both
    */
   resume(token: string, options: ResumeOptions): Promise<RunResult>
-  /** The same, streamed. */
+  /** Resumes a paused run as {@link Planner.resume} does, and streams it. */
   resumeStream(token: string, options: ResumeOptions): Promise<PlannerStream>
   /**
    * Returns a tighter planner over a fork of the gate, with the same sessions, pauses and settings. It can resume this
-   * one's runs; this one cannot resume those of a fork.
+   * planner's runs, but this planner cannot resume the fork's runs.
    */
   fork(options: PlannerForkOptions<Name>): Planner<Name>
 }
@@ -57,7 +57,7 @@ export function createPlanner<Name extends string, Native>(options: PlannerOptio
 }
 
 function openPlanner(parts: PlannerParts): Planner {
-  // Nothing is awaited before the run is in the queue.
+  // The run joins the queue before anything is awaited.
   const run = async (options: RunOptions, onStream?: OnStream): Promise<RunResult> =>
     runSegment(parts, openRun(parts, options, onStream))
   const resume = async (token: string, options: ResumeOptions, onStream?: OnStream): Promise<RunResult> =>
@@ -73,7 +73,7 @@ function openPlanner(parts: PlannerParts): Planner {
 
 type OnStream = NonNullable<SegmentRequest['onStream']>
 
-/** Returns the SDK's stream as soon as there is one. The run itself reads it to its end, whoever else does. */
+/** Returns the SDK's stream when the first one exists. The run itself reads it to the end, even if nobody else does. */
 async function streamed<Options extends SegmentOptions>(
   options: Options,
   run: (options: Options, onStream: OnStream) => Promise<RunResult>,

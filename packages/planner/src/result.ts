@@ -12,27 +12,27 @@ export interface RunReport {
   readonly text: string
   /** The whole conversation. Pass it to the next run to continue. */
   readonly messages: readonly ModelMessage[]
-  /** Of the whole run, including the time before its pauses. */
+  /** The steps of the whole run, including those before its pauses. */
   readonly steps: readonly RunStep[]
   /** Tokens of the whole run, including its sub-agents. */
   readonly usage: Usage
-  /** Of its budgets. */
+  /** The used part of the run's budgets. */
   readonly used: Used
   /** The part of the instructions about tools. */
   readonly notices: readonly string[]
-  /** For the developer: a visibility that failed or named an unknown tool, names that are hidden in a step. */
+  /** Warnings for the developer: a visibility failed or named an unknown tool, or a named tool is hidden in a step. */
   readonly warnings: readonly string[]
 }
 
 export interface RunDone extends RunReport {
   readonly status: 'done'
-  /** `stopped`: a stop condition of the host ended it before the model did. */
+  /** `stopped`: a stop condition of the host ended the run before the model finished. */
   readonly reason: 'finished' | 'stopped'
 }
 
 export interface RunPaused extends RunReport {
   readonly status: 'paused'
-  /** Valid for one resume, until it expires. */
+  /** A token that is valid for one resume, until it expires. */
   readonly resumeToken: string
   /** Wall-clock milliseconds. */
   readonly expiresAt: number
@@ -43,7 +43,7 @@ export interface RunPaused extends RunReport {
 export interface RunFailed extends RunReport {
   readonly status: 'failed'
   readonly reason: FailureReason
-  /** The cause as it was thrown, by the model, the signal, `prepareStep` or a store. For the log. */
+  /** The thrown cause, from the model, the signal, `prepareStep` or a store. For the log. */
   readonly error: unknown
 }
 
@@ -52,9 +52,9 @@ export type FailureReason =
   | 'model_failed'
   /** The host's code threw: `prepareStep`, a stop condition or something else. */
   | 'step_failed'
-  /** The signal aborted, while it ran or while it waited. */
+  /** The signal aborted, while the run was active or waiting. */
   | 'aborted'
-  /** Its turn in the session did not come in time. */
+  /** The run's turn in its session did not come in time. */
   | 'queue_timeout'
   /** The session's lock is unavailable. */
   | 'session_unavailable'
@@ -63,9 +63,9 @@ export type FailureReason =
   | BudgetReason
 
 export interface RunStep {
-  /** The step of the run, from 0, counted across its pauses. */
+  /** The number of the step in the run, from 0. The count continues across pauses. */
   readonly stepNumber: number
-  /** The provider's name for it. */
+  /** The provider's name of the model. */
   readonly model: string
   readonly text: string
   readonly calls: readonly StepCall[]
@@ -73,7 +73,7 @@ export interface RunStep {
   readonly usage: Usage
 }
 
-/** Tokens. */
+/** Numbers of tokens. */
 export interface Usage {
   readonly input: number
   readonly output: number
@@ -84,14 +84,14 @@ export interface Usage {
 export type PendingCall = PendingApproval | PendingInput
 
 interface PendingBase {
-  /** Names it in the resume. */
+  /** The id that the resume uses for this call. */
   readonly id: string
   /** A tool id. */
   readonly tool: string
   readonly callId: string
   /** The model's input. */
   readonly input: unknown
-  /** The sub-agent calls in which it was made, the outermost first. */
+  /** The sub-agent calls that contain this call, the outermost first. */
   readonly agents: readonly AgentCall[]
 }
 

@@ -23,16 +23,19 @@ export interface SubAgentDefinition extends Pick<
   readonly instructions?: string | undefined
   /** Default: the model of the calling run. */
   readonly model?: LanguageModel | undefined
-  /** Ids out of what its parent's run sees. Default: all of them, without this tool and the sub-agents that it is in. */
+  /**
+   * Ids of tools that the parent's run sees. Default: all of them, without this tool and the sub-agents that contain
+   * it.
+   */
   readonly activeTools?: readonly string[] | undefined
-  /** Combined with the policy of its parent's run. */
+  /** A policy that is combined with the policy of the parent's run. */
   readonly policy?: PolicyOf
   readonly prepareStep?: PrepareStep | undefined
   /** Default: the planner's. */
   readonly stopWhen?: StopCondition<ToolSet> | readonly StopCondition<ToolSet>[] | undefined
-  /** The schema of its input. Default: `{ prompt: string }`. */
+  /** The schema of the sub-agent's input. Default: `{ prompt: string }`. */
   readonly inputSchema?: JsonSchema | StandardSchema | undefined
-  /** Returns the sub-agent's prompt for an input. Default: its `prompt`, or all of it as JSON. */
+  /** Returns the sub-agent's prompt for an input. Default: the input's `prompt`, or the whole input as JSON. */
   readonly toPrompt?: ((input: unknown) => string) | undefined
 }
 
@@ -59,17 +62,16 @@ const SUB_AGENT = shapeOf<SubAgentDefinition>(
   'field',
 )
 
-/** Stands in for the result of a sub-agent that paused. No model sees it. */
+/** The text in place of the result of a paused sub-agent. No model reads it. */
 const PAUSED = 'The sub-agent waits for a person.'
 const MAX_DEPTH = 32
 
 /**
  * Returns an agent as a tool of a gate, for the models of a planner's runs.
  *
- * It sees no more than the run that calls it (the run's view, not the step's list), and less if it narrows itself. It
- * belongs to its parent's turn: no session of its own, the same run in the audit, the same limits and budgets, and it ends
- * when its parent does. When one of its calls waits for a person, the whole run pauses, and is resumed there.
- *
+ * It sees at most the view of the calling run (not only the step's list), and less if `activeTools` or `policy` narrow
+ * it. It has no session of its own: it shares its parent's turn, run in the audit, limits and budgets, and ends when
+ * its parent does. When one of its calls waits for a person, the whole run pauses, and the resume continues there.
  * @example
  * const researcher = subAgent({ name: 'research', description: 'Finds things out.', activeTools: ['search', 'fetch'] })
  * const planner = createPlanner({ model, gate: createGate({ tools: [search, fetch, researcher] }) })
@@ -81,7 +83,7 @@ export function subAgent(definition: SubAgentDefinition): Tool {
   const tool = defineTool({
     ...described,
     inputSchema: inputSchema ?? PROMPT,
-    // Its calls have deadlines. The budgets bound its whole time.
+    // The sub-agent's calls have deadlines, and the budgets bound its whole time.
     deadlineMs: Infinity,
     execute: (input: unknown, call) => runSubAgent(definition, input, call),
   })
@@ -91,7 +93,7 @@ export function subAgent(definition: SubAgentDefinition): Tool {
 }
 
 /**
- * Checks the names in the definitions of the sub-agents that a view sees.
+ * Checks the tool names in the definitions of the sub-agents that a view sees.
  *
  * @throws {UnknownToolError} for an unknown one
  */
@@ -151,7 +153,10 @@ async function runSubAgent(definition: SubAgentDefinition, input: unknown, call:
   }
 }
 
-/** A narrowing of what the parent's run sees. A sub-agent that may call itself, or one that it is in, must name it. */
+/**
+ * Returns the narrowed view of a sub-agent. A sub-agent that may call itself, or one that contains it, must name that
+ * tool.
+ */
 function viewOf({ activeTools, policy }: SubAgentDefinition, { view, agents }: Scope, own: string): View {
   const around = new Set([own, ...agents.map(({ tool }) => tool)])
   return view.narrow({ activeTools: activeTools ?? view.ids.filter((id) => !around.has(id)), policy })

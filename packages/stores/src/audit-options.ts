@@ -8,24 +8,25 @@ import { type AuditEvidence, checkpointsPath, inputKeyOf, secretAt } from './evi
 export interface AuditFileOptions extends SealOptions {
   readonly path: string
   /**
-   * `batched`: a write returns at once. The entry is in the file within 100 ms, where it survives the end of the process,
-   * and on the disk within another second, where it survives a power cut.
-   * `required`: a write resolves when the entry is on the disk.
-   * Default `batched`.
+   * `batched`: a write returns at once. The entry is in the file within 100 ms, where it survives the end of the
+   * process, and on the disk within another second, where it survives a power cut. `required`: a write resolves when
+   * the entry is synced to the disk. Default `batched`.
    */
   readonly mode?: 'batched' | 'required'
-  /** Only reads, beside a process that writes. */
+  /** Opens the audit for reading only, beside a process that writes. Default `false`. */
   readonly readOnly?: boolean
-  /** How many entries may wait in memory while the disk fails. Then writes are refused. Default 10,000. */
+  /**
+   * The maximum number of entries that wait in memory while the disk fails. Further writes are refused. Default 10,000.
+   */
   readonly maxWaiting?: number
-  /** Signed checkpoints of the audit, in a second place. `false` for none. */
+  /** Signed checkpoints of the audit, stored in a second place. `false` for none. */
   readonly checkpoints?: CheckpointOptions | false
   /**
-   * How long records are kept at least. Older ones are removed, in whole groups that a checkpoint has signed, so that the others
-   * still verify. Default: for ever.
+   * The shortest time that records are kept, in milliseconds. Older ones are removed in whole groups that a checkpoint
+   * has signed, so that the others still verify. Default: for ever.
    */
   readonly retainMs?: number
-  /** When a file of JSON lines is closed and another begun. Default with `retainMs`: each day; else never. */
+  /** When a file of JSON lines is closed and a new one begins. Default: each day if `retainMs` is set, else never. */
   readonly rotate?: RotationOptions
   /** The clock for the audit's own records. Default: the system's. */
   readonly nowMs?: () => number
@@ -35,24 +36,28 @@ export interface AuditFileOptions extends SealOptions {
 
 export interface CheckpointOptions {
   /**
-   * A file of JSON lines. Default: `checkpoints/<name of the audit>.checkpoints` in the audit's folder, or
-   * `<audit>.checkpoints` if an earlier version made it there. Better: a file on another disk or host.
+   * The file of the checkpoints, in JSON lines. Default: `checkpoints/<name of the audit>.checkpoints` in the audit's
+   * folder, or `<audit>.checkpoints` if an earlier version created it there. A file on another disk or host is safer.
    */
   readonly path?: string
-  /** An Ed25519 private key in PEM. Default: the one in `<path of the checkpoints>.key`, which is made at first use. */
+  /**
+   * An Ed25519 private key in PEM. Default: the key in `<path of the checkpoints>.key`, which is created at first use.
+   */
   readonly key?: string
-  /** Default 1,000. */
+  /** The maximum number of records between checkpoints. Default 1,000. */
   readonly everyRecords?: number
-  /** Also without new records, so that a stopped audit shows. Default 60,000. */
+  /**
+   * The longest time between checkpoints, even without new records, so that a stopped audit is noticed. Default 60,000.
+   */
   readonly everyMs?: number
-  /** Names the audit, for a place where checkpoints of several are collected. Default: the name of its file. */
+  /** The audit's name, for a place that collects checkpoints of several audits. Default: the name of its file. */
   readonly writer?: string
 }
 
 export interface RotationOptions {
-  /** Once the file has so many bytes. */
+  /** Closes the file when it has this many bytes. */
   readonly bytes?: number
-  /** Once its first record is so old. */
+  /** Closes the file when its first record is this old. */
   readonly everyMs?: number
 }
 
@@ -99,43 +104,48 @@ export function sealOptionsOf({ redact, preview, inputs, inputKey }: AuditFileOp
   return { redact, preview, inputs, inputKey }
 }
 
-/** Whether whole inputs are kept, sealed. */
+/** Whether whole inputs are stored, sealed. */
 export function sealsInputs({ inputs }: SealOptions): boolean {
   return typeof inputs === 'object'
 }
 
-/** How long they are kept; `undefined` for as long as their records. */
+/** Returns how long sealed inputs are kept, in milliseconds. `undefined`: as long as their records. */
 export function keepInputsMs({ inputs }: SealOptions): number | undefined {
   return typeof inputs === 'object' ? inputs.keepForMs : undefined
 }
 
 const DAY_MS = 86_400_000
 
-/** Returns when files are closed. Retention removes whole files, so it needs closed ones. */
+/** Returns when files are closed. Retention removes only closed files, so it needs rotation. */
 export function rotationOf({ rotate, retainMs }: AuditFileOptions): RotationOptions {
   return rotate ?? (retainMs === undefined ? {} : { everyMs: Math.min(DAY_MS, retainMs) })
 }
 
 /** An audit in a file. */
 export interface FileAudit extends AuditSink, AuditReader, AuditExporter, AuditCounter, InputBoxes {
-  /** Returns the state of the checkpoints now. */
+  /** Returns the current state of the checkpoints. */
   evidence(): AuditEvidence
-  /** Removes now what `retainMs` and `inputs.keepForMs` no longer keep, which otherwise happens every hour. @throws if records cannot be removed */
+  /**
+   * Removes now, rather than at the hourly round, everything older than `retainMs` and `inputs.keepForMs`.
+   * @throws if records cannot be removed
+   */
   prune(): Promise<void>
   /**
-   * Closes a file of JSON lines now and begins another. Returns the path of the closed one; `undefined` if there is nothing to
-   * close, as in SQLite.
+   * Closes a file of JSON lines now and begins a new one. Returns the path of the closed file, or `undefined` if
+   * nothing could be closed, as in SQLite.
    */
   rotate(): Promise<string | undefined>
-  /** Returns the keyed hash by which `facts` keep a text, for `whatIf`. Absent: this process does not have the key. */
+  /**
+   * Returns the keyed hash of a text as `facts` contain it, for `whatIf`. Absent if this process does not have the key.
+   */
   hashText?: ((text: string) => string) | undefined
-  /** How many entries were refused, or lost when the audit was closed on a failing disk. */
+  /** The number of entries that were refused, or lost when the audit was closed on a failing disk. */
   readonly droppedCount: number
-  /** Why nothing can be recorded now, as the last write has shown. */
+  /** Why the audit cannot record now, as of the last write. */
   readonly problem?: AuditFileProblem | undefined
 }
 
-/** A disk that takes no records. */
+/** A message for people, as a clause rather than a sentence. */
 export interface AuditFileProblem {
   readonly code: 'disk'
   /** A clause for people. */
@@ -144,7 +154,10 @@ export interface AuditFileProblem {
 
 const KEY_BYTES = 32
 
-/** Adds the key for hashes of inputs to the options. It is made at first use, also without checkpoints; who only reads makes none. */
+/**
+ * Adds the key for hashes of inputs to the options. It is created at first use, even without checkpoints. A read-only
+ * audit creates none.
+ */
 export function withInputKey(options: AuditFileOptions): AuditFileOptions {
   if (options.inputKey !== undefined) return options
   const file = inputKeyOf(checkpointsPath(options.path, options.checkpoints || {}))

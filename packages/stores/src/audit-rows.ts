@@ -17,15 +17,16 @@ import { fieldText, type Row, textIn } from './rows.ts'
 import type { Schema } from './schema.ts'
 import { numberOf } from './sqlite-file.ts'
 
-/** `TGAT`, which identifies our files. */
+/** `TGAT`, which marks a database as a Toolgate audit. */
 const APPLICATION_ID = 0x54474154
 const SCHEMA_VERSION = 2
 
 /**
- * The columns are the fields that queries filter by, `at` in milliseconds. `record` is the whole record in RFC 8785 form. It
- * comes last, so that a scan need not read it. The only index is `seq`: another one would double the cost of every call,
- * and most queries want the newest records, which are found without. No query filters by `kind` or `purpose`, which are in the
- * record alone: a scan for a rare kind takes 0.8 s of CPU for a million records, and an index 0.9 µs more for each write.
+ * The columns are the fields that queries filter by, `at` in milliseconds. `record` is the whole record in RFC 8785
+ * form. It comes last, so that a scan need not read it. The only index is `seq`: another one would double the cost of
+ * every call, and most queries want the newest records, which are found without. No query filters by `kind` or
+ * `purpose`, which are in the record alone: a scan of a million records for a rare kind takes 0.8 s of CPU, and an
+ * index would add 0.9 µs to each write.
  */
 const TABLE = `
   CREATE TABLE audit (
@@ -39,7 +40,7 @@ const TABLE = `
   ) STRICT;
 `
 
-/** Replace the columns that version 1 does not have. */
+/** The SQL that reads a field from the record, because version 1 has no column for it. */
 const SESSION_OF_RECORD = "record ->> '$.session_id'"
 const AT_OF_RECORD = "CAST(round(unixepoch(record ->> '$.ts', 'subsec') * 1000) AS INTEGER)"
 
@@ -65,13 +66,13 @@ export interface AuditRows {
   select(query: CheckedAuditQuery, direction: 'ASC' | 'DESC'): readonly AuditRecord[]
   /** Counts the records of a query by time, event and failure. */
   count(query: AuditCountQuery & AuditExportQuery): readonly RowCount[]
-  /** Returns the earliest and the latest time of the records of a part; `undefined` if it has none. */
+  /** Returns the earliest and the latest time of the records in a range, or `undefined` if it has none. */
   timesOf(part: RecordRange): RecordTimes | undefined
   oldestSeq(): number
   newestSeq(): number
 }
 
-/** Records by their numbers, without the ends. */
+/** A range of record numbers. Both ends are excluded. */
 interface RecordRange {
   readonly afterSeq: number
   readonly beforeSeq: number
@@ -83,7 +84,7 @@ interface RecordTimes {
 }
 
 interface RowCount {
-  /** The start of the bucket. */
+  /** The start of the bucket, in milliseconds since 1970. */
   readonly atMs: number
   readonly event: AuditRecord['event']
   readonly hasFailed: boolean
@@ -91,13 +92,13 @@ interface RowCount {
 }
 
 const HAS_TEXT = 'instr(record, ?) > 0'
-/** In JSON, the quotes of a field's name occur nowhere else. */
+/** SQL that finds a failed record. A quoted field name occurs nowhere else in JSON. */
 const HAS_FAILED = `(instr(record, ',"error":"') > 0 OR instr(record, ',"is_error":true') > 0)`
-/** Reads the record only if it matters. */
+/** SQL that reads the record only for events whose result may have failed. */
 const RESULT_HAS_FAILED = `CASE event WHEN 'tool_result' THEN ${HAS_FAILED} ELSE 0 END`
 
 export function rowsIn(db: DatabaseSync): AuditRows {
-  // A database that is opened only for reading may have version 1.
+  // A database that is opened only for reading may still have version 1.
   const isFirst = numberOf(db, 'PRAGMA user_version') === 1
   const columns = isFirst ? { session: SESSION_OF_RECORD, at: AT_OF_RECORD } : { session: 'session_id', at: 'at' }
   const statements = new Map<string, StatementSync>()
@@ -169,15 +170,18 @@ function toRowCount(row: Row, { since, bucketMs }: AuditCountQuery): RowCount {
   }
 }
 
-/** How many records are looked at in one turn of the event loop, so that a large audit does not delay calls. */
+/** The maximum number of records that one turn of the event loop reads, so that a large audit does not delay calls. */
 const PART = 5_000
 
-/** Returns a function that counts part by part. It knows the times of each full part, and does not count one of other times again. */
+/**
+ * Returns a function that counts part by part. It remembers the times of each full part, and skips parts outside the
+ * asked period.
+ */
 export function countIn(rows: AuditRows, size = PART): (query: AuditCountQuery) => Promise<AuditCounts> {
   const times = new Map<number, RecordTimes | undefined>()
 
   function isBeside(part: RecordRange, newestSeq: number, { since, until }: AuditCountQuery): boolean {
-    // Only removals change a full part, and those leave no other times.
+    // Only a removal changes a full part, and it adds no new time.
     const isFull = part.afterSeq + size <= newestSeq
     const known = times.has(part.afterSeq) ? times.get(part.afterSeq) : rows.timesOf(part)
     if (isFull) times.set(part.afterSeq, known)
@@ -205,7 +209,10 @@ export function countIn(rows: AuditRows, size = PART): (query: AuditCountQuery) 
   }
 }
 
-/** Returns the newest records of a query. One that filters is answered part by part, as it may look at all records. */
+/**
+ * Returns the newest records of a query. A query with filters is answered part by part, because it may read all
+ * records.
+ */
 export function newestOf(rows: AuditRows, query: AuditQuery, size = PART): MaybePromise<readonly AuditRecord[]> {
   const checked = checkAuditQuery(query)
   const { limit: _, beforeSeq: _before, afterSeq: _after, ...filters } = checked
@@ -237,7 +244,7 @@ export async function* exportRows(rows: AuditRows, query: AuditExportQuery): Asy
     yield* records
     if (records.length < EXPORT_PAGE) return
     afterSeq = records.at(-1)?.seq
-    // A reader that does not wait would otherwise keep the turn to the end of the audit.
+    // A reader that never waits would otherwise block the event loop to the end of the audit.
     await endOfTurn()
   }
 }

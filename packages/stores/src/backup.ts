@@ -1,4 +1,4 @@
-// `@toolgate/stores/backup`: copies of a gateway's files, made while it runs, and how they are put back.
+// `@toolgate/stores/backup`: copies a gateway's files while it runs, and restores them.
 export {
   type AuditPlace,
   type BackedUpFile,

@@ -38,19 +38,22 @@ export type Segment = Pick<Checkpoint, 'count' | 'epoch' | 'headHash' | 'merkleR
 
 /** A file of JSON lines, each a signed checkpoint. Several processes may append, one at a time. */
 export interface CheckpointFile {
-  /** Runs work while no other process runs any: the last checkpoint stays the last until it has appended. */
+  /** Runs `work` while no other process does, so that the last checkpoint stays the last until `work` has appended. */
   alone(work: () => void): Promise<void>
-  /** Returns the last checkpoint as it is now. */
+  /** Returns the current last checkpoint. */
   last(): Checkpoint | undefined
   readonly path: string
   /**
-   * Signs a segment and makes the checkpoint durable, or throws and leaves none. `prunedSeq`: records up to this one may be
-   * removed.
+   * Signs a segment and makes the checkpoint durable, or throws and writes none. `prunedSeq`: records up to this number
+   * may be removed.
    */
   append(segment: Segment, prunedSeq?: number): void
   /** Returns the last record that may be removed, according to the last checkpoint with a valid signature. */
   prunedSeq(): number
-  /** Yields the checkpoints after the last one of a record, oldest first, in groups. @throws for one that is not valid */
+  /**
+   * Yields the checkpoints that sign records after `seq`, oldest first, in groups.
+   * @throws for an invalid checkpoint
+   */
   linesAfter(seq: number): Generator<readonly SignedLine[]>
   close(): void
 }
@@ -95,13 +98,13 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
     }
   }
 
-  /** Returns the last complete line, and where it ends. */
+  /** Returns the last complete line and its end. */
   function lastLine(): { text: string; end: number } | undefined {
     for (const { text, end } of linesBackwards(fd, fstatSync(fd).size)) return { text, end }
     return undefined
   }
 
-  /** Checks that the file still exists: lines that are appended to a removed file are lost. */
+  /** Checks that the file still exists, because lines that are appended to a removed file are lost. */
   function checkIsThere(): void {
     const here = statSync(path, { throwIfNoEntry: false })
     const { dev, ino } = fstatSync(fd)
@@ -151,7 +154,7 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
     append(segment, pruned = 0) {
       checkIsThere()
       const before = lastLine()
-      // An incomplete line, left by a crash, would spoil the next one.
+      // A crash may leave an incomplete line, which would corrupt the next one.
       if (fstatSync(fd).size > (before?.end ?? 0)) ftruncateSync(fd, before?.end ?? 0)
       const prevCheckpoint = before === undefined ? FIRST_CHECKPOINT : hashCheckpoint(before.text)
       const ts = new Date(nowMs()).toISOString()
@@ -173,7 +176,7 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
   }
 }
 
-/** How long a process waits for another's checkpoint. */
+/** The longest wait for another process's checkpoint, in milliseconds. */
 const PATIENCE_MS = 2000
 const RETRY_MS = 10
 
@@ -189,7 +192,10 @@ export function parsePublicKeys(text: string): readonly VerifyingKey[] {
   return (text.match(PUBLIC_KEY) ?? []).map((pem) => parseVerifyingKey(pem))
 }
 
-/** Adds the public key to the file beside the checkpoints and returns all. Earlier keys stay, for earlier checkpoints. */
+/**
+ * Adds the public key to the file beside the checkpoints, and returns all keys. Earlier keys stay, because earlier
+ * checkpoints need them.
+ */
 function publish(path: string, key: SigningKey): readonly VerifyingKey[] {
   const file = publicKeysOf(path)
   const known = existsSync(file) ? readFileSync(file, 'utf8') : ''

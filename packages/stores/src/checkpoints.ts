@@ -11,22 +11,22 @@ const FIRST_MS = 1000
 
 /** The checkpoints of an open audit. */
 export interface Checkpoints {
-  /** Compares the checkpoints with the last signed record according to the audit. */
+  /** Compares the checkpoints with the last signed record that the audit names. */
   compareWith(claimedSeq: number): void
-  /** Starts to make checkpoints. `sync` is the sink's own, which remembers a failure. */
+  /** Starts to create checkpoints. `sync` is the sink's function, which remembers a failure. */
   start(sync: () => Promise<void>): void
   /** Counts stored records. */
   stored(count: number): void
-  /** Signs all records, and that those up to a number may be removed. @throws if it cannot */
+  /** Signs all records. `prunedSeq` also signs that records up to this number may be removed. @throws if it fails */
   sign(prunedSeq?: number): Promise<void>
-  /** Absent if there are no checkpoints. */
+  /** The file of the checkpoints. Absent if there are none. */
   readonly place?: CheckpointFile
   evidence(): AuditEvidence
-  /** Makes the last checkpoint. */
+  /** Creates the last checkpoint. */
   close(): Promise<void>
 }
 
-/** Returns the checkpoints that the options ask for. */
+/** Opens the checkpoints that the options describe. */
 export function openCheckpoints(file: AuditFile, options: AuditFileOptions, nowMs: () => number): Checkpoints {
   return options.checkpoints === false ? NO_CHECKPOINTS : new SignedCheckpoints(file, options, nowMs)
 }
@@ -40,7 +40,9 @@ const NO_CHECKPOINTS: Checkpoints = {
   close: async () => {},
 }
 
-/** Makes a checkpoint after a number of records or after some time, whichever comes first. One at a time. */
+/**
+ * Creates a checkpoint after a number of records or after some time, whichever comes first. Only one runs at a time.
+ */
 class SignedCheckpoints implements Checkpoints {
   readonly #file: AuditFile
   readonly place: CheckpointFile
@@ -50,12 +52,12 @@ class SignedCheckpoints implements Checkpoints {
   #sync: (() => Promise<void>) | undefined
   #timer: NodeJS.Timeout | undefined
   #firstTimer: NodeJS.Timeout | undefined
-  /** Records since the latest checkpoint. */
+  /** The number of records since the latest checkpoint. */
   #since = 0
   #running: Promise<void> | undefined
   /** The error of the latest checkpoint, if it failed. */
   #failure: unknown
-  /** The last signed record according to the audit, if its checkpoint is missing. */
+  /** The last signed record that the audit names, if its checkpoint is missing. */
   #lostSeq = 0
 
   constructor(file: AuditFile, { checkpoints, onFault = () => {} }: AuditFileOptions, nowMs: () => number) {
@@ -76,7 +78,7 @@ class SignedCheckpoints implements Checkpoints {
   start(sync: () => Promise<void>): void {
     this.#sync = sync
     this.#timer = setInterval(() => void this.#run(), this.#everyMs).unref()
-    // Earlier records and the first new ones are signed soon.
+    // This signs earlier records and the first new ones soon.
     this.#firstTimer = setTimeout(() => void this.#run(), Math.min(FIRST_MS, this.#everyMs)).unref()
   }
 
@@ -116,7 +118,7 @@ class SignedCheckpoints implements Checkpoints {
     return this.#running
   }
 
-  /** Makes a checkpoint. Never rejects: calls do not depend on checkpoints. */
+  /** Creates a checkpoint. Never rejects, because calls do not depend on checkpoints. */
   async #make(prunedSeq: number | undefined): Promise<void> {
     try {
       await this.#file.checkpoint(this.place, async () => this.#sync?.(), prunedSeq)

@@ -1,7 +1,7 @@
 import type { ClauseCount } from '@toolgate/core/stores'
 import { numberIn, type Row, textIn } from './rows.ts'
 
-/** A clause that no gateway has had for so long is forgotten. */
+/** A clause is deleted when no gateway has had it for this long. */
 export const FORGET_MS = 90 * 24 * 60 * 60_000
 
 /** Returns a row as the counts of a clause. */

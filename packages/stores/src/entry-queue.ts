@@ -3,10 +3,10 @@ import { sealedOf } from '@toolgate/core/internal'
 import type { AuditFile } from './audit-file.ts'
 import { ownEntry } from './own-records.ts'
 
-/** Characters of sealed inputs that may wait. Then writes are refused. */
+/** The maximum number of characters of waiting sealed inputs. Further writes are refused. */
 const MAX_BOXES = 64 * 1024 * 1024
 
-/** Entries that wait for the file, in order. */
+/** Entries that wait to be stored, in order. */
 export class EntryQueue {
   readonly #file: Pick<AuditFile, 'append'>
   readonly #nowMs: () => number
@@ -14,10 +14,10 @@ export class EntryQueue {
   /** The audit's own entries, which are never dropped. */
   #own: AuditEntry[] = []
   #entries: AuditEntry[] = []
-  /** The length of their sealed inputs. */
+  /** The length of the waiting sealed inputs, in characters. */
   #boxes = 0
   #droppedCount = 0
-  /** Dropped entries that no record in the file mentions yet. */
+  /** The number of dropped entries that no stored record mentions yet. */
   #unrecordedCount = 0
   readonly #keptPolicies = new Set<string>()
   #latestPolicy: PolicyDocument | undefined
@@ -28,17 +28,17 @@ export class EntryQueue {
     this.#options = options
   }
 
-  /** How many entries wait, not counting the audit's own. */
+  /** The number of waiting entries, without the audit's own. */
   get count(): number {
     return this.#entries.length
   }
 
-  /** Whether so much waits that no more may be added. */
+  /** Whether the queue is full. */
   get isHeavy(): boolean {
     return this.#boxes >= MAX_BOXES
   }
 
-  /** How many entries were refused or dropped. */
+  /** The number of refused and dropped entries. */
   get droppedCount(): number {
     return this.#droppedCount
   }
@@ -65,7 +65,7 @@ export class EntryQueue {
     try {
       if (all.length > 0) this.#file.append(all)
     } catch (error) {
-      // Entries that wait for a failing disk do not keep their inputs.
+      // While the disk fails, waiting entries do not keep their inputs.
       this.#entries = this.#entries.map((entry) => holdEntry(entry, this.#options))
       throw error
     }
@@ -76,7 +76,7 @@ export class EntryQueue {
     return all.length
   }
 
-  /** Drops all entries but the audit's own and those to keep, and returns them. */
+  /** Drops all entries except the audit's own and those that `isKept` keeps. Returns the dropped entries. */
   drop(isKept: (entry: AuditEntry) => boolean = () => false): readonly AuditEntry[] {
     const dropped = this.#entries.filter((entry) => !isKept(entry))
     this.#entries = this.#entries.filter(isKept).map((entry) => holdEntry(entry, this.#options))
@@ -92,7 +92,7 @@ export class EntryQueue {
     this.#unrecordedCount++
   }
 
-  /** Stores the text of a policy once, before the first record that it decided. */
+  /** Stores the text of a policy once, before the first record that this policy decided. */
   #keepPolicy(policy: PolicyDocument): void {
     this.#latestPolicy = policy
     const { hash, text } = policy

@@ -8,7 +8,7 @@ interface GivenPlace {
   readonly path?: string | undefined
 }
 
-/** Problems of an audit's checkpoints. The audit continues to record. */
+/** The problems of an audit's checkpoints. The audit still records. */
 export type EvidenceProblemCode =
   | 'checkpoints_missing'
   | 'checkpoints_failing'
@@ -20,16 +20,16 @@ export type EvidenceProblemCode =
 
 export interface EvidenceProblem {
   readonly code: EvidenceProblemCode
-  /** The problem and what to do, as sentences. */
+  /** Sentences about the problem and its solution. */
   readonly message: string
 }
 
-/** The evidence for an audit beside its own chain. */
+/** The evidence for an audit in addition to its own chain. */
 export interface AuditEvidence {
-  /** Absent if checkpoints are switched off. */
+  /** The checkpoints. Absent if they are switched off. */
   readonly checkpoints?: {
     readonly path: string
-    /** The last record that a checkpoint has signed; 0 for none. */
+    /** The number of the last record that a checkpoint has signed, or 0 for none. */
     readonly signedSeq: number
     readonly signedAt?: string
   }
@@ -37,8 +37,8 @@ export interface AuditEvidence {
 }
 
 /**
- * Returns the path of an audit's checkpoints: the configured one, else one in a `checkpoints` folder beside the audit, else
- * the one that an earlier version used.
+ * Returns the path of an audit's checkpoints: the configured one, else one in a `checkpoints` folder beside the audit.
+ * If that file is missing and an earlier version's `<audit>.checkpoints` exists, it is the earlier one.
  */
 export function checkpointsPath(auditPath: string, { path }: GivenPlace = {}): string {
   if (path !== undefined) return resolve(path)
@@ -48,19 +48,18 @@ export function checkpointsPath(auditPath: string, { path }: GivenPlace = {}): s
   return !existsSync(apart) && existsSync(together) ? together : apart
 }
 
-/** Returns the path of the private key that signs these checkpoints, unless one is configured. */
+/** Returns the path of the private key that signs these checkpoints, for an audit without a configured key. */
 export function privateKeyOf(checkpoints: string): string {
   return `${checkpoints}.key`
 }
 
-/** Returns the path of the key for hashes of inputs, unless one is configured. It is beside the signing key. */
+/** Returns the path of the key for hashes of inputs, beside the signing key, for an audit without a configured one. */
 export function inputKeyOf(checkpoints: string): string {
   return `${checkpoints}.inputs.key`
 }
 
 /**
- * Returns the problems of where an audit, its checkpoints and its key are. Opens none of them: they need not exist.
- *
+ * Returns the problems with the paths of an audit, its checkpoints and its key. Opens no file: they need not exist.
  * @example
  * findPlaceProblems('/srv/audit.db', { path: '/srv/audit.db.checkpoints' })  // checkpoints_together, key_together
  */
@@ -100,7 +99,7 @@ function realFolder(file: string): string {
   }
 }
 
-/** Returns the secret in a file. The first process makes it, completely or not at all. */
+/** Returns the secret in a file. The first process creates the file in one step. */
 export function secretAt(path: string, make: () => string): string {
   if (!existsSync(path)) {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })

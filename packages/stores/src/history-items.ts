@@ -5,9 +5,12 @@ import type { HistoryAddition, HistoryItem, HistoryMark, HistoryPart } from '@to
 import { numberIn, type Row, textIn } from './rows.ts'
 
 export interface StoredHistoriesOptions {
-  /** Bytes of all histories together, about. Default 256 MB. Those for shadows have as much of their own. */
+  /**
+   * The approximate maximum number of bytes of all histories together. Default 256 MB. Histories for shadows have a
+   * bound of the same size.
+   */
   readonly maxBytes?: number | undefined
-  /** Bytes of the histories of one user and client. Default 32 MB. */
+  /** The maximum number of bytes of the histories of one user and client. Default 32 MB. */
   readonly maxBytesOfOwner?: number | undefined
 }
 
@@ -23,19 +26,19 @@ export function historyBounds(path: string, options: StoredHistoriesOptions = {}
   return { maxBytes, maxBytesOfOwner }
 }
 
-/** `owner` is the one whose histories are full; absent where all are, together. */
+/** Returns the error about full histories. `owner`: whose histories are full; absent if all histories together are. */
 export function historyFull(owner: string | undefined): ToolgateError {
   return new ToolgateError('history_full', 'There is no room for what this run does.', {
     detail: owner === undefined ? 'all histories together are full' : `the histories of ${owner} are full`,
   })
 }
 
-/** Each use keeps a history, and not each use writes. */
+/** Whether a history must be written to extend its expiry. Not every use writes. */
 export function isDue({ expiresAt }: Pick<HistoryPart, 'expiresAt'>, addition: HistoryAddition): boolean {
   return expiresAt - addition.nowMs <= (addition.expiresAt - addition.nowMs) / 2
 }
 
-/** Checks whether others have added to a history since a mark. */
+/** Checks whether another process has added to a history since a mark. */
 export function isChanged({ generation, version }: HistoryPart, since: HistoryMark): boolean {
   return version !== since.version || generation !== since.generation
 }
@@ -55,12 +58,12 @@ export function toItem(row: Row): HistoryItem {
   return readOwnJson(textIn(row, 'item')) as HistoryItem
 }
 
-/** Of all but texts, a later item takes the place of the same. */
+/** Returns the key of an item. A later item replaces an earlier one with the same key, except texts. */
 export function keyOf({ kind, text, again }: HistoryItem): string | null {
   return kind === 'label' || kind === 'tuple' || kind === 'unkept' ? JSON.stringify([kind, text, again ?? false]) : null
 }
 
-/** A note that something could not be kept is kept even without room. */
+/** Whether items need room. A note about an item that could not be kept is stored even without room. */
 export function needRoom(items: readonly HistoryItem[]): boolean {
   return items.some(({ kind }) => kind !== 'unkept')
 }

@@ -5,26 +5,29 @@ import { sealedOf } from '@toolgate/core/internal'
 import { textIn } from './rows.ts'
 import { createPrivately, numberOf, OPEN_TIMEOUT_MS, retryWhileBusy } from './sqlite-file.ts'
 
-/** How many boxes are removed at once. */
+/** The maximum number of boxes that are removed at once. */
 const ROWS = 50
-/** How many free pages of 4 KiB are given back to the disk then. */
+/** The number of free pages of 4 KiB that are then returned to the disk. */
 const PAGES = 1000
 const BUSY_TIMEOUT_MS = 50
 
-/** The table is made when inputs are sealed for the first time. It has no box without a record, but records may have no box. */
+/**
+ * The table of sealed inputs. It is created when an input is first sealed. Each box has a record, but not each record
+ * has a box.
+ */
 const TABLE = `
   CREATE TABLE IF NOT EXISTS input_boxes (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, box TEXT NOT NULL) STRICT;
   CREATE INDEX IF NOT EXISTS input_boxes_at ON input_boxes (at);
 `
 
-/** The sealed inputs of an audit, by the numbers of their records: in its database, or beside its file of JSON lines. */
+/** The sealed inputs of an audit, by record number. They are in its database, or in a file beside its JSON lines. */
 export class InputBoxes {
   readonly #db: DatabaseSync
   readonly #ownFile: string | undefined
   readonly #put: ReturnType<DatabaseSync['prepare']> | undefined
   readonly #get: ReturnType<DatabaseSync['prepare']> | undefined
 
-  /** `ownFile`: the database has nothing else, and is closed with this. */
+  /** Opens the boxes. `ownFile`: the database contains nothing else, and is closed with this object. */
   constructor(db: DatabaseSync, { mayWrite, ownFile }: { readonly mayWrite: boolean; readonly ownFile?: string }) {
     this.#db = db
     this.#ownFile = ownFile
@@ -33,13 +36,13 @@ export class InputBoxes {
     if (mayWrite) this.#put = db.prepare('INSERT OR REPLACE INTO input_boxes VALUES (?, ?, ?)')
   }
 
-  /** Keeps the input of an entry, if it is sealed. In the transaction of the caller, if there is one. */
+  /** Stores the input of an entry, if it is sealed. Joins the caller's transaction, if any. */
   put(seq: number, entry: AuditEntry, options: SealOptions): void {
     const box = sealedOf(entry, options)?.box
     if (box !== undefined) this.putBox(seq, Math.trunc(entry.wallMs), box)
   }
 
-  /** Keeps an input that is sealed already. */
+  /** Stores an input that is already sealed. */
   putBox(seq: number, atMs: number, box: string): void {
     this.#put?.run(seq, atMs, box)
   }
@@ -57,7 +60,7 @@ export class InputBoxes {
     return this.#get !== undefined && this.#db.prepare('SELECT 1 FROM input_boxes WHERE at < ?').get(atMs) !== undefined
   }
 
-  /** Removes some of the boxes that are older than a time. Returns whether there may be more. */
+  /** Removes some of the boxes older than a time. Returns whether there may be more. */
   removeBefore(atMs: number): boolean {
     return this.#remove('at < ? ORDER BY at', atMs)
   }
@@ -69,7 +72,7 @@ export class InputBoxes {
 
   #remove(where: string, value: number): boolean {
     if (this.#get === undefined) return false
-    // What is removed must not be left in free pages.
+    // Removed inputs must not remain in free pages.
     this.#db.exec('PRAGMA secure_delete = ON')
     const sql = `DELETE FROM input_boxes WHERE seq IN (SELECT seq FROM input_boxes WHERE ${where} LIMIT ${ROWS})`
     const hasMore = Number(this.#db.prepare(sql).run(value).changes) === ROWS
@@ -78,7 +81,7 @@ export class InputBoxes {
     return hasMore
   }
 
-  /** Runs an action in one transaction of a file of its own. */
+  /** Runs an action in one transaction. Only for boxes with a file of their own. */
   inTransaction(action: () => void): void {
     this.#db.exec('BEGIN IMMEDIATE')
     try {
@@ -90,7 +93,7 @@ export class InputBoxes {
     }
   }
 
-  /** Makes everything that was kept survive a power cut. */
+  /** Syncs all stored boxes, so that they survive a power cut. */
   sync(): void {
     if (this.#ownFile !== undefined) syncLog(this.#ownFile)
   }
@@ -105,12 +108,14 @@ export function boxesBeside(path: string): string {
   return `${path}.inputs`
 }
 
-/** Makes the table of a database of an audit. */
+/** Creates the table in the database of an audit. */
 export function prepareBoxes(db: DatabaseSync): void {
   db.exec(TABLE)
 }
 
-/** Opens the sealed inputs beside a file of JSON lines; `undefined` if there are none, and none are to be made. */
+/**
+ * Opens the sealed inputs beside a file of JSON lines. Returns `undefined` if there are none and none may be created.
+ */
 export function openBoxes(
   path: string,
   use: { readonly mayWrite: boolean; readonly make: boolean },
@@ -134,7 +139,7 @@ export function openBoxes(
   }
 }
 
-/** Makes an empty file of sealed inputs beside a file of JSON lines, for a copy: it can be read where nothing can be written. */
+/** Creates an empty file of sealed inputs beside a file of JSON lines, for a copy that may be on a read-only disk. */
 export function createBoxes(path: string): InputBoxes {
   const file = boxesBeside(path)
   createPrivately(file)
@@ -147,7 +152,7 @@ function hasTable(db: DatabaseSync): boolean {
   return numberOf(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'input_boxes'") > 0
 }
 
-/** Syncs the log of a database, with the commits of other processes. */
+/** Syncs the database's log, including the commits of other processes. */
 export function syncLog(path: string): void {
   const fd = openSync(`${path}-wal`, 'r')
   try {

@@ -9,21 +9,21 @@ interface InputRetentionParts {
   readonly nowMs: () => number
   readonly onFault: (error: unknown) => void
   readonly hasBefore: (atMs: number) => MaybePromise<boolean>
-  /** Removes some. Returns whether there may be more. */
+  /** Removes some inputs. Returns whether there may be more. */
   readonly removeBefore: (atMs: number) => MaybePromise<boolean>
-  /** Whether an error of `removeBefore` will pass within moments. */
+  /** Whether an error of `removeBefore` is temporary. */
   readonly isPassing: (error: unknown) => boolean
   /** Stores a record of the audit itself, durably. */
   readonly record: (entry: AuditEntry) => Promise<void>
 }
 
 const HOUR_MS = 3_600_000
-/** Between removals, so that calls do not wait for them. */
+/** The pause between removals, in milliseconds, so that calls do not wait for them. */
 const PAUSE_MS = 10
 
 /**
- * Returns rounds that remove sealed inputs which are older than they are kept. Their records stay, and still verify: first a record says
- * which are removed, by whole hours, and only then they are. After a crash, the next round goes on.
+ * Returns rounds that remove sealed inputs whose time is over. The records stay and still verify. A record first names
+ * the removed inputs, by whole hours; then they are removed. After a crash, the next round continues.
  */
 export function inputRetention(parts: InputRetentionParts): Rounds {
   const { keepForMs, nowMs, onFault, hasBefore, removeBefore, isPassing, record } = parts

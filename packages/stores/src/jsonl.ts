@@ -12,11 +12,12 @@ export type { AuditFileOptions, CheckpointOptions, FileAudit, RotationOptions } 
 /**
  * Opens an audit in files of JSON lines, each line a record in RFC 8785 form. One process may write to it.
  *
- * With `rotate`, the file is closed from time to time and gets a name with the numbers of its records; the chain goes on in a
- * new one. Readers read all of them. An incomplete record at the end, left by a crash, is moved to `<path>.torn-<n>`.
+ * With `rotate`, the file is closed from time to time and gets a name with the numbers of its records; the chain
+ * continues in a new file. Readers read all files. An incomplete record at the end, left by a crash, is moved to
+ * `<path>.torn-<n>`.
  *
  * @throws {ConfigError} for an unknown option
- * @throws {ToolgateError} `audit_unavailable` for a file that cannot be opened, is something else or has a writer
+ * @throws {ToolgateError} `audit_unavailable` for a file that cannot be opened, is not an audit, or has a writer
  */
 export function openJsonlAudit(given: AuditFileOptions): FileAudit {
   checkAuditFileOptions('openJsonlAudit', given)
@@ -41,7 +42,7 @@ function readerOf(path: string): AuditFile {
       view.close()
     }
   }
-  // A path that does not exist is an error now and not an empty audit later.
+  // A missing path is an error now, rather than an empty audit later.
   viewAt(path).close()
   const boxes = openBoxes(path, { mayWrite: false, make: false })
   return {

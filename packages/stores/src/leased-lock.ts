@@ -5,46 +5,49 @@ import { toCancelling } from '@toolgate/values'
 import { type Lease, type LockOptions, memoryLock, type SessionLock } from '@toolgate/core/stores'
 
 export interface LeasedLockOptions {
-  /** How long a lease lives without renewal, after its process died. Default 15,000 ms. */
+  /** How long a lease lasts without renewal, such as after its process died. Default 15,000 ms. */
   readonly leaseMs?: number | undefined
 }
 
 export const LEASE_MS = 15_000
 
 export interface LeasedLock extends SessionLock {
-  /** Ends the turns of this process. Its waits end when the database is closed. */
+  /** Ends the turns of this process. Closing the database ends its waits. */
   close(): Promise<void>
 }
 
-/** Either a lease, by its token, or a place in the queue. */
+/** The answer to a request: the token of a lease, or a place in the queue. */
 export type LeaseAnswer =
   | { readonly token: number; readonly ticket?: undefined }
   | { readonly token?: undefined; readonly ticket: number }
 
 /** The leases of all processes. Tokens and tickets only grow, across all sessions. */
 export interface Leases {
-  /** Takes the session if it is free and no one has waited longer. Otherwise keeps a place, which each request renews. */
+  /**
+   * Takes the session if it is free and no process has waited longer. Otherwise keeps a place, which each request
+   * renews.
+   */
   ask(session: string, ticket: number | undefined): MaybePromise<LeaseAnswer>
   /** Gives up a place. */
   leave(session: string, ticket: number): MaybePromise<void>
-  /** Returns the tokens that are still leases. */
+  /** Returns those tokens that are still leases. */
   renew(tokens: readonly number[]): MaybePromise<readonly number[]>
   release(session: string, token: number): MaybePromise<void>
   releaseAll(tokens: readonly number[]): MaybePromise<void>
 }
 
-/** How long a place is kept for a process that does not ask again. */
+/** How long a place is kept without another request, in milliseconds. */
 export const PLACE_MS = 1000
-/** How often a wait for another process polls: at first, and later. */
+/** The time between polls while waiting for another process: the first, and the longest. */
 const POLL_MS = { first: 25, most: 250 }
 
 /**
  * Returns a lock for the sessions of all processes that share the leases.
  *
- * A turn is a lease that is renewed while it is held and expires when its process dies. Within a process, turns are in the
- * order of the requests. Across processes, they are in the order in which each process's first request found the session
- * taken. A process that is suspended for longer than a lease lives loses it: its later writes are recognised by their fencing
- * token, and `lost` aborts once it goes on.
+ * A turn is a lease that is renewed while it is held and expires when its process dies. Within a process, turns are in
+ * the order of the requests. Across processes, they are in the order in which each process's first request found the
+ * session taken. A process that is suspended for longer than `leaseMs` loses its lease. Its fencing token shows that
+ * its later writes are late, and `lost` aborts when the process resumes.
  */
 export function leasedLock(leases: Leases, { leaseMs = LEASE_MS }: LeasedLockOptions = {}): LeasedLock {
   const here = memoryLock()
@@ -61,7 +64,7 @@ export function leasedLock(leases: Leases, { leaseMs = LEASE_MS }: LeasedLockOpt
           try {
             await leases.release(session, token)
           } catch {
-            // It is no longer renewed and expires by itself.
+            // The lease is no longer renewed, and expires by itself.
           }
           await turn.release()
         })
@@ -74,12 +77,14 @@ export function leasedLock(leases: Leases, { leaseMs = LEASE_MS }: LeasedLockOpt
   }
 }
 
-/** The error of a turn that another may have by now. */
+/** Returns the error of a turn that another process may hold by now. */
 export function lockLost(): ToolgateError {
   return new ToolgateError('lock_lost', 'The turn in this session was lost: another may have it now.')
 }
 
-/** Returns the bytes of a session's name: UTF-16, which is different for every text. A lone surrogate has no UTF-8. */
+/**
+ * Returns the bytes of a session's name, in UTF-16, which differs for all texts. UTF-8 cannot encode a lone surrogate.
+ */
 export function sessionBytes(session: string): Buffer {
   return Buffer.from(session, 'utf16le')
 }
@@ -95,11 +100,11 @@ function createLease(fencingToken: number, lost: AbortSignal, end: () => Promise
 
 interface HeldLease {
   readonly controller: AbortController
-  /** Until then nobody else can have it. */
+  /** The time until which no other process can have it. */
   untilMs: number
 }
 
-/** The leases that this process holds. It renews them together, and aborts what has lost one. */
+/** The leases that this process holds. It renews them together, and aborts the turns whose lease is lost. */
 class HeldLeases {
   readonly #leases: Leases
   readonly #leaseMs: number
@@ -130,7 +135,7 @@ class HeldLeases {
     try {
       await this.#leases.releaseAll(tokens)
     } catch {
-      // They expire by themselves.
+      // The leases expire by themselves.
     }
   }
 
@@ -151,7 +156,7 @@ class HeldLeases {
         else if (held) this.#lose(token, held)
       }
     } catch {
-      // There is time for another try until the first of them expires.
+      // There is time for another try before the first lease expires.
       for (const [token, held] of this.#held) if (performance.now() >= held.untilMs) this.#lose(token, held)
     }
     if (this.#held.size > 0) this.#renewLater()
@@ -169,7 +174,7 @@ interface LeaseWait extends LockOptions {
 
 interface AskedLease {
   readonly token: number
-  /** When it was asked for: the lease lives from then on. */
+  /** The time of the request, from which the lease runs. */
   readonly askedMs: number
 }
 
@@ -201,7 +206,7 @@ async function waitForLease(
   }
 }
 
-/** Gives up a place. If that fails, the place expires in a moment, since it is not renewed. */
+/** Gives up a place. If that fails, the place expires soon, because nothing renews it. */
 async function leave(leases: Leases, session: string, ticket: number): Promise<void> {
   try {
     await leases.leave(session, ticket)

@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { readSync } from 'node:fs'
 
 export interface Line {
-  /** Without its line break. */
+  /** The line without its line break. */
   readonly text: string
-  /** The position of its first byte. */
+  /** The position of the line's first byte. */
   readonly start: number
   /** The position of the next line. */
   readonly end: number
@@ -14,7 +14,7 @@ const BACKWARDS_BYTES = 64 * 1024
 const FORWARDS_BYTES = 1024 * 1024
 const LINE_FEED = 0x0a
 
-/** Returns the complete lines of a file before `end`, last one first. Bytes after the last line break are left out. */
+/** Yields the complete lines of a file before `end`, last one first. Bytes after the last line break are ignored. */
 export function* linesBackwards(fd: number, end: number): Generator<Line> {
   /** The bytes from `chunkStart` to the end of the current line, last part first: a line may be long. */
   let parts: Buffer[] = []
@@ -51,11 +51,11 @@ function readAt(fd: number, position: number, size: number): Buffer {
 }
 
 /**
- * Yields the complete lines of a file before `end` in groups, first one first, without line breaks. Returns whether bytes
- * follow the last line break.
+ * Yields the complete lines of a file before `end` in groups, first one first, without line breaks. Returns whether
+ * bytes follow the last line break.
  */
 export function* linesForwards(fd: number, end: number): Generator<readonly string[], boolean> {
-  /** The parts of the line that is not read to its end: it may be long. */
+  /** The parts of the current, incomplete line, which may be long. */
   let rest: Buffer[] = []
   for (let at = 0; at < end;) {
     const chunk = Buffer.allocUnsafe(Math.min(FORWARDS_BYTES, end - at))

@@ -18,11 +18,13 @@ export function lockExclusively(path: string): () => void {
   return () => db.close()
 }
 
-/** A lock beside a file, held by every process that has it open for writing. The end of a process releases it. */
+/**
+ * A lock beside a file. Every process that has the file open for writing holds it. The end of a process releases it.
+ */
 export interface OpenersLock {
-  /** Whether no other process held it when it was taken. */
+  /** Whether no other process held the lock when it was taken. */
   readonly isSole: boolean
-  /** Lets other processes take it too. Until then their opening waits. */
+  /** Lets other processes take the lock too. Until then they wait in their opening. */
   share(): void
   release(): void
 }
@@ -36,7 +38,7 @@ export function lockWithOthers(path: string, timeoutMs: number): OpenersLock {
   const db = new DatabaseSync(`${path}.openers`)
   let isSole = false
   try {
-    // Not in WAL mode, where readers and a writer do not exclude each other.
+    // This database is not in WAL mode, in which readers and a writer do not exclude each other.
     db.exec('BEGIN EXCLUSIVE')
     isSole = true
   } catch {
@@ -47,7 +49,7 @@ export function lockWithOthers(path: string, timeoutMs: number): OpenersLock {
     if (db.isTransaction) db.exec('COMMIT')
     db.exec(`PRAGMA busy_timeout = ${timeoutMs}`)
     db.exec('BEGIN')
-    // A transaction has its lock from the first time it reads.
+    // A transaction takes its lock at its first read.
     db.prepare('SELECT count(*) FROM sqlite_schema').get()
   }
 

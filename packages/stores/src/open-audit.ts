@@ -7,7 +7,7 @@ import { EntryQueue } from './entry-queue.ts'
 import { abandonedEntry, createOpenCalls, findOpenCalls, ownEntry } from './own-records.ts'
 import { BatchedAudit, ReadOnlyAudit, RequiredAudit } from './sink.ts'
 
-/** Returns the audit that the options ask for, on a file of any format. */
+/** Returns the audit that the options describe, on a file of any format. */
 export function openAudit(file: AuditFile, options: AuditFileOptions): FileAudit {
   if (options.readOnly) return toFunctions(new ReadOnlyAudit(file), options)
   const { mode = 'batched', maxWaiting = 10_000, nowMs = Date.now } = options
@@ -34,7 +34,7 @@ export function openAudit(file: AuditFile, options: AuditFileOptions): FileAudit
   }
 }
 
-/** Returns an audit whose functions a host may take out, or spread into an object with a `write` of its own. */
+/** Returns an audit whose functions work without the object, so that a host may spread it and add its own `write`. */
 function toFunctions(audit: FileAudit, { inputKey }: AuditFileOptions): FileAudit {
   return {
     inputBoxes: (records) => audit.inputBoxes(records),
@@ -58,8 +58,8 @@ function toFunctions(audit: FileAudit, { inputKey }: AuditFileOptions): FileAudi
 }
 
 /**
- * Ends the calls that a dead process left open, if no other process writes, and records the opening. Returns the last signed
- * record according to the audit.
+ * Ends the calls that a dead process left open, if no other process writes, and records the opening. Returns the last
+ * signed record that the audit names.
  */
 function recover(
   file: AuditFile,
@@ -80,7 +80,7 @@ function recover(
   try {
     queue.store()
   } catch {
-    // The entries wait, like those of calls, until the disk accepts them.
+    // These entries wait like those of calls, until the disk accepts them.
   }
   return claimed ?? 0
 }

@@ -6,7 +6,7 @@ import type { StoredApprovalsOptions } from './state/approval-rows.ts'
 const APPROVALS = shapeOf<StoredApprovalsOptions>({ ttlMs: true, historyMs: true, maxKept: true })
 const LOCK = shapeOf<LeasedLockOptions>({ leaseMs: true })
 
-/** Checks the options that SQLite and Postgres have in common. @throws {ConfigError} for an unknown one */
+/** Checks the options that SQLite and Postgres share. @throws {ConfigError} for an unknown one */
 export function checkCommonOptions(
   opener: string,
   { approvals, lock }: { readonly approvals?: StoredApprovalsOptions; readonly lock?: LeasedLockOptions },
@@ -16,9 +16,9 @@ export function checkCommonOptions(
 }
 
 /**
- * Returns the URL of a server without its password and its parameters, which may hold one.
+ * Returns the URL of a server without its password and its parameters, which may contain a password.
  *
- * @throws {ConfigError} for another text than a URL of one of the protocols
+ * @throws {ConfigError} if the text is not a URL of one of the protocols
  */
 export function placeOf(opener: string, url: string, protocols: readonly string[], example: string): string {
   const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined

@@ -1,7 +1,7 @@
 import { type AuditEntry, type AuditEvent, type AuditRecord, TERMINAL_EVENTS } from '@toolgate/core/audit'
 import { SOLE_WRITER } from '@toolgate/core/audit'
 
-/** Calls whose beginning was recorded and whose end was not. */
+/** Calls with a record of their beginning but none of their end. */
 export interface OpenCalls<T = AuditEntry> {
   note(entry: T): void
   /** Removes a call whose entry was not stored. */
@@ -9,15 +9,17 @@ export interface OpenCalls<T = AuditEntry> {
   list(): readonly T[]
 }
 
-/** The events that end a call. Other terminal events end an attempt before its call, perhaps another with the same id. */
+/**
+ * The events that end a call. Other terminal events end an attempt before its call, whose id another call may share.
+ */
 export const ENDS_OF_CALLS: ReadonlySet<AuditEvent> = new Set(
   [...TERMINAL_EVENTS].filter((event) => event !== 'tool_rate_limited' && event !== 'tool_approval_required'),
 )
 
 interface OpenCall<T> {
-  /** `undefined` once the calls have ended, so that nothing of them is kept by a table of the past. */
+  /** The beginning of the call. It is `undefined` once the call has ended, which frees its memory. */
   entry: T | undefined
-  /** How many calls have this id: a client may use it twice. */
+  /** The number of calls with this id, because a client may use an id twice. */
   count: number
 }
 
@@ -54,10 +56,10 @@ export function createOpenCalls<T extends AuditEntry | AuditRecord>(): OpenCalls
 /**
  * Returns the calls that a dead process left open. Takes the records newest first.
  *
- * Reads back to the last opening by a sole writer, which has ended the calls that were open before.
+ * Reads back to the last opening by a sole writer, because that opening ended all earlier open calls.
  */
 export function findOpenCalls(records: Iterable<AuditRecord>): readonly AuditRecord[] {
-  /** How many ends of each id were read whose beginnings were not. */
+  /** The number of ends read so far for each id, without those whose beginning was read. */
   const ended = new Map<string, number>()
   const open: AuditRecord[] = []
   for (const record of records) {

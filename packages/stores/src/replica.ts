@@ -1,4 +1,4 @@
-// `@toolgate/stores/replica`: the lease of a process among others that share a database, without its driver.
+// `@toolgate/stores/replica`: the lease of a process that shares a database, without a database driver.
 export { whyLapsed } from './replica/lapse-text.ts'
 export { LEASE_MS, type LeaseProblem, type LeaseState } from './replica/lease.ts'
 export { LIBRARY, Membership, type MembershipOptions } from './replica/membership.ts'

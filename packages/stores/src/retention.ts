@@ -14,7 +14,7 @@ import type { CheckpointFile, SignedLine } from './checkpoint-file.ts'
 import { createOpenCalls, ownEntry } from './own-records.ts'
 import { Rounds } from './rounds.ts'
 
-/** Between parts of the work, so that calls do not wait for it. A part takes a few milliseconds. */
+/** The pause between parts of the work, in milliseconds, so that calls do not wait. A part takes a few milliseconds. */
 const PAUSE_MS = 10
 const SHOWN_CALLS = 8
 
@@ -27,26 +27,26 @@ interface RetentionParts {
   readonly onFault: (error: unknown) => void
   /** Stores a record of the audit itself, durably. */
   readonly record: (entry: AuditEntry) => Promise<void>
-  /** Signs all records, and that those up to a number may be removed. */
+  /** Signs all records, and that records up to a number may be removed. */
   readonly sign: (prunedSeq: number) => Promise<void>
-  /** Returns when the oldest running call of this process began. */
+  /** Returns the time when the oldest running call of this process began. */
   readonly openSince: () => number
 }
 
 /** The records that one round removes. */
 interface RecordRemoval {
   readonly from: number
-  /** The last checkpoint over them. */
+  /** The last checkpoint over these records. */
   readonly voucher: SignedLine
   readonly openCalls: readonly AuditRecord[]
 }
 
 /**
- * Removes the oldest records of an audit, so that what is left still verifies.
+ * Removes the oldest records of an audit, so that the others still verify.
  *
- * Only whole groups of records that a checkpoint has signed are removed, after they were compared with it: otherwise, the
- * removal would hide that they were changed. First an `audit_pruned` record says so, then a signed checkpoint, and only then
- * are records removed. After a crash at any point, the next round goes on.
+ * Only whole groups of records that a checkpoint has signed are removed, after they were compared with it, because a
+ * removal would otherwise hide a change. An `audit_pruned` record and then a signed checkpoint announce the removal;
+ * only then are the records removed. After a crash at any point, the next round continues.
  */
 export class Retention {
   readonly #parts: RetentionParts
@@ -61,7 +61,10 @@ export class Retention {
     this.#rounds.start()
   }
 
-  /** Removes what is older than retention allows. @throws if it cannot; everything that was not removed still verifies */
+  /**
+   * Removes records older than retention allows.
+   * @throws if it fails; everything that was not removed still verifies
+   */
   run(): Promise<void> {
     return this.#rounds.run()
   }
@@ -74,7 +77,7 @@ export class Retention {
   async #round(): Promise<void> {
     const { place, record, sign, nowMs, retainMs } = this.#parts
     await this.#removeRest(place.prunedSeq())
-    // Of the beginning: the records of a round itself do not keep it going.
+    // The start time counts, so that the records of a round do not prolong it.
     const untilMs = nowMs() - retainMs
     const next = () => this.#plan(untilMs)
     for (let plan = await next(); plan !== undefined && !this.#rounds.isClosed; plan = await next()) {
@@ -87,20 +90,20 @@ export class Retention {
   }
 
   /**
-   * Removes what a crash has left of an earlier round.
+   * Removes the remaining records of an earlier round that a crash interrupted.
    *
-   * @throws if the audit is another one than then, such as a new one whose checkpoints were kept: nobody has decided about it
+   * @throws if the audit has changed since, such as a new audit with old checkpoints: nobody has decided to prune it
    */
   async #removeRest(seq: number): Promise<void> {
     const { file } = this.#parts
     if (file.firstSeq() > seq) return
-    // A closed file of JSON lines comes whole, with the records before this one.
+    // A closed file of JSON lines is read whole, including the records before this one.
     const texts = file
       .textsIn(seq - 1, seq)
       .toArray()
       .flat()
     const text = texts.find((one) => readSeq(one) === seq) ?? ''
-    // Another process may have removed them meanwhile.
+    // Another process may have removed these records meanwhile.
     if (file.firstSeq() > seq) return
     if (!this.#hasSigned(seq, readLink(text)?.hash))
       throw unsafe(`record ${seq} is not the one that a checkpoint signed`)
@@ -126,7 +129,7 @@ export class Retention {
     }
   }
 
-  /** Returns the next records to remove, of those signed before a time, compared with their checkpoints. */
+  /** Returns the next records to remove. They were signed before a time and match their checkpoints. */
   async #plan(untilMs: number): Promise<RecordRemoval | undefined> {
     const { file, place, openSince } = this.#parts
     const prunedSeq = place.prunedSeq()
@@ -141,7 +144,10 @@ export class Retention {
     return openCalls && { from: first, voucher, openCalls }
   }
 
-  /** Returns the checkpoints over records after a number that were made before a time, as far as they are in order. */
+  /**
+   * Returns the checkpoints that sign records after `after` and were created before `untilMs`, up to the first that is
+   * out of order.
+   */
   async #signedUntil(untilMs: number, after: number): Promise<readonly SignedLine[]> {
     const found: SignedLine[] = []
     let seq = after
@@ -159,10 +165,10 @@ export class Retention {
   }
 
   /**
-   * Compares the records after a number with their checkpoints. Returns the calls that begin among them and do not end there;
-   * `undefined` if the audit is closed meanwhile.
+   * Compares the records after a number with their checkpoints. Returns the calls that begin but do not end among them,
+   * or `undefined` if the audit is closed meanwhile.
    *
-   * @throws if they are not the records that were signed
+   * @throws if the records differ from the signed ones
    */
   async #compare(after: number, signed: readonly SignedLine[]): Promise<readonly AuditRecord[] | undefined> {
     const calls = createOpenCalls<AuditRecord>()
@@ -183,8 +189,8 @@ export class Retention {
 }
 
 /**
- * Compares records, one after the other, with the checkpoints over them. `tree`: of the records before, for checkpoints that sign
- * a chain from its beginning.
+ * Compares records, in order, with the checkpoints that sign them. `tree`: the tree over earlier records, for
+ * checkpoints that sign a chain from its beginning.
  */
 export function createComparison(
   signed: readonly SignedPoint[],
@@ -223,7 +229,7 @@ function prunedEntry({ from, voucher, openCalls }: RecordRemoval, wallMs: number
   return ownEntry('audit_pruned', wallMs, { reason: 'retention', detail: `${range}${aboutCalls(openCalls)}` })
 }
 
-/** Names the calls whose beginning is removed and whose end is kept, or is not recorded. */
+/** Returns a text about the calls whose beginning is removed, but whose end is kept or missing. */
 export function aboutCalls(calls: readonly AuditRecord[]): string {
   if (calls.length === 0) return ''
   const ids = calls.slice(0, SHOWN_CALLS).map(({ tool_call_id: id = '' }) => id.slice(0, 64))

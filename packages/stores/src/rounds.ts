@@ -1,7 +1,7 @@
 const FIRST_MS = 10_000
 const EVERY_MS = 3_600_000
 
-/** Runs rounds of work that nobody waits for, one at a time: soon after the start, and then every hour. */
+/** Runs rounds of background work, one at a time: soon after the start, and then every hour. */
 export class Rounds {
   readonly #round: () => Promise<void>
   readonly #onFault: (error: unknown) => void
@@ -23,7 +23,7 @@ export class Rounds {
     this.#schedule(FIRST_MS)
   }
 
-  /** Runs a round now, or waits for the one that runs. @throws as it does */
+  /** Runs a round now, or waits for the current one. @throws the round's error */
   run(): Promise<void> {
     this.#running ??= this.#round().finally(() => {
       this.#running = undefined
@@ -31,7 +31,7 @@ export class Rounds {
     return this.#running
   }
 
-  /** Waits for the round that runs, which ends early. */
+  /** Waits for the current round, which ends early. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)

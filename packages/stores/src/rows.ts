@@ -3,7 +3,7 @@ import type { AuditRecord } from '@toolgate/core/audit'
 /** A row as SQLite and Postgres return it. */
 export type Row = Readonly<Record<string, unknown>>
 
-/** Returns the text in a column. Our columns have types, so another type means that the table is not ours. */
+/** Returns the text in a column. A value of another type means that the table is not ours. */
 export function textIn(row: Row, column: string): string {
   const value = row[column]
   if (typeof value !== 'string') throw new Error(`its column ${column} does not hold a text`)
@@ -22,7 +22,7 @@ export function numberIn(row: Row, column: string): number {
   return Number(row[column])
 }
 
-/** Returns a field of a record as it stands in the record. In JSON, the quotes of a field's name occur nowhere else. */
+/** Returns the JSON of a field as a record contains it. A quoted field name occurs nowhere else in JSON. */
 export function fieldText(name: keyof AuditRecord, value: string): string {
   return `"${name}":${JSON.stringify(value)}`
 }

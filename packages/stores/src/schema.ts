@@ -2,25 +2,25 @@ import { renameSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { createPrivately, numberOf } from './sqlite-file.ts'
 
-/** A kind of our databases. */
+/** One kind of Toolgate database. */
 export interface Schema {
-  /** As in "it is not <name> database". */
+  /** The name with its article, for the message "it is not <name> database". */
   readonly name: 'an audit' | 'a state'
   readonly applicationId: number
   readonly version: number
-  /** Makes the tables of a new database. */
+  /** The SQL that creates the tables of a new database. */
   readonly tables: string
-  /** The statements that upgrade a file to the next version, by its version. */
+  /** The statements that upgrade a file to the next version. The key is the file's current version. */
   readonly upgrades: ReadonlyMap<number, string>
 }
 
-/** Larger files are upgraded without a copy: it would take long, and much space. */
+/** The largest file that is copied before an upgrade. A copy of a larger one takes too much time and space. */
 const MAX_COPIED_BYTES = 64 * 1024 * 1024
 
 /** @throws {Error} for a database of another program, or of a later version */
 export function checkSchema(db: DatabaseSync, schema: Schema, { mayBeNew }: { readonly mayBeNew: boolean }): void {
   const { name, applicationId, version: known } = schema
-  // The tables first: another process may make them and set the id between these two.
+  // The tables are checked first, because another process may create them and set the id between these two reads.
   const isEmpty = numberOf(db, 'SELECT count(*) FROM sqlite_schema') === 0
   const id = numberOf(db, 'PRAGMA application_id')
   const isNew = id === 0 && isEmpty
@@ -33,8 +33,8 @@ export function checkSchema(db: DatabaseSync, schema: Schema, { mayBeNew }: { re
 }
 
 /**
- * Makes the tables of a new database, or upgrades those of an earlier version, in one transaction. Before an upgrade, a file of
- * up to 64 MiB is copied to `<path>.version-<n>`. `more` runs in the same transaction.
+ * Creates the tables of a new database, or upgrades those of an earlier version, in one transaction. Before an upgrade,
+ * a file of up to 64 MiB is copied to `<path>.version-<n>`. `more` runs in the same transaction.
  */
 export function prepareSchema(db: DatabaseSync, path: string, schema: Schema, more: () => void = () => {}): void {
   const { applicationId, tables, upgrades } = schema
@@ -58,7 +58,7 @@ export function prepareSchema(db: DatabaseSync, path: string, schema: Schema, mo
   }
 }
 
-/** Copies what is committed. The caller's transaction keeps other writers out. */
+/** Copies the committed data. The caller's transaction keeps other writers out. */
 function keepCopy(db: DatabaseSync, path: string, version: number): void {
   if (numberOf(db, 'PRAGMA page_count') * numberOf(db, 'PRAGMA page_size') > MAX_COPIED_BYTES) return
   const draft = `${path}.version-${version}.draft`

@@ -20,10 +20,10 @@ import { Retention } from './retention.ts'
 import type { Rounds } from './rounds.ts'
 import type { EntryQueue } from './entry-queue.ts'
 
-/** How long a flush or a required write waits for another process to release the file. */
+/** The longest wait of a flush or a required write for another process to release the file. */
 const PATIENCE_MS = 2000
 const BUSY_MS = 10
-/** How soon refused entries are tried again. */
+/** The time until refused entries are tried again, in milliseconds. */
 const RETRY_MS = 250
 
 /** Reads an audit file. */
@@ -63,7 +63,7 @@ abstract class AuditFileReader {
   }
 }
 
-/** An audit that is written by another process. */
+/** An audit that another process writes. */
 export class ReadOnlyAudit extends AuditFileReader implements FileAudit {
   readonly droppedCount = 0
 
@@ -95,21 +95,24 @@ interface SinkParts {
   readonly checkpoints: Checkpoints
   readonly nowMs: () => number
   readonly maxWaiting: number
-  /** Absent if everything is kept. */
+  /** How long records are kept, in milliseconds. Absent if all are kept. */
   readonly retainMs?: number | undefined
-  /** Absent if sealed inputs are kept as long as their records. */
+  /** How long sealed inputs are kept, in milliseconds. Absent if they are kept as long as their records. */
   readonly keepInputsMs?: number | undefined
   readonly onFault: (error: unknown) => void
 }
 
-/** Longer than the time between two tries of a batched audit. */
+/**
+ * The time, in milliseconds, after which an unrepeated failure no longer counts. It is longer than the time between two
+ * tries of a batched audit.
+ */
 const REFUSED_MS = 5000
 
 /** The common part of both modes: the queue, the sync, the checkpoints and closing. */
 abstract class AuditFileSink extends AuditFileReader implements FileAudit {
   protected readonly queue: EntryQueue
   protected readonly openCalls: OpenCalls
-  /** The error of a failed sync. Later syncs are not trusted: the system may have dropped what it could not write. */
+  /** The error of a failed sync. Later syncs are not trusted, because the system may have dropped unwritten data. */
   protected lostSync: unknown
   readonly #checkpoints: Checkpoints
   readonly #retention: Retention | undefined
@@ -181,7 +184,8 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
   async rotate(): Promise<string | undefined> {
     if (this.isClosed) throw closedError(this.file)
     await this.settle()
-    // The first checkpoint of a process finds out which records are signed; a file is closed where a signed group ends.
+    // A process's first checkpoint determines which records are signed. A file can only be closed at the end of a
+    // signed group.
     await this.#checkpoints.sign()
     const closed = this.file.rotate()
     await this.#checkpoints.sign()
@@ -232,7 +236,10 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
     }
   }
 
-  /** Why nothing can be recorded now. A failure that no write has repeated for a while no longer counts: nobody may have tried. */
+  /**
+   * The reason why the audit cannot record now. A failure that was not repeated for a while no longer counts, because
+   * there may have been no further try.
+   */
   get problem(): AuditFileProblem | undefined {
     const { error, atMs } = this.#refused ?? { error: this.lostSync, atMs: Number.POSITIVE_INFINITY }
     if (error === undefined || this.#nowMs() - atMs > REFUSED_MS) return undefined
@@ -268,7 +275,7 @@ const SYNC_MS = 1000
  */
 export class BatchedAudit extends AuditFileSink {
   #groupTimer: NodeJS.Timeout | undefined
-  /** Set while something is stored and not synced. */
+  /** Set while stored entries are not synced. */
   #syncTimer: NodeJS.Timeout | undefined
   #failure: unknown
 
@@ -351,11 +358,11 @@ export class BatchedAudit extends AuditFileSink {
 /**
  * A sink whose writes resolve when the entry is on the disk.
  *
- * All writes of one turn of the event loop, and those that arrive while the disk is busy, share one commit. A write that the
- * disk refuses rejects with `audit_unavailable`, and its entry is dropped.
+ * Writes of one turn of the event loop share a commit, as do writes that arrive while the disk is busy. A write that
+ * the disk refuses rejects with `audit_unavailable`, and its entry is dropped.
  */
 export class RequiredAudit extends AuditFileSink {
-  /** Resolves for all writes whose entries wait now. */
+  /** The promise for all writes whose entries wait. */
   #group: PromiseWithResolvers<void> | undefined
   #working: Promise<void> | undefined
   #retryTimer: NodeJS.Timeout | undefined
@@ -379,7 +386,7 @@ export class RequiredAudit extends AuditFileSink {
 
   protected async recordOwn(entry: AuditEntry): Promise<void> {
     this.queue.addOwn(entry)
-    // A group that is being stored takes the entry along; its writes must be resolved by itself.
+    // The current group may include this entry, but the group's own code must resolve its writes.
     while (this.#working !== undefined) await this.#working
     try {
       this.store()
@@ -398,7 +405,7 @@ export class RequiredAudit extends AuditFileSink {
       this.store()
       await this.sync()
     } catch {
-      // The next opening ends what is left open.
+      // The next opening ends the open calls.
     }
   }
 
@@ -417,7 +424,7 @@ export class RequiredAudit extends AuditFileSink {
     this.#working = undefined
   }
 
-  /** Returns the stored group, or nothing if it was refused. Entries that arrive while it waits join it. */
+  /** Returns the stored group, or `undefined` if it was refused. Entries that arrive while the group waits join it. */
   async #storeGroup(): Promise<PromiseWithResolvers<void> | undefined> {
     const deadlineMs = performance.now() + PATIENCE_MS
     for (;;) {

@@ -3,15 +3,16 @@ import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { errnoOf } from '@toolgate/values'
 
-/** How long an opening waits for other processes. */
+/** The longest wait of an opening for other processes, in milliseconds. */
 export const OPEN_TIMEOUT_MS = 5000
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6
 
 /**
- * Makes the file if it does not exist. Only the owner may read it, unless `mode` says otherwise: stores hold who did what.
+ * Creates the file if it does not exist. Only the owner may read it, unless `mode` allows others, because stores
+ * contain who did what.
  *
- * @throws for a link whose target does not exist: the file would be made somewhere else, for all to read
+ * @throws for a link without a target: the file would be created elsewhere, readable by everyone
  */
 export function createPrivately(path: string, mode = 0o600): void {
   mkdirSync(dirname(path), { recursive: true })
@@ -23,7 +24,9 @@ export function createPrivately(path: string, mode = 0o600): void {
   }
 }
 
-/** Repeats an action while the database is busy: SQLite does not wait when two processes switch to WAL at once. */
+/**
+ * Repeats an action while the database is busy, because SQLite does not wait when two processes switch to WAL at once.
+ */
 export function retryWhileBusy(action: () => void): void {
   const deadlineMs = performance.now() + OPEN_TIMEOUT_MS
   for (;;) {

@@ -4,19 +4,19 @@ import { InputBoxes } from './input-boxes.ts'
 import { numberIn, textIn } from './rows.ts'
 import { numberOf } from './sqlite-file.ts'
 
-/** How many records are read or removed at once: a few milliseconds. */
+/** The maximum number of records that are read or removed at once. They take a few milliseconds. */
 const ROWS = 200
-/** How many pages of 4 KiB are moved at once. */
+/** The maximum number of pages of 4 KiB that are moved at once. */
 const PAGES = 100
-/** Space is given back once this part of the file is free. Less is filled by new records soon. */
+/** The free part of the file above which space is returned to the disk. New records soon fill a smaller part. */
 const FREE_PART = 1 / 4
 
 /** The part of an audit in SQLite that removes records. */
 type Removal = Pick<AuditFile, 'firstSeq' | 'lastCut' | 'textsIn' | 'removeUpTo' | 'reclaim'> & { close(): void }
 
 /**
- * Returns the removal of records from a database. It has a connection of its own, opened at first use, whose commits do not
- * wait for the disk: records that come back after a power cut are removed again.
+ * Returns the removal of records from a database. It opens its own connection at first use. Its commits do not wait for
+ * the disk, because records that return after a power cut are removed again.
  */
 export function removalFrom(path: string): Removal {
   let opened: DatabaseSync | undefined
@@ -58,11 +58,11 @@ export function removalFrom(path: string): Removal {
       const db = open()
       const free = numberOf(db, 'PRAGMA freelist_count')
       isReclaiming ||= free > numberOf(db, 'PRAGMA page_count') * FREE_PART
-      // A database of an earlier version cannot be made smaller: its free pages are filled by new records.
+      // A database of an earlier version cannot shrink: new records fill its free pages.
       if (!isReclaiming || free === 0 || numberOf(db, 'PRAGMA auto_vacuum') !== INCREMENTAL)
         return (isReclaiming = false)
       db.exec(`PRAGMA incremental_vacuum(${PAGES})`)
-      // The file gets smaller when the log is copied into it.
+      // The file shrinks when the log is copied into it.
       if (free <= PAGES) db.exec('PRAGMA wal_checkpoint(PASSIVE)')
       return true
     },

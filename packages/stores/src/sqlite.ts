@@ -34,14 +34,14 @@ import { createPrivately, isBusy, OPEN_TIMEOUT_MS, retryWhileBusy } from './sqli
 export type { AuditFileOptions, CheckpointOptions, FileAudit } from './audit-options.ts'
 export { openSqliteStores, type SqliteStores, type SqliteStoresOptions } from './state/open-stores.ts'
 
-/** Long enough for another process's commit, short enough for the event loop. */
+/** The longest wait for another process's commit, in milliseconds. The event loop is blocked meanwhile. */
 const BUSY_TIMEOUT_MS = 50
 
 /**
  * Opens an audit in an SQLite database, which several processes may write to.
  *
  * @throws {ConfigError} for an unknown option
- * @throws {ToolgateError} `audit_unavailable` for a file that cannot be opened or is something else
+ * @throws {ToolgateError} `audit_unavailable` for a file that cannot be opened or is not an audit
  * @example
  * const audit = openSqliteAudit({ path: './toolgate.db', mode: 'required' })
  */
@@ -77,7 +77,7 @@ function prepareDatabase(db: DatabaseSync, options: AuditFileOptions): void {
   const { path, mode = 'batched', readOnly = false } = options
   if (!readOnly) {
     checkSchema(db, AUDIT, { mayBeNew: true })
-    // Only of a new database: the space of removed records can then be given back.
+    // Only a new database accepts this. It allows the space of removed records to be returned to the disk.
     db.exec('PRAGMA auto_vacuum = INCREMENTAL')
     retryWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
     db.exec(`PRAGMA synchronous = ${mode === 'required' ? 'FULL' : 'NORMAL'}`)
@@ -93,7 +93,7 @@ interface OpenDatabase {
   readonly path: string
   readonly mode: 'batched' | 'required'
   readonly options: AuditFileOptions
-  /** Absent if it is opened only for reading. */
+  /** The lock. Absent if the audit is opened only for reading. */
   readonly lock: OpenersLock | undefined
 }
 
@@ -136,13 +136,13 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
     isSole: lock?.isSole === true,
     append(entries) {
       inTransaction(() => {
-        // Read inside the transaction: another process may have written since.
+        // The end is read inside the transaction, because another process may have written since.
         sealer.goOnFrom(endOf(newest.get()))
         for (const entry of entries) insertSealed(entry)
       })
     },
     async sync() {
-      // In `required` mode a commit is synced; in `batched` mode this checkpoint of the WAL syncs them.
+      // In `required` mode each commit is synced. In `batched` mode this checkpoint of the WAL syncs them.
       if (mode === 'batched') db.exec('PRAGMA wal_checkpoint(PASSIVE)')
     },
     async checkpoint(file, _sync, prunedSeq) {
@@ -150,7 +150,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
       const tree = createRecordTree()
       const { seq: upTo } = endOf(db.prepare(NEWEST).get())
       let read = from
-      // Calls have their turns while a long backlog is read. The rest is read when no other process signs.
+      // Calls may run while a long backlog is read. The rest is read when no other process signs.
       while (read + BACKLOG_PART < upTo) {
         const last = addRecords(db, tree, { after: read, upTo, most: BACKLOG_PART })
         if (last === read) break
@@ -183,17 +183,17 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   }
 }
 
-/** How many records of a backlog are read in one turn: about two milliseconds. */
+/** The maximum number of records of a backlog that are read in one turn: about two milliseconds. */
 const BACKLOG_PART = 1000
 
-/** Returns the records of a tree and those after a number as a segment. */
+/** Returns a segment: the records of a tree, and the records after `after`. */
 function segmentAfter(db: DatabaseSync, after: number, tree: RecordTree): Omit<Segment, 'epoch'> {
   const { seq, head: headHash } = endOf(db.prepare(NEWEST).get())
   addRecords(db, tree, { after, upTo: seq, most: -1 })
   return { seq, headHash, count: tree.size, merkleRoot: tree.root() }
 }
 
-/** Adds the records between two numbers, at most so many, and returns the number of the last; `-1`: all. */
+/** Adds at most `most` records between two numbers, and returns the number of the last. `-1` adds all. */
 function addRecords(
   db: DatabaseSync,
   tree: RecordTree,

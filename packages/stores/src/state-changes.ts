@@ -1,17 +1,17 @@
 import { createEmitter } from '@toolgate/values'
 import type { MaybePromise } from '@toolgate/core/internal'
 
-/** Well below the second within which a change must be seen. */
+/** The time between polls, in milliseconds. Changes must be seen within a second. */
 const POLL_MS = 250
 
 /**
- * Notifies listeners of changes of the state, which has a number that each change counts up. While there are listeners, it
- * polls four times a second for changes of other processes.
+ * Notifies listeners of changes of the state. Each change increments the state's revision. While there are listeners,
+ * it polls four times a second for changes by other processes.
  */
 export class StateChanges {
   readonly #emitter = createEmitter()
   readonly #readRevision: () => MaybePromise<number>
-  /** The changes that the listeners know of. */
+  /** The latest revision that the listeners know. */
   #revision: number
   #timer: NodeJS.Timeout | undefined
 
@@ -20,14 +20,14 @@ export class StateChanges {
     this.#revision = seen
   }
 
-  /** Notifies the listeners, if they do not know of so many changes yet. */
+  /** Notifies the listeners, if they do not know this revision yet. */
   readonly notify = (revision: number): void => {
     if (revision === this.#revision) return
     this.#revision = revision
     this.#emitter.emit()
   }
 
-  /** The first poll is soon: it also notifies of changes since the last subscription. */
+  /** The first poll comes soon, and also notifies of changes since the last subscription. */
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#timer ??= setTimeout(() => void this.#poll(), 0).unref()
     return this.#emitter.subscribe(listener)
@@ -43,7 +43,7 @@ export class StateChanges {
     try {
       this.notify(await this.#readRevision())
     } catch {
-      // The next poll is soon; reads and writes report the fault meanwhile.
+      // The next poll comes soon. Meanwhile reads and writes report the fault.
     }
     this.#timer = this.#emitter.size > 0 ? setTimeout(() => void this.#poll(), POLL_MS).unref() : undefined
   }

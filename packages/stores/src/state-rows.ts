@@ -4,7 +4,7 @@ import { bytesIn, type Row, textIn } from './rows.ts'
 /** Greater than every byte of UTF-8. */
 const AFTER_ALL = Buffer.from([0xff])
 
-/** Returns the first key that begins with a prefix, and one after all that do. */
+/** Returns a range of keys: the first key with a prefix, and a key after all keys with this prefix. */
 export function keysWith(prefix: string): readonly [Buffer, Buffer] {
   const from = Buffer.from(prefix)
   return [from, Buffer.concat([from, AFTER_ALL])]
@@ -14,11 +14,11 @@ export function toEntry(row: Row): StateEntry {
   return { key: Buffer.from(bytesIn(row, 'key')).toString(), value: parseStateText(textIn(row, 'value')) }
 }
 
-/** Does what may fail without harm. */
+/** Runs work that may fail without harm. */
 export async function tried(work: () => unknown): Promise<void> {
   try {
     await work()
   } catch {
-    // Whoever needs the database learns of its fault.
+    // Other users of the database report its fault.
   }
 }

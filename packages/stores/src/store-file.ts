@@ -7,9 +7,8 @@ import { checkSchema } from './schema.ts'
 import { STATE } from './state/database.ts'
 
 /**
- * Returns why a file cannot be used as an audit or a state, as a gateway would say when it starts; `undefined` if it can, or does
- * not exist. Changes nothing.
- *
+ * Returns why a file cannot be used as an audit or a state, with the text of a gateway at its start, or `undefined` if
+ * it can be used or does not exist. Changes nothing.
  * @example
  * findFileProblem('/srv/audit.db', 'audit', 'jsonl')  // 'it is not an audit file'
  */

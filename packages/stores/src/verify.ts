@@ -25,15 +25,21 @@ import { checkSchema } from './schema.ts'
 import { numberOf } from './sqlite-file.ts'
 
 export interface VerifyAuditOptions {
-  /** An audit, SQLite or JSON lines: recognised by its first bytes. */
+  /** The path of an audit in SQLite or JSON lines. Its first bytes show the format. */
   readonly path: string
-  /** Default: see {@link checkpointsPath}. */
+  /** The path of the checkpoints. Default: see {@link checkpointsPath}. */
   readonly checkpoints?: string | undefined
-  /** Whether the audit must have checkpoints: without any it is `unsigned`. Default: if `checkpoints` is given, or the audit says so. */
+  /**
+   * Whether the audit must have checkpoints: without any it is `unsigned`. Default: `true` if `checkpoints` is given,
+   * or the audit mentions checkpoints.
+   */
   readonly mustBeSigned?: boolean | undefined
-  /** The trusted public keys in PEM. Default: those beside the checkpoints, which anyone who can change the checkpoints can change too. */
+  /**
+   * The trusted public keys in PEM. Default: the keys beside the checkpoints, which anyone who can change the
+   * checkpoints can change too.
+   */
   readonly publicKeys?: string | undefined
-  /** How many findings are kept. All are counted. */
+  /** The maximum number of findings that are returned. All are counted. */
   readonly maxFindings?: number | undefined
 }
 
@@ -64,13 +70,15 @@ const OPTIONS = shapeOf<VerifyAuditOptions>({
 /**
  * Verifies an audit against its chain and its checkpoints, even while it is being written.
  *
- * @throws {ToolgateError} `audit_unavailable` for a file that cannot be read, `audit_invalid` for one that is not an audit
+ * @throws {ToolgateError} `audit_unavailable` for a file that cannot be read, `audit_invalid` for a file that is not an
+ * audit
  * @throws {ConfigError} for a key that cannot be used
  */
 export async function verifyAudit(options: VerifyAuditOptions): Promise<AuditVerdict> {
   checkShape('verifyAudit', options, OPTIONS)
   const verdict = await verifyOnce(options)
-  // The audit may mention checkpoints that were made after they were read, and inputs may be removed meanwhile.
+  // The audit may mention checkpoints that were created after the checkpoints were read, and inputs may be removed
+  // meanwhile.
   const mayPass = verdict.status === 'unsigned' || (verdict.inputs?.missing ?? 0) > 0
   return mayPass ? verifyOnce(options) : verdict
 }
@@ -81,7 +89,7 @@ async function verifyOnce(options: VerifyAuditOptions): Promise<AuditVerdict> {
     const place = openCheckpoints(options)
     try {
       const keys = place && trustedKeys(place.path, options)
-      // Read before the records: a checkpoint that is made meanwhile would be ahead of them.
+      // The checkpoints are read before the records, because a newer checkpoint would be ahead of them.
       const checkpoints = keys === undefined ? [] : place?.lines()
       const missing = missingText(options, { place, keys })
       const verifier = createVerifier({ checkpoints, keys, missing, maxFindings })
@@ -94,7 +102,7 @@ async function verifyOnce(options: VerifyAuditOptions): Promise<AuditVerdict> {
   })
 }
 
-/** Whether a file is not an audit: none of its lines is a record, and it has no checkpoint. */
+/** Whether a file is not an audit: no line is a record, and it has no checkpoint. */
 function isForeign({ records, lastSeq, checkpoints }: AuditVerdict, { beginsAsAudit }: RawAudit): boolean {
   return (records > 0 || !beginsAsAudit) && lastSeq === 0 && checkpoints.count === 0
 }
@@ -103,7 +111,7 @@ function notAnAudit(path: string): ToolgateError {
   return new ToolgateError('audit_invalid', `The file ${path} is not an audit.`)
 }
 
-/** Returns the text of the finding for an audit that must have checkpoints and has none. */
+/** Returns the text of the finding that an audit lacks required checkpoints. */
 function missingText(
   options: VerifyAuditOptions,
   { place, keys }: { place: CheckpointPlace | undefined; keys: readonly VerifyingKey[] | undefined },
@@ -118,7 +126,7 @@ function missingText(
 }
 
 /**
- * Returns the proofs of a call's records, for those that a checkpoint has signed, and how many are not signed yet.
+ * Returns the proofs of those records of a call that a checkpoint has signed, and the number of unsigned ones.
  *
  * @throws {ToolgateError} as {@link verifyAudit}
  */
@@ -153,12 +161,12 @@ export async function proveCall(
 
 /** An audit of any format, for verification and proofs. */
 interface RawAudit {
-  /** Whether its first bytes are those of an audit, or it is empty. */
+  /** Whether the file is empty or begins like an audit. */
   readonly beginsAsAudit: boolean
-  /** Passes every record to the verifier. Resolves to whether the last line is incomplete. */
+  /** Passes every record to the verifier. Returns whether the last line is incomplete. */
   feed(verifier: AuditVerifier): Promise<boolean>
   recordsOf(callId: string): readonly string[]
-  /** Returns the hashes of the records after one number, up to another. */
+  /** Returns the hashes of the records after `after`, up to `upTo`. */
   hashes(after: number, upTo: number): readonly string[]
   close(): void
 }
@@ -192,7 +200,7 @@ function firstBytes(path: string): string {
 }
 
 function openLines(path: string, first: string): RawAudit {
-  /** Reads the lines that are written now: called after the checkpoints are read, which are never ahead. */
+  /** Yields the current lines. Call it after reading the checkpoints, which are then never ahead. */
   function* linesNow(): Generator<readonly string[], boolean> {
     const view = viewAt(path)
     try {
@@ -238,13 +246,13 @@ function openLines(path: string, first: string): RawAudit {
   }
 }
 
-/** In JSON, the quotes of a field's name occur nowhere else. */
+/** Returns the sealed input of a record. A quoted field name occurs nowhere else in JSON. */
 function boxOf(boxes: InputBoxes | undefined, text: string): string | null | undefined {
   return text.includes(',"input_box":"') ? (boxes?.get(readSeq(text)) ?? null) : undefined
 }
 
 const PAGE = 1000
-/** A row that was tampered with may have a number below 0. */
+/** The start of all row numbers. A tampered row may have a number below 0. */
 const BEFORE_ALL = Number.MIN_SAFE_INTEGER
 
 function openRows(path: string): RawAudit {
@@ -266,7 +274,7 @@ function openRows(path: string): RawAudit {
   return {
     beginsAsAudit: true,
     async feed(verifier) {
-      // One transaction, for one consistent state.
+      // One transaction reads one consistent state.
       db.exec('BEGIN')
       const boxes = new InputBoxes(db, { mayWrite: false })
       const page = db.prepare('SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?')
@@ -300,7 +308,10 @@ function feedRow(
     verifier.report(`The column ${column} of row ${Number(row['seq'])} is not what its record says.`)
 }
 
-/** Returns a column that differs from its record. Queries use the columns, so a changed one would hide a record. */
+/**
+ * Returns the name of a column that differs from its record. Queries use the columns, so a changed column would hide a
+ * record.
+ */
 function otherColumn(row: Row, text: string, hasSession: boolean): string | undefined {
   if (!text.includes(`,"seq":${Number(row['seq'])},`)) return 'seq'
   if (!text.includes(`"event":${JSON.stringify(row['event'])}`)) return 'event'
@@ -312,14 +323,14 @@ function otherColumn(row: Row, text: string, hasSession: boolean): string | unde
   return Date.parse(text.slice(at, text.indexOf('"', at))) === row['at'] ? undefined : 'at'
 }
 
-/** In JSON, the quotes of a field's name occur nowhere else. */
+/** Whether a record's text has a field with this value. A quoted field name occurs nowhere else in JSON. */
 function says(text: string, field: string, value: unknown): boolean {
   return value === null ? !text.includes(`,"${field}":`) : text.includes(`,"${field}":${JSON.stringify(value)}`)
 }
 
 interface CheckpointPlace {
   readonly path: string
-  /** Returns the checkpoints as they are now. */
+  /** Yields the current checkpoints. */
   lines(): Iterable<string>
   close(): void
 }
@@ -342,7 +353,7 @@ function openCheckpoints(options: VerifyAuditOptions): CheckpointPlace | undefin
   }
 }
 
-/** Returns the trusted keys; `undefined` if none is given and the file beside the checkpoints is missing. */
+/** Returns the trusted keys, or `undefined` if none are given and the file beside the checkpoints is missing. */
 function trustedKeys(checkpoints: string, { publicKeys }: VerifyAuditOptions): readonly VerifyingKey[] | undefined {
   const file = publicKeysOf(checkpoints)
   if (publicKeys === undefined && !existsSync(file)) return undefined

@@ -5,8 +5,7 @@ import type { ApprovalBinding, ApprovalFilter, ApprovalStore, ApprovalVerdict } 
 import type { MaybePromise } from '@toolgate/core/internal'
 
 /**
- * Defines the tests that every approval store passes: bound, single use, expiring.
- *
+ * Defines the tests that every approval store passes: approvals are bound, used once, and expire.
  * @example
  * approvalStoreContract('memoryApprovals', () => memoryApprovals())
  */

@@ -23,7 +23,7 @@ type Audit = AuditSink & AuditReader & AuditExporter & AuditCounter
 
 export interface AuditUnderTest {
   readonly sink: Audit
-  /** Opens what was written once more, after `sink` was closed. Absent for a sink that forgets. */
+  /** Opens the same audit again, after `sink` was closed. Absent for a sink that keeps nothing. */
   readonly reopen?: () => MaybePromise<Audit>
 }
 
@@ -441,7 +441,7 @@ export function auditSinkContract(name: string, make: (t: TestContext) => MaybeP
   })
 }
 
-/** Gives the audit as it is from here on: without what it has recorded of its own opening, and counted from 1. */
+/** Returns the audit from here on: without the records of its own opening, and counted from 1. */
 async function afterOpening(sink: Audit): Promise<Audit> {
   await sink.flush()
   const base = (await sink.query({ limit: 1 }))[0]?.seq ?? 0
@@ -464,7 +464,7 @@ async function afterOpening(sink: Audit): Promise<Audit> {
   }
 }
 
-/** One of nine entries that differ in what queries ask for. */
+/** Returns one of nine entries that differ in the fields that queries filter by. */
 function ninth(i: number): AuditEntry {
   return auditEntry({
     event: i % 3 === 0 ? 'tool_blocked' : 'tool_call',
@@ -478,7 +478,7 @@ function ninth(i: number): AuditEntry {
   })
 }
 
-/** One of many entries of all outcomes, whose times go back now and then, as clocks do. */
+/** Returns one of many entries of all outcomes. Their times sometimes go back, as clocks do. */
 function nthEnding(i: number): AuditEntry {
   const endings: readonly Partial<AuditEntry>[] = [
     { event: 'tool_call' },
@@ -583,7 +583,7 @@ const EVERY_FIELD = {
   input: { b: 1, a: [-0, 'x'] },
 } as const
 
-/** Writes that overlap share what it costs to make them durable. */
+/** Makes overlapping writes, which share the cost of making them durable. */
 async function writeAll(sink: AuditSink, count: number, entry: (i: number) => AuditEntry): Promise<void> {
   await Promise.all(Array.from({ length: count }, async (_, i) => sink.write(entry(i))))
 }

@@ -19,9 +19,9 @@ import { type Group, type GroupState, memoryAvailability } from '@toolgate/core/
 import { createSteps, unchanged, withTools } from '@toolgate/core/steps'
 import type { Unlocking } from '@toolgate/change'
 
-/** A decision as data: what somebody who does not program can read and check. */
+/** A decision as data, which people who do not program can read and check. */
 export interface DecisionCase {
-  /** What it shows, as a sentence. */
+  /** The statement that this case shows, as a sentence. */
   readonly shows: string
   readonly policy?: Policy | readonly Policy[]
   /** The selectors of a group, or the group. */
@@ -29,15 +29,15 @@ export interface DecisionCase {
   /** Ids, or tools with an id. */
   readonly tools: readonly (string | CaseTool)[]
   readonly caller?: Caller
-  /** What is known of groups. Without it, each is available. */
+  /** The states of groups. Default: each is available. */
   readonly availability?: Readonly<Record<string, GroupState>>
-  /** What the caller's session has opened groups by, before the view: `{ "request": "web" }`. */
+  /** The ways in which the caller's session opened groups before the view: `{ "request": "web" }`. */
   readonly unlocked?: readonly Unlocking[]
-  /** The same, between the view and the step. */
+  /** The ways in which it opened groups between the view and the step. */
   readonly unlockedSince?: readonly Unlocking[]
-  /** The policies of forks, each of the one before; it is the last that is asked. */
+  /** The policies of forks, each of the previous one. The last fork is tested. */
   readonly forks?: readonly (Policy | readonly Policy[])[]
-  /** The active tools of each step, all in one run; the last is asked. `null`: no change in that step. */
+  /** The active tools of each step of one run. The last step is tested. `null`: no change in that step. */
   readonly steps?: readonly (readonly string[] | null)[]
   readonly visibility?: readonly string[]
   readonly activeTools?: readonly string[]
@@ -46,17 +46,17 @@ export interface DecisionCase {
   readonly expect: {
     /** Every visible id, in order. */
     readonly visible?: readonly string[]
-    /** What the instructions should tell the model, in order. */
+    /** The expected notices to the model, in order. */
     readonly notices?: readonly string[]
-    /** What the developer is warned of in the last step. */
+    /** The expected warnings to the developer in the last step. */
     readonly warnings?: readonly string[]
-    /** The word that a call of each comes to: `allow` ran. */
+    /** The expected outcome of each call. `allow`: the tool ran. */
     readonly call?: Readonly<Record<string, string>>
-    /** What the model is told of a call, exactly. */
+    /** The exact text that the model gets about a call. */
     readonly text?: Readonly<Record<string, string>>
-    /** The codes of a call's decision, the deciding one first. */
+    /** The codes of a call's decision. The deciding one comes first. */
     readonly reasons?: Readonly<Record<string, readonly string[]>>
-    /** The message of the error, where there is no gate or view to ask. */
+    /** The message of the error, if no gate or view can be created. */
     readonly error?: string
   }
 }
@@ -106,7 +106,7 @@ const CASE_KEYS = new Map<string, readonly string[]>([
   ['a tool', ['id', 'tags', 'category', 'annotations', 'requiredScopes', 'hintsTrusted', 'inputSchema']],
 ])
 
-/** A misspelt key would be a case that checks less than it says. */
+/** Parses a case. A misspelt key is an error, because the case would check less than it says. */
 function parseCase(written: unknown): DecisionCase {
   checkKeys('a case', written)
   const { shows, tools, expect } = written as DecisionCase

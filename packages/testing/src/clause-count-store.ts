@@ -6,7 +6,7 @@ import { manualClock } from './manual-clock.ts'
 
 export interface ClauseCountsUnderTest {
   readonly store: ClauseCountStore
-  /** Returns another handle on the same counts, as another process has. */
+  /** Returns another handle on the same counts, as in another process. */
   readonly beside: () => MaybePromise<ClauseCountStore>
 }
 
@@ -18,7 +18,7 @@ type Make = (
 const NOW = 1_700_000_000_000
 const DAY_MS = 24 * 60 * 60_000
 
-/** Defines the tests that every store of the counts of clauses passes. */
+/** Defines the tests that every store of clause counts passes. */
 export function clauseCountStoreContract(name: string, make: Make): void {
   describe(`${name} (clause count store contract)`, () => {
     it('adds up the hits of all writers, with the latest hit and the earliest beginning', async (t) => {

@@ -8,8 +8,7 @@ import { type ManualClock, manualClock } from './manual-clock.ts'
 type Make = (options: { clock: Pick<Clock, 'monotonicMs'> }) => MaybePromise<CounterStore>
 
 /**
- * Defines the tests that every counter store passes: exact sliding windows, all or nothing.
- *
+ * Defines the tests that every counter store passes: sliding windows are exact, and uses count together or not at all.
  * @example
  * counterStoreContract('memoryCounters', memoryCounters)
  */
@@ -193,7 +192,7 @@ export function counterStoreContract(name: string, make: Make): void {
     it('adds up costs exactly as far as numbers are exact', async () => {
       const { clock, store } = await start()
       const most = Number.MAX_SAFE_INTEGER
-      // However long a key lives: a few uses keep it alive.
+      // This is longer than any key lives, but a few uses keep the key alive.
       for (let round = 0; round < 4; round++) {
         for (const cost of [1, 2, 3]) await store.take([use('a', most, 1000, cost)])
         assert.equal((await store.take([use('a', most, 1000, most - 7)])).remaining, 1)
@@ -289,7 +288,7 @@ function use(key: string, max: number, windowMs: number, cost?: number): LimitUs
   return { key, max, windowMs, ...(cost === undefined ? {} : { cost }) }
 }
 
-/** The contract does not cover the store's own time and name of a take. */
+/** Compares an answer without the store's own time and the take's name, which the contract does not fix. */
 function assertAnswer({ allowed, refused, remaining, resetMs }: LimitAnswer, expected: LimitAnswer): void {
   assert.deepEqual({ allowed, refused, remaining, resetMs }, expected)
 }
@@ -343,7 +342,7 @@ interface Taken {
   isSettled?: true
 }
 
-/** Runs the steps on a store and on a list of everything that was taken, and compares each answer. */
+/** Runs the steps on a store and on a list of all takes, and compares each answer. */
 async function runBeside(make: Make, steps: readonly Step[]): Promise<void> {
   const clock = manualClock(0)
   const store = await make({ clock })
@@ -365,7 +364,7 @@ async function runBeside(make: Make, steps: readonly Step[]): Promise<void> {
   }
 }
 
-/** Lowers the costs of a take, and leaves uses without a cost as they are. */
+/** Lowers the costs of a take, and leaves uses without a cost unchanged. */
 async function settleBoth(store: CounterStore, taken: Taken, share: number): Promise<void> {
   const { uses, answer } = taken
   const costs = uses.map(({ cost }) => (cost === undefined ? 1 : Math.floor(cost * share)))
@@ -400,7 +399,7 @@ function sumOf(uses: readonly { readonly cost?: number | undefined }[]): number 
   return uses.reduce((sum, { cost = 1 }) => sum + cost, 0)
 }
 
-/** No window of the rule's length, wherever it begins, holds more than its limit. */
+/** Checks that no window of the rule's length contains more uses than its limit, wherever the window begins. */
 function assertNeverMore(standing: readonly Taken[], { key, max, windowMs }: LimitUse): void {
   const takes = takesOf(standing, key)
   for (const { atMs: start } of takes) {

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '@toolgate/core/audit'
 
-/** Gives an audit entry to write in a test, with what the test cares about. */
+/** Returns an audit entry for a test, with these fields. */
 export function auditEntry(fields: Partial<AuditEntry> = {}): AuditEntry {
   return {
     event: 'tool_call',

@@ -6,7 +6,7 @@ import { assertShadowsTakeNoRoom, TINY_ROOM } from './shadow-room.ts'
 
 export interface HistoriesUnderTest {
   readonly store: HistoryStore
-  /** Returns another handle on the same histories, as another process has. Absent where there can be none. */
+  /** Returns another handle on the same histories, as in another process. Absent if there can be no other process. */
   readonly beside?: () => MaybePromise<HistoryStore>
 }
 
@@ -35,9 +35,8 @@ function adding(
 }
 
 /**
- * Defines the tests that every store of histories passes: one order of additions, conditional ones on what was read, and bounds
- * beyond which nothing is forgotten.
- *
+ * Defines the tests that every store of histories passes: additions have one order, may depend on what was read, and
+ * are refused when the store is full, because nothing is deleted.
  * @example
  * historyStoreContract('memoryHistories', (_t, limits) => ({ store: memoryHistories(limits) }))
  */

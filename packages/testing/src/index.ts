@@ -1,4 +1,4 @@
-// `@toolgate/testing`: the suites that every store runs, decisions as data, and a clock that stands still.
+// `@toolgate/testing`: the suites that every store runs, decisions as data, and a manual clock.
 
 export { approvalStoreContract } from './approval-store.ts'
 export { auditSinkContract, type AuditUnderTest } from './audit-sink.ts'

@@ -4,7 +4,9 @@ export interface ManualClock extends Clock {
   advance(ms: number): void
 }
 
-/** Gives a clock that stands still until it is advanced. Both of its times start at `startMs`. */
+/**
+ * Returns a clock that stands still until it is advanced. Its wall-clock and monotonic times both start at `startMs`.
+ */
 export function manualClock(startMs = 1_000_000): ManualClock {
   let nowMs = startMs
   return {

@@ -1,7 +1,8 @@
 /**
- * Returns how many runs a property takes: a tenth of them in the first tier of tests, and many more with `npm run test:long`.
+ * Returns the number of runs of a property: a tenth of `count` in the first tier of tests, and `long` with `npm run
+ * test:long`.
  *
- * A property that counts what it has met gives the runs that it needs at least as `quick`.
+ * Pass `quick` if a property needs a minimum of runs, for example because it counts the cases that it has met.
  *
  * `scripts/test.js` sets the tier and runs each file that imports this again, in full, with the end-to-end tests.
  */

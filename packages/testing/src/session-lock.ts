@@ -7,13 +7,12 @@ import type { Lease, SessionLock } from '@toolgate/core/stores'
 
 export interface LockUnderTest {
   readonly lock: SessionLock
-  /** Gives another handle on the same sessions, as another process has. Absent where there can be none. */
+  /** Returns another handle on the same sessions, as in another process. Absent if there can be no other process. */
   readonly beside?: () => MaybePromise<SessionLock>
 }
 
 /**
- * Defines the tests that every session lock passes: one at a time, in the order of asking.
- *
+ * Defines the tests that every session lock passes: one turn at a time, in the order of requests.
  * @example
  * sessionLockContract('memoryLock', () => ({ lock: memoryLock() }))
  */
@@ -170,12 +169,12 @@ function follow(lease: Promise<Lease>): Followed {
     await lease
     followed.isIn = true
   }
-  // Whoever awaits the lease sees its failure.
+  // The code that awaits the lease sees its failure.
   mark().catch(() => {})
   return followed
 }
 
-/** Long enough for one that should not get in to get in, if it can. */
+/** Waits long enough for a request that should wait to get in, if the lock is broken. */
 async function settle(): Promise<void> {
   await sleep(20)
 }

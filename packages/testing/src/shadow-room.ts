@@ -5,7 +5,7 @@ import type { HistoryStore } from '@toolgate/core/stores'
 import { manualClock } from './manual-clock.ts'
 import { runs } from './runs.ts'
 
-/** So little that a few calls fill it: of all histories together, and of each owner. */
+/** Bounds that a few calls exceed, for all histories and for each owner. */
 export const TINY_ROOM = { maxBytes: 5000, maxBytesOfOwner: 2400 }
 
 const RULES: readonly Policy[] = [
@@ -43,7 +43,7 @@ const story = fc.record({
 })
 type Story = typeof story extends fc.Arbitrary<infer T> ? T : never
 
-/** Fills both rooms: the texts that a shadow about origins needs are long. */
+/** A story that fills both rooms, because a shadow about origins needs long texts. */
 const WITHOUT_ROOM: Story = {
   rules: [0],
   shadows: [3],
@@ -56,8 +56,8 @@ const WITHOUT_ROOM: Story = {
 }
 
 /**
- * Asserts that calls end the same with shadows and without, also where a store has hardly any room, and that shadows without
- * room say that they do not know.
+ * Asserts that calls end the same with and without shadows, even in a store with almost no room, and that shadows
+ * without room answer that they do not know.
  */
 export async function assertShadowsTakeNoRoom(store: HistoryStore): Promise<void> {
   const seen = { refused: 0, unknown: 0 }
@@ -87,7 +87,7 @@ export async function assertShadowsTakeNoRoom(store: HistoryStore): Promise<void
   assert.ok(seen.refused > 0 && seen.unknown > 0, `room was never lacking: ${JSON.stringify(seen)}`)
 }
 
-/** Returns how each call ends, and how many calls the shadows could not judge. */
+/** Returns how each call ends, and the number of calls that the shadows could not judge. */
 async function endsOf(
   { rules, steps }: Story,
   shadows: readonly number[],

@@ -7,15 +7,14 @@ import { toJsonText } from '@toolgate/values/json'
 
 export interface StateUnderTest {
   readonly store: StateStore
-  /** Gives another handle on the same state, as another process has. Absent where there can be none. */
+  /** Returns another handle on the same state, as in another process. Absent if there can be no other process. */
   readonly beside?: () => MaybePromise<StateStore>
 }
 
 type Make = (t: TestContext, options: { clock: Pick<Clock, 'wallMs'> }) => MaybePromise<StateUnderTest>
 
 /**
- * Defines the tests that every state store passes: plain JSON, taken once, expiring, seen by all.
- *
+ * Defines the tests that every state store passes: entries are plain JSON, taken once, expire, and are visible to all.
  * @example
  * stateStoreContract('memoryState', (_t, { clock }) => ({ store: memoryState({ clock }) }))
  */

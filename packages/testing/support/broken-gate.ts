@@ -16,7 +16,7 @@ import { memoryApprovals, memoryCounters, systemClock } from '@toolgate/core/sto
 import type { CallTrace } from '@toolgate/core/internal'
 import { redactor } from '@toolgate/values/redact'
 
-/** What a gate asks for one call, in the order in which it asks. */
+/** The parts that a gate asks for one call, in that order. */
 export const ASKED = [
   'startCall',
   'validate',
@@ -37,37 +37,37 @@ export const ASKED = [
 ] as const
 export type Part = (typeof ASKED)[number]
 
-/** How a part behaves instead: it is given what it would do, and whatever else may happen meanwhile. */
+/** A replacement for a part's behaviour. It gets the correct behaviour, and the world that may change meanwhile. */
 export type Behaviour = (well: () => unknown, world: BrokenGate) => unknown
 
 export interface BrokenGateOptions extends Omit<GateOptions, 'tools'> {
-  /** Whether a person has to approve, and has approved the call that breaks. */
+  /** Whether a person must approve calls, and has approved the breaking call. */
   readonly asks?: boolean
   readonly breaks?: { readonly [P in Part]?: Behaviour }
 }
 
-/** A gate over one tool `job`, whose parts work until one call, and again after it. */
+/** A gate with one tool `job`. Its parts work before and after one call, in which they are broken. */
 export interface BrokenGate {
   readonly gate: Gate
   readonly audit: MemoryAudit
   readonly faults: readonly unknown[]
-  /** The calls whose tool was run, by the tool's own word. */
+  /** The ids of the calls whose tool ran, as the tool records them. */
   readonly ran: readonly string[]
   readonly controller: AbortController
   /** Calls the tool while the parts are broken. */
   callBroken(request?: object): Promise<CallOutcome>
-  /** Asks a person for a call of it while the parts are broken. */
+  /** Asks a person to approve a call of the tool while the parts are broken. */
   askBroken(request?: object): Promise<CallRefused | CallWaiting | undefined>
-  /** A person approves all that waits. */
+  /** Approves all waiting calls. */
   approve(): Promise<void>
-  /** Calls it again when they work. */
+  /** Calls the tool again when the parts work. */
   callWell(callId: string): Promise<CallOutcome>
 }
 
 export const MAX_USES = 2
 export const DEADLINE_MS = 100
 export const LATE_MS = 250
-/** Of a gate in which nothing is late: no pause of the machine is as long. */
+/** The deadline of a gate in which nothing is late. No pause of the machine is as long. */
 const PATIENT_MS = 60_000
 
 const VERA = { user: 'vera', tenant: 'acme' }
@@ -169,8 +169,8 @@ export async function openBrokenGate({ asks, breaks = {}, ...options }: BrokenGa
 
 const LATE = new Set<Behaviour>()
 /**
- * Marks what is over only when a deadline has passed: a gate that it breaks has deadlines of `DEADLINE_MS`. Any other
- * has none that a test could run into.
+ * Marks a behaviour that ends only after a deadline. A gate that it breaks has deadlines of `DEADLINE_MS`. Other gates
+ * have deadlines that no test reaches.
  */
 export function late(behave: Behaviour): Behaviour {
   LATE.add(behave)
@@ -183,25 +183,25 @@ export const throws: Behaviour = () => {
 export const rejects: Behaviour = () => Promise.reject(new Error('broken'))
 export const hangs: Behaviour = late(() => new Promise(() => {}))
 export const rejectsLate: Behaviour = late(() => tooLate().then(throws as () => never))
-/** Does what it should, when nobody waits for it any more. */
+/** Succeeds when nobody waits for it any longer. */
 export const succeedsLate: Behaviour = late((well) => tooLate().then(well))
 export const answers =
   (nonsense: unknown): Behaviour =>
   () =>
     nonsense
-/** Can be waited for, and throws when it is asked. */
+/** Returns a thenable whose `then` throws. */
 // oxlint-disable-next-line unicorn/no-thenable -- what a part may answer
 export const thenThrows: Behaviour = () => ({ then: throws })
-/** Can be waited for in vain, and is no promise. */
+/** Returns a thenable that never settles and is not a promise. */
 // oxlint-disable-next-line unicorn/no-thenable -- what a part may answer
 export const thenHangs: Behaviour = late(() => ({ then: () => {} }))
 
 /**
- * Resolves when a deadline of `DEADLINE_MS` that was set before has passed and was noticed, however busy the machine.
+ * Resolves when an earlier deadline of `DEADLINE_MS` has passed and was noticed, even on a busy machine.
  *
- * In several waits: after one pause of the whole process that spans both times, Node calls timers in the order of
- * their lists, so the later one may come first. And by the clock that the deadlines go by: a timer that is set after
- * much work counts from before it, and so ends early.
+ * It waits several times: after a pause of the whole process that spans both times, Node calls timers in the order of
+ * their lists, so the later one may come first. It uses the clock of the deadlines: a timer that is set after much work
+ * counts from before that work, and so ends early.
  */
 export async function tooLate(): Promise<void> {
   const wait = () => new Promise((resolve) => setTimeout(resolve, DEADLINE_MS / 2))

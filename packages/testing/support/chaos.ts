@@ -4,26 +4,26 @@ import type { MemoryAudit } from '@toolgate/core/audit'
 import { memoryApprovals, memoryCounters, systemClock } from '@toolgate/core/stores'
 import type { Source } from '@toolgate/core/toolset'
 
-/** How one part of a gate answers. */
+/** The ways in which a part of a gate may answer. */
 export const MANNERS = ['well', 'later', 'throws', 'rejects', 'hangs', 'nonsense', 'too late'] as const
 export type Manner = (typeof MANNERS)[number]
 
-/** A gate whose every part may fail in its own way, and what happens to its calls meanwhile. */
+/** A gate whose parts may each fail in a different way, and the events during its calls. */
 export interface Chaos {
   readonly parts: Readonly<Record<Part, Manner>>
   readonly tool: Manner | 'streams' | 'streams for ever' | 'stream fails'
-  /** After so many milliseconds; `undefined`: never. */
+  /** The milliseconds until the signal aborts. `undefined`: never. */
   readonly aborts: number | undefined
   readonly halts: number | undefined
-  /** What was halted is released so many milliseconds after that. */
+  /** The milliseconds from the halt to its release. */
   readonly releases: number | undefined
   readonly denies: number | undefined
-  /** The definition of a tool is another then. */
+  /** The milliseconds until the definition of a tool changes. */
   readonly changes: number | undefined
   readonly asks: boolean
-  /** What the calls come through. A fork has hooks of its own; a view is narrowed while calls of it run. */
+  /** The object that the calls are made on. A fork has hooks of its own. A view is narrowed while its calls run. */
   readonly through: 'gate' | 'fork' | 'narrowed'
-  /** A person is asked before each call, as by a host whose own loop wants to know. */
+  /** Whether a person is asked before each call, as by a host with its own loop. */
   readonly asksFirst: boolean
   readonly calls: number
 }
@@ -42,7 +42,7 @@ const PARTS = [
 ] as const
 type Part = (typeof PARTS)[number]
 
-/** Most parts work most of the time, or nothing would ever get far. */
+/** Returns how a part answers. Most parts mostly work, because otherwise no call would get far. */
 const manner = fc.oneof(
   { weight: 6, arbitrary: fc.constant<Manner>('well') },
   { weight: 2, arbitrary: fc.constant<Manner>('later') },
@@ -64,19 +64,19 @@ export const chaosArbitrary: fc.Arbitrary<Chaos> = fc.record({
   calls: fc.integer({ min: 1, max: 4 }),
 })
 
-/** What came of it. */
+/** The results of a chaos. */
 export interface Aftermath {
   readonly gate: Gate
   readonly audit: MemoryAudit
-  /** One for each call: what it resolved with, or what it rejected with. */
+  /** For each call, the value that it resolved with, or the error that it rejected with. */
   readonly settled: readonly PromiseSettledResult<CallOutcome>[]
-  /** One for each call that was asked for first, by the id of the asking: `undefined` where there was nothing to ask. */
+  /** For each call that was asked for first, by the id of the question. `undefined` if no approval was needed. */
   readonly asked: ReadonlyMap<string, PromiseSettledResult<CallOutcome | undefined>>
   readonly callIds: readonly string[]
   readonly toolOf: ReadonlyMap<string, string>
-  /** What one more call comes to when everything works again. */
+  /** The outcome of another call when everything works again. */
   readonly healed: CallOutcome
-  /** The calls whose tool was run, by the tool's own word. */
+  /** The ids of the calls whose tool ran, as the tool records them. */
   readonly ran: readonly string[]
   readonly faults: readonly unknown[]
 }
@@ -86,7 +86,7 @@ const LATE_MS = 25
 const MAX_USES = 2
 const NAMES = ['tool', 'other'] as const
 
-/** Lets it happen, and waits until everything has ended. */
+/** Runs a chaos, and waits until everything has ended. */
 export async function unleash(chaos: Chaos): Promise<Aftermath> {
   const ran: string[] = []
   const faults: unknown[] = []
@@ -167,12 +167,12 @@ export async function unleash(chaos: Chaos): Promise<Aftermath> {
         const [answer] = await Promise.allSettled([through.requestApproval({ ...request, callId: askId })])
         asked.set(askId, answer)
       }
-      // Whatever the answer was: a host may ask and not listen.
+      // The call is made whatever the answer was, because a host may ask and ignore the answer.
       return through.call({ ...request, callId }).then(drain)
     }),
   )
   for (const timer of timers) clearTimeout(timer)
-  // Whatever comes too late must have come: it must not change what was recorded.
+  // Late results must have arrived by now. They must not change the records.
   await tooLate()
   world.parts = Object.fromEntries(PARTS.map((part) => [part, 'well'])) as Chaos['parts']
   world.tool = 'well'
@@ -218,15 +218,16 @@ async function approveFirst(gate: Gate, vera: { user: string; tenant: string }):
 }
 
 /**
- * Resolves when what was to come in `LATE_MS` has come, and every deadline was noticed, however busy the machine.
+ * Resolves when everything that takes `LATE_MS` has happened and every deadline was noticed, even on a busy machine.
  *
- * By the clock that the deadlines go by: a timer that is set after much work counts from before it, and so ends early.
+ * It uses the clock of the deadlines. A timer that is set after much work counts from before that work, and so ends
+ * early.
  */
 async function tooLate(): Promise<void> {
   const wait = () => new Promise((resolve) => setTimeout(resolve, DEADLINE_MS / 2))
   const untilMs = performance.now() + LATE_MS + DEADLINE_MS
   while (performance.now() < untilMs) await wait()
-  // After a pause of the whole process the clock is there before the timers are.
+  // After a pause of the whole process, the clock reaches the time before the timers do.
   for (let i = 0; i < 3; i++) await wait()
 }
 
@@ -274,13 +275,13 @@ async function* numbers(count: number, end?: Error): AsyncGenerator<number> {
   if (end) throw end
 }
 
-/** Reads a stream to its end, however it ends. */
+/** Reads a stream until it ends or fails. */
 async function drain(outcome: CallOutcome): Promise<CallOutcome> {
   if (outcome.status !== 'done' || typeof outcome.output !== 'object' || outcome.output === null) return outcome
   try {
     for await (const _ of outcome.output as AsyncIterable<unknown>);
   } catch {
-    // The call's own record tells how it ended.
+    // The call's own record contains how it ended.
   }
   return outcome
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { Caller, Tool } from '@toolgate/core'
 import type { Condition } from '../../core/src/policy/policy.ts'
 
-/** A condition as data: it can be written as CEL or as a function, and judged without either. */
+/** A condition as data. It can be written as CEL or as a function, and judged without either. */
 export type Judgement =
   | { readonly op: 'role' | 'user' | 'chat' | 'team' | 'tag' | 'name' | 'path'; readonly value: string }
   | { readonly op: 'nonsense' | 'fault' }
@@ -15,10 +15,12 @@ export interface Subject {
   readonly input?: unknown
 }
 
-/** What a condition comes to: an error is neither true nor false. */
+/** The value of a condition. An error is neither true nor false. */
 export type Verdict = boolean | 'error'
 
-/** Judges by the words of the language: an absent field is an error, and an error counts only where it decides. */
+/**
+ * Judges a condition by CEL's specification: an absent field is an error, and an error counts only where it decides.
+ */
 export function judge(judgement: Judgement, { caller, tool, input }: Subject): Verdict {
   const subject = { caller, tool, input }
   switch (judgement.op) {
@@ -50,7 +52,7 @@ export function judge(judgement: Judgement, { caller, tool, input }: Subject): V
   }
 }
 
-/** In `and` a false decides, in `or` a true; otherwise an error on either side does. */
+/** Combines two verdicts. A false decides in `and`, and a true in `or`; otherwise an error on either side decides. */
 function both(left: Verdict, right: Verdict, deciding: boolean): Verdict {
   if (left === deciding || right === deciding) return deciding
   return left === 'error' || right === 'error' ? 'error' : !deciding
@@ -94,7 +96,7 @@ function quote(text: string): string {
   return `'${text}'`
 }
 
-/** A condition with the form in which it is written in a policy. */
+/** A condition, with its form in a policy. */
 export interface WrittenCondition {
   readonly form: 'cel' | 'function'
   readonly judgement: Judgement
@@ -115,7 +117,7 @@ export interface ConditionValues {
   readonly withInput: boolean
 }
 
-/** Judgements over caller and tool, or also over the input. */
+/** Generates judgements over the caller and the tool, and optionally over the input. */
 export function judgementArbitrary(values: ConditionValues): fc.Arbitrary<Judgement> {
   const of = (op: 'role' | 'user' | 'chat' | 'team' | 'tag' | 'name' | 'path', among: readonly string[]) =>
     fc.record({ op: fc.constant(op), value: fc.constantFrom(...among) })

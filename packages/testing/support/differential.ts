@@ -19,12 +19,12 @@ import {
 } from './worlds.ts'
 
 export interface DifferentialOptions {
-  /** At least so many moments are compared. */
+  /** The minimum number of moments to compare. */
   readonly cases: number
   readonly seed: number
 }
 
-/** Each history is one gate; to make one costs as much as to ask it a few times. */
+/** The moments of a history. Each history is one gate, and creating a gate costs as much as a few questions. */
 const MOMENTS_PER_GATE = 200
 const HISTORIES_PER_BATCH = 25
 
@@ -32,7 +32,7 @@ const HISTORIES_PER_BATCH = 25
  * Compares the gate with the naive evaluator at each moment of random histories: the whole list, and one tool explained
  * and called.
  *
- * A difference is shrunk to the smallest history that has it. Gives how many moments were compared.
+ * A difference is shrunk to the smallest history with it. Returns the number of compared moments.
  */
 export async function compareWithReference({ cases, seed }: DifferentialOptions): Promise<number> {
   const compared: number[] = []
@@ -58,7 +58,7 @@ async function compareHistory({ moments, ...ground }: History): Promise<void> {
   }
 }
 
-/** Gives the view of a moment, and then lets happen what has changed since. */
+/** Returns the view of a moment, and then applies the changes after it. */
 async function viewAt(opened: Opened, world: World, moment: Moment): Promise<View> {
   const { gate, root } = opened
   const { caller, visibility, activeTools } = world

@@ -1,27 +1,27 @@
 import type { JsonSchema, Policies } from '@toolgate/core'
 
-/** A call that tries to keep a gate busy: a tool's schema, a policy, or only the input. */
+/** A call that tries to keep a gate busy with a tool's schema, a policy, or only an input. */
 export interface HostileCall {
   readonly name: string
-  /** What the tool's author, such as an upstream server, chose. */
+  /** The schema, chosen by the tool's author, such as an upstream server. */
   readonly inputSchema?: JsonSchema
-  /** What the operator wrote. */
+  /** The operator's policy. */
   readonly policy?: Policies
   /** The operator's own patterns for secrets. */
   readonly redactPatterns?: readonly string[]
-  /** CEL of a limit's cost. */
+  /** The cost of a limit, in CEL. */
   readonly cost?: string
-  /** The fields that say where the tool sends something. */
+  /** The input fields that contain a recipient of the data. */
   readonly addressees?: readonly string[]
   /** The text of an untrusted output that the run has seen. */
   readonly seen?: string
-  /** What the caller sends. Made when asked for: some have megabytes. */
+  /** Returns the caller's input. It is created on demand, because some inputs have megabytes. */
   readonly input: () => Record<string, unknown>
 }
 
-/** The largest body that the gateway reads, less its frame. */
+/** The bytes of the largest body that the gateway reads, without its envelope. */
 const MOST = 3_900_000
-/** Half of the values, and all of the keys, that a request may have. */
+/** Half of the values that a request may have, which is also the maximum number of keys. */
 const HALF_OF_VALUES = 24_000
 const MOST_KEYS = 9_900
 
@@ -192,7 +192,7 @@ const SCHEMAS: readonly HostileCall[] = [
   },
 ]
 
-/** No schema: only the size and the shape of what is sent. */
+/** Calls without a schema: only the size and the shape of the input are hostile. */
 const SHAPES: readonly HostileCall[] = [
   { name: 'a text of 3.9 MB', input: () => ({ text: words(MOST) }) },
   { name: '250,000 keys', input: () => record(250_000) },
@@ -222,10 +222,10 @@ const listAndText = (value: string) => (): Record<string, unknown> => ({ list: l
 const listAndMap = (): Record<string, unknown> => ({ list: lists()['list'], map: record(MOST_KEYS) })
 const numbers = (): Record<string, unknown> => ({ list: many(49_000, (i) => i) })
 const longText = (): Record<string, unknown> => ({ text: 'abcde'.repeat(MOST / 5) })
-/** As long as a path may be, and with all the readings that a path may have. */
+/** A path of the greatest length, with as many readings as possible. */
 const CODED_PATH = `/${'%C3%A9%2541/'.repeat(340)}`
 
-/** What is asked of each item reads another operand of megabytes, or as many items again. */
+/** Conditions that, for each item, read another operand of megabytes or as many items again. */
 const INSIDE: readonly Row[] = [
   ['f in input.same', 'x in input.same', lists],
   ['a key in input.map', "!((x + '0') in input.map)", listAndMap],
@@ -284,7 +284,7 @@ const INSIDE: readonly Row[] = [
   ['string of numbers', "string(x) != 'a'", numbers],
 ]
 
-/** What reads all of a body at once. */
+/** Conditions that read a whole body at once. */
 const OUTSIDE: readonly Row[] = [
   ['duration of 4,000 digits', "duration(input.text) > duration('1s')", () => ({ text: '1'.repeat(4000) })],
   ['duration of 4,000 characters', "duration(input.text) > duration('1s')", () => ({ text: '1h1m'.repeat(1000) })],
@@ -335,7 +335,7 @@ const OUTSIDE: readonly Row[] = [
   ['hundred clauses of in', many(100, (i) => `'a${i}' in input.list`).join(' || '), lists],
 ]
 
-/** Conditions of an operator who means well, asked about hostile inputs. */
+/** Conditions of a well-meaning operator, with hostile inputs. */
 const CONDITIONS: readonly HostileCall[] = [
   ...([
     ['like() over 3.9 MB', "like(input.text, '*a*b*c*d*e*f')", () => ({ text: 'abcde'.repeat(MOST / 5) })],
@@ -363,7 +363,7 @@ const CONDITIONS: readonly HostileCall[] = [
   ...INSIDE.map(([name, cel, input]): Row => [`${name}, in a macro`, `input.list.all(x, ${cel})`, input]),
 ].map(([name, cel, input]) => ({ name, policy: { deny: [{ match: '*', input: cel }] }, input }))
 
-/** Costs of limits, which the caller's input decides. */
+/** Costs of limits, computed from the caller's input. */
 const COSTS: readonly HostileCall[] = [
   ['size of a text', 'size(input.text)', longText],
   ['a macro with in', 'input.list.filter(x, x in input.same).size()', lists],
@@ -371,13 +371,13 @@ const COSTS: readonly HostileCall[] = [
   ['split', "input.text.split('a').size()", longText],
 ].map(([name, cost, input]) => ({ name: name as string, cost: cost as string, input: input as HostileCall['input'] }))
 
-/** Less than an index holds, with the characters of the addresses that are asked about. */
+/** A text that still fits in an index, with the characters of the requested addresses. */
 const SEEN = many(2_500, (i) => `person${i * 7919}@example${i % 97}.com https://site${i}.example/é`)
   .join('\n')
   .slice(0, 100_000)
 const labels = (count: number): string => many(count, (i) => `a${i % 10}`).join('.')
 
-/** Addressees, where a rule asks who named them. */
+/** Inputs with recipients, for rules about who named them. */
 const ORIGINS: readonly HostileCall[] = Object.entries<HostileCall['input']>({
   'a host of 8,000 labels': () => ({ to: `https://${labels(8000)}.example/` }),
   'a host of 120 labels': () => ({ to: `https://${labels(80)}.example/` }),
@@ -405,7 +405,7 @@ const ORIGINS: readonly HostileCall[] = Object.entries<HostileCall['input']>({
   input,
 }))
 
-/** Calls that a person is asked about: the input is masked, shown and kept. */
+/** Calls that need an approval: the input is masked, shown and stored. */
 const APPROVALS: readonly HostileCall[] = Object.entries<HostileCall['input']>({
   'a text of 3.9 MB': () => ({ text: words(MOST) }),
   'a text of 650,000 unicode escapes': () => ({ text: '\u0001'.repeat(MOST / 6) }),
@@ -452,7 +452,7 @@ const REDACTION: readonly HostileCall[] = [
   },
 ]
 
-/** What bench/hostile.ts runs through a gate, by who chose the hostile part. */
+/** The calls that bench/hostile.ts makes through a gate, by who chose the hostile part. */
 export const HOSTILE_CALLS: Readonly<
   Record<'schemas' | 'shapes' | 'conditions' | 'costs' | 'origins' | 'approvals' | 'redaction', readonly HostileCall[]>
 > = {

@@ -2,13 +2,13 @@ import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { randomInt } from 'node:crypto'
 
-/** What a thread compares: at least so many cases, from a seed. */
+/** A thread's part of a comparison: at least this many cases, from this seed. */
 export interface Share {
   readonly cases: number
   readonly seed: number
 }
 
-/** Has a module, run in each of as many threads as there are cores, compare its part of some cases. Returns how many were. */
+/** Runs a module in one thread for each core, each with a part of the cases. Returns the number of compared cases. */
 export async function compareInThreads(module: string, cases: number): Promise<number> {
   const threads = availableParallelism()
   const shares = Array.from({ length: threads }, () => ({
@@ -19,7 +19,7 @@ export async function compareInThreads(module: string, cases: number): Promise<n
   return compared.reduce((sum, count) => sum + count, 0)
 }
 
-/** @throws the difference, with the case it was found in */
+/** Runs a thread's comparison. @throws the difference, with its case */
 function compareInThread(module: string, share: Share): Promise<number> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL(module), { workerData: share })

@@ -3,13 +3,13 @@ import { type ManualClock, manualClock } from '../src/manual-clock.ts'
 
 export interface ManualTime {
   readonly clock: ManualClock
-  /** Lets time go by, in small steps, with all that is due in each. */
+  /** Advances the time in small steps, and runs the timers that are due in each. */
   pass(ms: number): Promise<void>
 }
 
 const STEP_MS = 10
 
-/** Gives a clock and the timers of the process, both of which go on only when they are told to. */
+/** Returns a clock and replaces the process's timers. Both stand still until they are advanced. */
 export function manualTime(test: TestContext): ManualTime {
   test.mock.timers.enable({ apis: ['setTimeout'] })
   const clock = manualClock()

@@ -8,7 +8,7 @@ interface Use {
 
 interface Held {
   readonly used: readonly Use[]
-  /** The longest window that was asked for: older uses are dropped. */
+  /** The longest window that was used. Older uses are dropped. */
   longestMs: number
 }
 
@@ -17,7 +17,7 @@ export interface NaiveCountersOptions {
   readonly maxKeys?: number
 }
 
-/** Returns counters as one would write them first: a list of uses for each key, gone through at each question. */
+/** Returns counters in their simplest form: a list of uses for each key, which each question reads whole. */
 export function naiveCounters({ clock, maxKeys = Number.POSITIVE_INFINITY }: NaiveCountersOptions): SyncCounterStore {
   const held = new Map<string, Held>()
   const settled = new Set<LimitAnswer>()
@@ -52,14 +52,14 @@ export function naiveCounters({ clock, maxKeys = Number.POSITIVE_INFINITY }: Nai
     return { allowed: false, refused, remaining, resetMs, atMs: nowMs }
   }
 
-  /** The earliest of the times at which a use leaves the window that leaves no more than `most` behind. */
+  /** Returns the earliest time at which a use leaves its window and at most `most` remain. */
   function resetMsOf(used: readonly Use[], most: number, windowMs: number): number {
     const edges = used.map(({ atMs }) => atMs + windowMs)
     const enough = edges.filter((edge) => sum(used.filter(({ atMs }) => atMs + windowMs > edge)) <= most)
     return enough.length > 0 ? Math.min(...enough) - nowMs : windowMs
   }
 
-  /** Replaces the latest use of a key at a time, or the latest of all. */
+  /** Replaces the latest use of a key at a time, or its latest use. */
   function replace(key: string, atMs: number | undefined, cost: number, by: readonly Use[]): void {
     const { used = [], longestMs = 0 } = held.get(key) ?? {}
     const isIt = (use: Use): boolean => atMs === undefined || (use.atMs === atMs && use.cost === cost)

@@ -3,7 +3,7 @@ import type { RunFacts } from '../../core/src/history/facts.ts'
 import { type CallEvent, type Origin, ORIGINS } from '../../core/src/ports/fact-read.ts'
 import type { OutcomeWord, Policy } from '@toolgate/core'
 
-/** What happened in a run: every call, whole. Nothing that the monitors keep is used here. */
+/** The events of a run: every call, complete. It does not use what the monitors store. */
 export interface Trace {
   readonly calls: readonly TracedCall[]
 }
@@ -11,18 +11,18 @@ export interface Trace {
 export interface TracedCall {
   readonly tool: string
   readonly input: Json
-  /** Labels of its tool's output. */
+  /** The labels of its tool's output. */
   readonly raises: readonly string[]
-  /** Absent while it is under way. */
+  /** The end of the call. Absent while it is running. */
   readonly ended?: { readonly done: boolean; readonly output: Json }
 }
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
-/** A value in a condition: a path of the input, an item of `input.items`, or written out. */
+/** A value in a condition: a path in the input, an item of `input.items`, or a literal. */
 export type Operand = { readonly path: string } | { readonly item: true } | { readonly written: Json }
 
-/** A condition about a run as data: it can be written as CEL, and judged over a whole trace without that. */
+/** A condition about a run as data. It can be written as CEL, and judged over a whole trace without CEL. */
 export type RunJudgement =
   | { readonly op: 'label'; readonly label: string }
   | { readonly op: CallEvent; readonly tool: string; readonly fields: readonly (readonly [string, Operand])[] }
@@ -73,13 +73,13 @@ function operandText(operand: Operand): string {
   return 'item' in operand ? 'item' : JSON.stringify(operand.written)
 }
 
-/** What a judgement is made of. */
+/** The data that a judgement is about. */
 export interface RunSubject {
   readonly trace: Trace
   readonly input: Json
-  /** The origins of values; of any other value: `unknown`. */
+  /** The origins of values. Other values have `unknown`. */
   readonly origins: ReadonlyMap<Json, Origin>
-  /** The fields of the tool's input that are its addressees. */
+  /** The input fields that contain recipients. */
   readonly addressees: readonly string[]
   readonly item?: Json
 }
@@ -127,13 +127,13 @@ export function judgeRun(judgement: RunJudgement, subject: RunSubject): Verdict 
   }
 }
 
-/** One that is `deciding` decides; otherwise an error does. */
+/** Combines verdicts. A verdict equal to `deciding` decides; otherwise an error does. */
 function both(verdicts: readonly Verdict[], deciding: boolean): Verdict {
   if (verdicts.includes(deciding)) return deciding
   return verdicts.includes('error') ? 'error' : !deciding
 }
 
-/** What cannot be read gets the strict answer. */
+/** Judges whether something happened. An unreadable value gets the strict answer. */
 function happened({ op, tool, fields }: Extract<RunJudgement, { op: CallEvent }>, subject: RunSubject): boolean {
   const wanted = fields.map(([field, operand]) => [field, valueOf(operand, subject)] as const)
   if (wanted.some(([, value]) => value === undefined)) return op === 'began'
@@ -189,7 +189,7 @@ function leavesOf(value: Json): readonly Json[] {
   return typeof value === 'object' ? Object.values(value).flatMap(leavesOf) : [value]
 }
 
-/** A clause as data, about one tool. */
+/** A clause about one tool, as data. */
 export interface RunClause {
   readonly when?: RunJudgement | undefined
   readonly unless?: RunJudgement | undefined
@@ -217,7 +217,7 @@ export function toRunPolicy({ allow, deny, ask }: RunPolicy, match: string): Pol
   }
 }
 
-/** Decides by the words of the guide: deny, then allow, then ask. An error decides against the call. */
+/** Decides as the guide says: deny, then allow, then ask. An error decides against the call. */
 export function decideRun({ allow, deny = [], ask = [] }: RunPolicy, subject: RunSubject): OutcomeWord {
   const verdicts = (list: readonly RunClause[]) => list.map((clause) => holds(clause, subject))
   const [denied, asked] = [verdicts(deny), verdicts(ask)]
@@ -241,7 +241,7 @@ function allows({ when, unless, input }: RunClause, subject: RunSubject): boolea
   )
 }
 
-/** Returns the facts of a trace, computed from all of it for each question. */
+/** Returns the facts of a trace. It computes them from the whole trace for each question. */
 export function naiveFacts({ trace, origins }: Pick<RunSubject, 'trace' | 'origins'>): RunFacts {
   return {
     labels: [...new Set(trace.calls.flatMap(({ raises }) => raises))].toSorted(),

@@ -1,6 +1,6 @@
 import { ORIGINS, type Origin } from '../../core/src/ports/fact-read.ts'
 
-/** Origins as one would write them first: all texts are kept and gone through at each question. No bounds. */
+/** Origins in their simplest form: all texts are stored, and each question reads them all. Without bounds. */
 export interface NaiveOrigins {
   addWords(words: string): void
   addOutput(origin: 'trusted' | 'untrusted', output: unknown): void
@@ -50,7 +50,7 @@ function leavesOf(value: unknown): readonly unknown[] {
   return Object.entries(value).flatMap(([key, part]) => [key, ...leavesOf(part)])
 }
 
-/** White space collapsed; hosts in lower case, word by word. */
+/** Returns a text with white space collapsed and, word by word, hosts in lower case. */
 function exactly(text: string): string {
   const parts = text.normalize('NFC').split(/([\s"<>()[\]{},;|]+)/)
   return parts

@@ -4,7 +4,7 @@ import { compareToolIds } from '@toolgate/core/tools'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { Tool } from '@toolgate/core'
 
-/** An item as the words it has, and how much each counts. */
+/** An item as words, with the weight of each. */
 export interface NaiveText {
   readonly id: string
   readonly kind: ItemKind
@@ -25,9 +25,9 @@ export function naiveText(tool: Tool): NaiveText {
 }
 
 /**
- * The formula as it is written, over texts and nothing else: no index, no hidden tools to pass over.
+ * Searches with the literal formula, over texts only: it has no index, and no hidden tools to skip.
  *
- * The reference of the search, and the floor of its figure.
+ * It is the reference of the search, and the baseline of its benchmark.
  */
 export function naiveSearch(
   texts: readonly NaiveText[],

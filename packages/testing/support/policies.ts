@@ -10,13 +10,13 @@ import {
   writtenCondition,
 } from './conditions.ts'
 
-/** A policy as data: clauses, or what a function answers. */
+/** A policy as data: clauses, or the answers of a function. */
 export interface WrittenPolicy {
   readonly allow?: readonly WrittenClause[] | undefined
   readonly deny?: readonly WrittenClause[] | undefined
   readonly ask?: readonly WrittenClause[] | undefined
   readonly requireTags?: readonly string[] | undefined
-  /** Instead of all that. */
+  /** A function, in place of all clauses. */
   readonly decide?: WrittenDecide | undefined
   readonly mode?: 'shadow'
 }
@@ -30,16 +30,16 @@ export interface WrittenClause {
   readonly mode?: 'shadow'
 }
 
-/** What a function answers where the judgement is true, and else. Where it cannot be judged, it throws. */
+/** The function's answers if the judgement is true, and otherwise. If it cannot be judged, the function throws. */
 export interface WrittenDecide {
-  /** The kinds that it decides beside tools. */
+  /** The kinds that it decides in addition to tools. */
   readonly kinds: readonly ('resource' | 'template' | 'prompt')[]
   readonly judgement: Judgement
   readonly yes: WrittenAnswer
   readonly no: WrittenAnswer
 }
 
-/** `promise` and `nonsense` are none of the answers that a policy may give. */
+/** An answer of a policy. `promise` and `nonsense` are invalid. */
 export type WrittenAnswer = PolicyAnswer | 'deny with a message' | 'promise' | 'nonsense'
 
 export function toPolicy({ allow, deny, ask, requireTags, decide, mode }: WrittenPolicy): Policy | FunctionPolicy {

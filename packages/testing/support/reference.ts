@@ -7,14 +7,14 @@ import type { Unlocking } from '@toolgate/change'
 import { idOf, type Moment, type World, type WrittenItem } from './worlds.ts'
 
 /**
- * The words of the design as plain loops: no index, no cache, no bit sets.
+ * Decides as the design says, with plain loops: no index, no cache, no bit sets.
  *
- * Written from the text and not from the engine, to be compared with it.
+ * It is written from the text, not from the engine, so that the two can be compared.
  */
 export function referenceDecide(world: World, tool: Tool | undefined, called: boolean): OutcomeWord {
   if (!tool) return 'deny'
   if (tool.kind !== 'resource') return decideItem(world, tool, called)
-  // A read is decided as that URI and as every template that may match it. Its input is known also where it is listed.
+  // A read is decided as its URI and as every template that may match it. Its input is known even when it is listed.
   const known = { ...world, input: { uri: tool.uri ?? '' } }
   return strictestWord([tool, ...templatesFor(world, tool)].map((item) => decideItem(known, item, true)))
 }
@@ -30,7 +30,10 @@ function templateOf({ called, namespace, tags, requiredScopes }: WrittenItem) {
   return { uriTemplate: called, namespace, tags, requiredScopes }
 }
 
-/** `{name}` matches within a segment, `{+name}` anything; with another expression a template matches every URI. */
+/**
+ * Whether a template matches a URI. `{name}` matches within a segment, and `{+name}` anything; a template with any
+ * other expression matches every URI.
+ */
 function matchesTemplate(template: string, uri: string): boolean {
   const expressions = template.match(/\{[^}]*\}/g) ?? []
   if (!expressions.every((one) => /^\{\+?\w+\}$/.test(one))) return true
@@ -38,7 +41,7 @@ function matchesTemplate(template: string, uri: string): boolean {
   return new RegExp(`^${pattern}$`).test(uri)
 }
 
-/** A gate without a policy has tools only, and so has each fork of it. */
+/** Whether a gate has no policy. Such a gate and its forks offer tools only. */
 function isBare({ policies, forks }: World): boolean {
   let isEmpty = policies.length === 0
   for (const fork of forks) if (!fork.inherit) isEmpty = fork.policies.length === 0
@@ -61,8 +64,8 @@ function decideItem(world: World, tool: Tool, called: boolean): OutcomeWord {
 /**
  * Whether a view lists a tool.
  *
- * A view fixes policy, scopes and visibility as they were. A step reads availability and locks anew, and what today's
- * policy has come to refuse is not listed in it.
+ * A view keeps its policy, scopes and visibility. A step reads availability and locks again, and does not list a tool
+ * that the current policy refuses.
  */
 export function referenceLists(world: World, moment: Moment, tool: Tool): boolean {
   const [first, ...later] = worldsOf(world, moment)
@@ -71,8 +74,8 @@ export function referenceLists(world: World, moment: Moment, tool: Tool): boolea
 }
 
 /**
- * Whether a view lists the gate's own `request_tools`: everything but a lock lets it pass, and a group that opens by
- * request is closed, with a tool that nothing but locks and the step holds back.
+ * Whether a view lists the gate's own `request_tools`. Everything except locks must allow it. A group that opens by
+ * request must be closed and contain a tool that only locks and the step hide.
  */
 export function referenceListsRequests(
   world: World,
@@ -98,7 +101,10 @@ function withoutLocks(world: World): World {
   return { ...world, groups: Object.fromEntries(groups) }
 }
 
-/** What a view explains of a tool, and what a call comes to: as it was for the view and as it is today, the stricter. */
+/**
+ * Returns a view's explanation of a tool and the outcome of a call: the stricter of the view's world and the current
+ * one.
+ */
 export function referenceAnswers(
   world: World,
   moment: Moment,
@@ -106,13 +112,13 @@ export function referenceAnswers(
 ): Record<'explained' | 'called', OutcomeWord> {
   const worlds = worldsOf(world, moment)
   const explained = strictestOf(worlds, tool, false)
-  // What may not go on before the input is looked at is refused for that.
-  // A template stands for the URIs that it matches, and runs nothing itself.
+  // A call that is refused before its input is read has that refusal. A template stands for its URIs, and runs nothing
+  // itself.
   if (tool.kind === 'template') return { explained, called: isVisible(explained) ? 'wait' : explained }
   return { explained, called: isVisible(explained) ? strictestOf(worlds, tool, true) : explained }
 }
 
-/** The world that a view, or a step, is of, and that of today where it is another. */
+/** Returns the world of a view or a step, and the current world if it differs. */
 function worldsOf(world: World, moment: Moment): readonly [World, ...World[]] {
   const today = since(world, moment)
   if (today === world) return [world]
@@ -138,12 +144,15 @@ function strictestWord(words: readonly OutcomeWord[]): OutcomeWord {
   return 'allow'
 }
 
-/** Visible: decided `allow` or `ask`. */
+/** Whether an outcome is visible: `allow` or `ask`. */
 function isVisible(word: OutcomeWord): boolean {
   return word === 'allow' || word === 'ask'
 }
 
-/** A fork adds its policies to those it is a fork of, or, where it does not inherit, has only its own. */
+/**
+ * Returns the policies of a fork. A fork adds its policies to the inherited ones, or has only its own if it does not
+ * inherit.
+ */
 function policiesOf({ policies, forks }: World): readonly WrittenPolicy[] {
   let all = policies
   for (const fork of forks) all = fork.inherit ? [...all, ...fork.policies] : fork.policies
@@ -151,8 +160,8 @@ function policiesOf({ policies, forks }: World): readonly WrittenPolicy[] {
 }
 
 /**
- * `deny` clause holds → deny; `allow` present and none holds → deny; a `requireTags` tag missing → deny;
- * `ask` clause holds → ask; else allow.
+ * Decides by a policy. A `deny` clause matches → deny; `allow` exists and no clause matches → deny; a `requireTags` tag
+ * is missing → deny; an `ask` clause matches → ask; else allow.
  */
 function decidePolicy(world: World, policy: WrittenPolicy, tool: Tool, called: boolean): OutcomeWord {
   if (policy.decide) return decideByFunction(world, policy.decide, tool)
@@ -162,13 +171,13 @@ function decidePolicy(world: World, policy: WrittenPolicy, tool: Tool, called: b
   const denies = of('deny')
   const asks = of('ask')
   if (denies.some((verdict) => verdict !== false) || asks.includes('error')) return 'deny'
-  // In an `allow` clause it does not hold. An absent allow is `*`, which names tools.
+  // In an `allow` clause an error means no match. An absent `allow` is `*`, which matches only tools.
   if (policy.allow ? !of('allow').includes(true) : tool.kind !== 'tool') return 'deny'
   if (!(policy.requireTags ?? []).every((tag) => tool.tags.includes(tag))) return 'deny'
   return asks.includes(true) ? 'ask' : 'allow'
 }
 
-/** A throw, a promise and any answer that is none deny. */
+/** Decides by a function. A throw, a promise and any invalid answer deny. */
 function decideByFunction({ caller }: World, { kinds, judgement, yes, no }: WrittenDecide, tool: Tool): OutcomeWord {
   if (tool.kind !== 'tool' && !kinds.includes(tool.kind)) return 'deny'
   const verdict = judge(judgement, { caller, tool })
@@ -184,13 +193,14 @@ function clauseHolds(
   called: boolean,
 ): Verdict {
   if (!clause.match.some((selector) => names(selector, tool, groups, kind === 'allow'))) return false
-  // While the input is unknown, an `allow` clause with `input` holds and a `deny` or `ask` clause with `input` does not.
+  // While the input is unknown, an `allow` clause with `input` matches, and a `deny` or `ask` clause with `input` does
+  // not.
   if (clause.input && !called && kind !== 'allow') return false
   const test = (written: WrittenClause['when'], known: object) =>
     written === undefined ? undefined : judge(written.judgement, { caller, tool, ...known })
   const when = test(clause.when, {}) ?? true
   if (when !== true) return when
-  // In `unless` there is no exemption; in an `allow` clause an error anywhere does not hold.
+  // An error in `unless` grants no exemption. In an `allow` clause an error anywhere means no match.
   const unless = test(clause.unless, {}) ?? false
   if (unless === true || (unless === 'error' && kind === 'allow')) return false
   return called ? (test(clause.input, { input }) ?? true) : true
@@ -220,7 +230,10 @@ function namesTool(selector: string, tool: Named, groups: World['groups'], certa
   return tool.namespace !== undefined && globs(head, tool.namespace) && globs(rest, tool.name)
 }
 
-/** Absent hints take MCP's defaults; where they are only claimed, the default holds beside the claim. */
+/**
+ * Whether a tool has a hint. Absent hints have MCP's defaults. For hints that are only claimed, the default counts in
+ * addition to the claim.
+ */
 function hasHint({ annotations }: Named, hint: string, orDefault: boolean): boolean {
   const { readOnlyHint = false, destructiveHint = true, idempotentHint = false, openWorldHint = true } = annotations
   if (hint === 'read-only') return readOnlyHint
@@ -236,7 +249,10 @@ function globs(pattern: string, text: string): boolean {
   return pattern[0] === text[0] && globs(rest, text.slice(1))
 }
 
-/** A tool is available if every conditional group that lists it is, and whatever those depend on. */
+/**
+ * Whether a tool is available: every conditional group that lists it, and each group that these depend on, is
+ * available.
+ */
 function isAvailable({ groups, up }: World, tool: Tool): boolean {
   const groupIsUp = (name: string): boolean => {
     const group = groups[name] as Group
@@ -246,7 +262,10 @@ function isAvailable({ groups, up }: World, tool: Tool): boolean {
   return Object.entries(groups).every(([name, group]) => !isMember(group, tool, groups) || groupIsUp(name))
 }
 
-/** A locked group is opened for one session, as its rule says; without a session a lock affects listing only. */
+/**
+ * Whether a tool is locked. A locked group is opened for one session by its rule. Without a session, a lock affects
+ * listing only.
+ */
 function isLocked(world: World, tool: Tool): boolean {
   const { groups, opened, caller } = world
   if (caller.session === undefined) return false
@@ -269,7 +288,7 @@ function isMember(group: Group, tool: Named, groups: World['groups']): boolean {
   return group.tools.some((selector) => names(selector, tool, groups, false))
 }
 
-/** What selectors name a tool by. */
+/** The fields by which selectors match a tool. */
 type Named = Pick<Tool, 'kind' | 'uri' | 'namespace' | 'name' | 'tags' | 'category' | 'annotations' | 'hintsTrusted'>
 
 function toNamed(definition: ToolDefinition): Named {

@@ -24,7 +24,7 @@ const tool = defineTool({ namespace: 'mail', name: 'send', addressees: ADDRESSED
 const tools = createToolset([tool])
 const caller = defineCaller({ user: 'vera' })
 
-/** Returns how the compiled rules decide a call, in lists and with its input: with some facts, or without. */
+/** Returns a function that decides a call by compiled rules, in lists and with its input. The facts may be absent. */
 export function compileRun(policy: RunPolicy): (input: Json, facts?: RunFacts) => OutcomeWord {
   const [index] = parsePolicies(toRunPolicy(policy, ASKED), new Map()).map((one, i) => indexPolicy(one, i, tools))
   assert.ok(index)
@@ -36,10 +36,10 @@ export function compileRun(policy: RunPolicy): (input: Json, facts?: RunFacts) =
 }
 
 const TRACES_PER_POLICY = 50
-/** Of each run of fast-check. */
+/** The policies of each run of fast-check. */
 const POLICIES = 20
 
-/** Compares compiled rules with the naive evaluator over whole traces. Returns how many traces were compared. */
+/** Compares compiled rules with the naive evaluator over whole traces. Returns the number of compared traces. */
 export function compareRules({ cases, seed }: { readonly cases: number; readonly seed: number }): number {
   let compared = 0
   const moments = fc.array(fc.tuple(traceArbitrary, inputArbitrary), {
@@ -59,13 +59,16 @@ export function compareRules({ cases, seed }: { readonly cases: number; readonly
   return compared
 }
 
-/** What an `ask` says in place of an error, which denies, is a person's to judge: the two count as one here. */
+/**
+ * Whether a decision is at least as strict. An error denies, but an `ask` may replace it with a person's decision, so
+ * the two count as equal.
+ */
 function isNoLooser(after: OutcomeWord, before: OutcomeWord): boolean {
   return OUTCOMES.indexOf(after) >= OUTCOMES.indexOf(before) || (after === 'ask' && before === 'deny')
 }
 
 export const runProperties = {
-  /** Invariant 11: a call that began and did not end well only tightens. */
+  /** Invariant 11: a call that began and did not succeed only tightens. */
   onlyTightens: fc.property(
     runPolicyArbitrary,
     traceArbitrary,
@@ -77,7 +80,7 @@ export const runProperties = {
       assert.ok(isNoLooser(wordOf({ calls: [...calls, began] }), wordOf({ calls })))
     },
   ),
-  /** Without a history, the answer is the strictest that any history would give. */
+  /** Without a history, the answer is the strictest of all possible histories. */
   unknownIsStrictest: fc.property(runPolicyArbitrary, traceArbitrary, inputArbitrary, (policy, trace, input) => {
     const decide = compileRun(policy)
     assert.ok(isNoLooser(decide(input), decide(input, naiveFacts({ trace, origins: ORIGINS_OF }))))

@@ -5,7 +5,7 @@ import { decideRun, type Json, type RunPolicy, toRunPolicy, type TracedCall } fr
 import { ADDRESSED, ASKED, inputArbitrary, RAISES, runPolicyArbitrary, traceArbitrary } from './run-worlds.ts'
 import { wordOf } from '../../core/src/call/outcome.ts'
 
-/** What a tool does in a trace: it ends as the trace says, or stays under way. */
+/** The behaviour of a tool in a trace: it ends as in the trace, or keeps running. */
 interface Plan {
   readonly call: TracedCall
   readonly began: () => void
@@ -26,7 +26,7 @@ async function execute(plan: Plan): Promise<Json> {
 const TRACES_PER_GATE = 25
 const GATES = 20
 
-/** Rules of which the naive evaluator knows every fact: origins are an index's to know. */
+/** Rules whose facts the naive evaluator can compute. Origins are excluded, because they need an index. */
 const policyArbitrary = runPolicyArbitrary.filter((policy) => !JSON.stringify(policy).includes('"op":"origin"'))
 
 const moments = fc.array(fc.tuple(traceArbitrary, inputArbitrary), {
@@ -34,7 +34,7 @@ const moments = fc.array(fc.tuple(traceArbitrary, inputArbitrary), {
   maxLength: TRACES_PER_GATE,
 })
 
-/** Compares the gate, with the histories that it keeps of runs, with the naive evaluator over whole traces. */
+/** Compares the gate and its stored histories with the naive evaluator over whole traces. */
 export async function compareGate({ cases, seed }: { readonly cases: number; readonly seed: number }): Promise<number> {
   let compared = 0
   const property = fc.asyncProperty(policyArbitrary, moments, async (policy, all) => {
@@ -69,7 +69,7 @@ function toTool(id: string) {
   })
 }
 
-/** Makes the calls of a trace one after the other; what does not end is under way until all of them were made. */
+/** Makes the calls of a trace in order. Calls without an end keep running until all calls were made. */
 async function compareTrace(view: View, policy: RunPolicy, id: string, calls: readonly TracedCall[]): Promise<void> {
   const happened: TracedCall[] = []
   const over = Promise.withResolvers<void>()
@@ -80,7 +80,7 @@ async function compareTrace(view: View, policy: RunPolicy, id: string, calls: re
     const began = Promise.withResolvers<void>()
     const plan: Plan = { call, began: () => began.resolve(), until: over.promise }
     const outcome = view.call({ tool: call.tool, input: call.input, run: { id }, context: plan })
-    // A call that is refused or waits for a person does not begin; one that begins may not end yet.
+    // A call that is refused or waits for a person does not begin. A call that begins may not end yet.
     const word = await Promise.race([began.promise.then(() => 'allow' as const), outcome.then(wordOf)])
     assert.equal(word, expected, `${call.tool} after ${JSON.stringify(happened)}`)
     if (word === 'allow') happened.push({ ...call, raises: RAISES.get(call.tool) ?? [] })

@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { type Origin, ORIGINS } from '../../core/src/ports/fact-read.ts'
 import type { Json, Operand, RunClause, RunJudgement, RunPolicy, Trace, TracedCall } from './naive-history.ts'
 
-/** The tool that the policies of these worlds are about, and its addressees. */
+/** The tool that these worlds' policies are about. */
 export const ASKED = 'mail:send'
 export const ADDRESSED = ['to', 'cc'] as const
 
-/** The tools that are called before, and the labels of their outputs. */
+/** The tools of earlier calls, with the labels of their outputs. */
 export const RAISES: ReadonlyMap<string, readonly string[]> = new Map([
   ['web:fetch', ['untrusted']],
   ['web:trap', ['untrusted']],
@@ -26,7 +26,7 @@ export const ORIGINS_OF: ReadonlyMap<Json, Origin> = new Map<Json, Origin>(
 
 const valueArbitrary = fc.constantFrom<Json>(...VALUES, ...TEXTS)
 
-/** Returns objects that mostly have each of the fields. */
+/** Generates objects that have most of the fields. */
 function mostly(fields: Readonly<Record<string, fc.Arbitrary<Json>>>): fc.Arbitrary<Json> {
   const options = Object.entries(fields).map(([key, value]) =>
     fc.tuple(fc.constant(key), fc.option(value, { nil: undefined, freq: 9 })),
@@ -49,7 +49,7 @@ const outputArbitrary = fc.oneof(
   fc.constant<Json>('ok: true'),
 )
 
-/** A call before, with labels as its tool raises them. */
+/** Generates an earlier call, with the labels of its tool. */
 export const callArbitrary: fc.Arbitrary<TracedCall> = fc
   .record(
     {
@@ -90,7 +90,7 @@ function callJudgement(op: 'called' | 'began', inMacro: boolean): fc.Arbitrary<R
   })
 }
 
-/** What is worst up to one of them, or best from one of them on: that is all a rule may ask for. */
+/** Generates a judgement about origins. A rule may only ask for the worst up to one, or for the best from one on. */
 function originJudgement(tightens: boolean, inMacro: boolean): fc.Arbitrary<RunJudgement> {
   const of = fc.oneof(operandArbitrary(inMacro), fc.constant('addressees' as const))
   return fc.tuple(of, fc.integer({ min: 1, max: 3 }), fc.boolean()).map(([asked, count, isNot]): RunJudgement => {
@@ -99,7 +99,7 @@ function originJudgement(tightens: boolean, inMacro: boolean): fc.Arbitrary<RunJ
   })
 }
 
-/** A condition that may stand where it tightens, or where it loosens. */
+/** Generates a condition that is valid where it tightens, or where it loosens. */
 export function judgementArbitrary(tightens: boolean, depth = 2, inMacro = false): fc.Arbitrary<RunJudgement> {
   const label = fc.constantFrom<RunJudgement>(...LABELS.map((one) => ({ op: 'label' as const, label: one })))
   const leaf = fc.oneof(
@@ -129,7 +129,7 @@ export function judgementArbitrary(tightens: boolean, depth = 2, inMacro = false
 }
 
 function clauseArbitrary(isAllow: boolean): fc.Arbitrary<RunClause> {
-  // In `when` and `unless` there is no input.
+  // `when` and `unless` have no input.
   const early = (tightens: boolean) => judgementArbitrary(tightens, 1).filter((one) => !readsInput(one))
   return fc.record(
     { when: early(!isAllow), unless: early(isAllow), input: judgementArbitrary(!isAllow) },

@@ -19,17 +19,17 @@ import { ITEM_KINDS } from '@toolgate/core/words'
 import { CHAT_TYPES, PATHS, ROLES, TEAMS, USERS } from './conditions.ts'
 import { policyArbitrary, toPolicy, type WrittenPolicy } from './policies.ts'
 
-/** Everything that a decision depends on, as data. */
+/** All data that a decision depends on. */
 export interface World {
   readonly tools: readonly ToolDefinition[]
   readonly items: readonly WrittenItem[]
   readonly groups: Readonly<Record<string, Group>>
   readonly policies: readonly WrittenPolicy[]
-  /** Each a fork of the one before, the first of the gate; it is the last that is asked. */
+  /** Forks, each of the previous one; the first is a fork of the gate. The last fork is tested. */
   readonly forks: readonly WrittenFork[]
   /** The groups that are available now. */
   readonly up: readonly string[]
-  /** What the caller's session has opened groups by. */
+  /** The ways in which the caller's session has opened groups. */
   readonly opened: readonly Unlocking[]
   readonly caller: Caller
   readonly visibility: readonly string[] | undefined
@@ -90,17 +90,17 @@ export function itemIdOf({ kind, namespace, called }: WrittenItem): string {
   return `${kind === 'prompt' ? kind : 'resource'}:${namespace}:${called}`
 }
 
-/** The ids of everything in a world. */
+/** Returns the ids of everything in a world. */
 export function idsOf({ tools, items }: Pick<World, 'tools' | 'items'>): string[] {
   return [...tools.map(idOf), ...items.map(itemIdOf)]
 }
 
-/** The ids of everything that a view lists, of all kinds. */
+/** Returns the ids of everything that a view lists, of all kinds. */
 export function idsIn(view: Pick<View, 'ids' | 'items'>): string[] {
   return [...view.ids, ...ITEM_KINDS.flatMap((kind) => (kind === 'tool' ? [] : view.items(kind).map(({ id }) => id)))]
 }
 
-/** The input of a call: a resource takes its own URI only. */
+/** Its URI, template, or name. */
 export function inputOf({ input }: World, { kind, uri }: Pick<Tool, 'kind' | 'uri'>): World['input'] {
   return kind === 'resource' ? { uri: uri ?? '' } : input
 }
@@ -150,7 +150,7 @@ function allowingItems({ decide, allow, ...rest }: WrittenPolicy): WrittenPolicy
   return decide ? { decide } : { ...rest, allow: allow ?? [{ match: ['*', 'resource:*:*', 'prompt:*:*'] }] }
 }
 
-/** Selectors that name something in most worlds; ids only of tools that there are. */
+/** Generates selectors that match something in most worlds. Ids are only those of existing tools. */
 function selectorArbitrary(ids: readonly string[], groups: readonly string[]): fc.Arbitrary<string> {
   return fc.oneof(
     { weight: 4, arbitrary: fc.constantFrom(...ids) },
@@ -165,7 +165,7 @@ function selectorArbitrary(ids: readonly string[], groups: readonly string[]): f
   )
 }
 
-/** Groups that depend on later ones only, so that there is no cycle. */
+/** Generates groups that depend on later ones only, so that there is no cycle. */
 function groupsArbitrary(ids: readonly string[]): fc.Arbitrary<Record<string, Group>> {
   const selector = selectorArbitrary(ids, [])
   const groupAt = (at: number) =>
@@ -196,7 +196,7 @@ function triggerArbitrary(ids: readonly string[]): fc.Arbitrary<Unlocking> {
   )
 }
 
-/** What may be another way each time that the same gate is asked. */
+/** The parts of a world that may change between two questions to the same gate. */
 export type Situation = Pick<World, 'up' | 'opened' | 'caller' | 'visibility' | 'activeTools' | 'input'>
 
 function situationArbitrary(ids: readonly string[]): fc.Arbitrary<Situation> {
@@ -210,22 +210,22 @@ function situationArbitrary(ids: readonly string[]): fc.Arbitrary<Situation> {
   })
 }
 
-/** How a view came about, and what has changed between it and the question. */
+/** The origin of a view, and the changes between the view and the question. */
 export interface Moment extends Situation {
-  /** Active tools as an option of the view, by narrowing it, or by `prepareStep`. */
+  /** How the active tools are set: as an option of the view, by narrowing it, or by `prepareStep`. */
   readonly through: 'options' | 'narrow' | 'steps'
   readonly upSince: readonly string[] | undefined
-  /** Whether the session was locked again meanwhile, before anything was opened anew. */
+  /** Whether the session was locked again after the view, before groups were opened again. */
   readonly forgottenSince: boolean
   readonly openedSince: readonly Unlocking[]
-  /** What somebody else has opened groups by, whose session differs in one part. */
+  /** The ways in which another session, which differs in one part, has opened groups. */
   readonly neighbour: { readonly part: 'user' | 'tenant' | 'session'; readonly opened: readonly Unlocking[] }
   readonly policiesSince: readonly WrittenPolicy[] | undefined
-  /** Which tool is explained and called: one of the world's, counted round and round. */
+  /** The index of the tool to explain and call, modulo the number of tools. */
   readonly asked: number
 }
 
-/** A gate, and what it is asked in turn: so that what it keeps of one answer is there for the next. */
+/** A gate, and its questions in order, so that an answer may affect later ones through a cache. */
 export interface History {
   readonly tools: World['tools']
   readonly items: World['items']
@@ -254,7 +254,7 @@ function momentArbitrary(ids: readonly string[], policy: fc.Arbitrary<WrittenPol
   return fc.tuple(situationArbitrary(ids), since).map(([situation, more]) => ({ ...situation, ...more }))
 }
 
-/** Histories of `1` to `maxMoments` moments. */
+/** Generates histories of `1` to `maxMoments` moments. */
 export function historyArbitrary(maxMoments: number): fc.Arbitrary<History> {
   return groundArbitrary.chain(({ tools, items, ids, groups, policy, policies }) =>
     fc.record({
@@ -268,7 +268,7 @@ export function historyArbitrary(maxMoments: number): fc.Arbitrary<History> {
   )
 }
 
-/** Only the first can replace what it is a fork of; mostly there is none, at times they are many. */
+/** Generates forks. Only the first may replace its base. Most worlds have none, and some have many. */
 function forksArbitrary(policy: fc.Arbitrary<WrittenPolicy>): fc.Arbitrary<readonly WrittenFork[]> {
   const fork = (inherit: boolean) =>
     fc.record({ policies: fc.array(policy, { maxLength: 1 }), inherit: fc.constant(inherit) })
@@ -298,13 +298,13 @@ const groundArbitrary = fc.tuple(someTools, someItems, fc.boolean()).chain(([too
       items.length === 0 ? inAllow : fc.oneof({ weight: 9, arbitrary: inAllow }, fc.constantFrom(...SERVER_SELECTORS))
     const any = policyArbitrary({ inAllow, elsewhere }, { tags: TAGS, names: NAMES })
     const policy = items.length > 0 && allowsItems ? any.map(allowingItems) : any
-    // A gate without a policy has tools only, and its first policy may allow more: there adding one widens.
+    // A gate without a policy has tools only. Its first policy may allow more, so adding this one widens.
     const policies = fc.array(policy, { minLength: items.length > 0 ? 1 : 0, maxLength: 3 })
     return { tools, items, ids, groups, policy, policies }
   })
 })
 
-/** A world, and policies more for what is added to it later. */
+/** A world, and further policies to add later. */
 export interface WorldWithMore {
   readonly world: World
   readonly more: readonly WrittenPolicy[]
@@ -317,7 +317,7 @@ export const worldWithMore: fc.Arbitrary<WorldWithMore> = groundArbitrary.chain(
     items: fc.constant(items),
     groups: fc.constant(groups),
     policies,
-    // That a fork may replace a policy is the one exception to what these worlds are for.
+    // These worlds exclude forks that replace a policy, because only such forks may widen.
     forks: forksArbitrary(policy).filter((forks) => forks.every(({ inherit }) => inherit)),
   })
   return fc.record({
@@ -328,18 +328,18 @@ export const worldWithMore: fc.Arbitrary<WorldWithMore> = groundArbitrary.chain(
 
 export const worldArbitrary: fc.Arbitrary<World> = worldWithMore.map(({ world }) => world)
 
-/** A gate of a world, with what its tools themselves say of being run. */
+/** A gate of a world, with its tools' own records of their runs. */
 export interface Opened {
   /** The last fork, or the gate itself. */
   readonly gate: Gate
-  /** The gate that the forks are of. */
+  /** The gate under the forks. */
   readonly root: Gate
   /** The tools, and the other items. */
   readonly tools: readonly Tool[]
   readonly availability: MemoryAvailability
-  /** How often each tool ran, by its id: the tools' own word. */
+  /** The number of runs of each tool, by id, as the tools record them. */
   readonly ran: ReadonlyMap<string, number>
-  /** Offers only those of the tools from now on. */
+  /** Offers only these tools from now on. */
   offer(ids: readonly string[]): void
 }
 
@@ -349,7 +349,7 @@ export function openWorld(world: World, options: GateOptions = {}): Opened {
   return opened
 }
 
-/** Gives the gate of a world before anything has been opened. */
+/** Returns the gate of a world in which no group has been opened yet. */
 export function openGate(world: Omit<World, keyof Situation> & Partial<Situation>, options: GateOptions = {}): Opened {
   const ran = new Map<string, number>()
   const runningAs = (id: string) => () => {
@@ -407,7 +407,7 @@ export function viewOptionsOf({ visibility, activeTools }: World): {
   return { ...(visibility && { visibility }), ...(activeTools && { activeTools }) }
 }
 
-/** Whether `after` lets no more pass than `before` did. */
+/** Whether `after` allows no more than `before`. */
 export function isNoWider(after: OutcomeWord, before: OutcomeWord): boolean {
   return OUTCOMES.indexOf(after) >= OUTCOMES.indexOf(before)
 }

@@ -80,7 +80,7 @@ async function apply(
   }
 }
 
-/** A user may leave many approvals waiting. */
+/** The maximum number of waiting approvals that are searched. One user may leave many. */
 const MAX_PENDING = 1000
 
 function filterOf({ user, tenant }: Caller) {
@@ -91,7 +91,7 @@ function toolNamed({ catalog }: Desk, name: string): Tool | undefined {
   return catalog.get(name) ?? catalog.snapshot().tools.find((tool) => toWireName(tool) === name)
 }
 
-/** The gate binds an approval to the input after its schema has parsed it. */
+/** The gate stores approvals by the hash of the parsed input, so the input is parsed by the tool's schema first. */
 function hashOf(tool: Tool, input: unknown): string | undefined {
   try {
     const parsed = tool.parseInput ? tool.parseInput(input) : { value: input }
@@ -106,7 +106,7 @@ function hashOf(tool: Tool, input: unknown): string | undefined {
 interface AnsweredCall {
   readonly toolCallId: string
   readonly toolName: string
-  /** As the model wrote it, even if the tool's schema has transformed it. */
+  /** The input as the model wrote it, before the tool's schema transforms it. */
   readonly input: unknown
   readonly approved: boolean
   readonly reason: string | undefined
@@ -114,7 +114,10 @@ interface AnsweredCall {
 
 type MessagePart = ReturnType<typeof fieldsOf>
 
-/** Returns the calls that the last message answers, read as the SDK reads it: they run or are denied before the next step. */
+/**
+ * Returns the calls that the last message answers. The SDK reads that message in the same way, and runs or denies these
+ * calls before the next step.
+ */
 export function answeredCalls(messages: readonly unknown[] | undefined): readonly AnsweredCall[] {
   const last = messages?.at(-1)
   const responses = partsOf(last, 'tool').filter(({ type }) => type === 'tool-approval-response')

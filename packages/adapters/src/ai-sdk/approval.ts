@@ -34,7 +34,7 @@ export function createToolApproval(run: LoopRun): (question: ApprovalQuestion) =
 export function needsApproval(run: LoopRun, toolName: string): NeedsApproval {
   return async (input, execution) => {
     const { toolCallId, messages } = execution
-    // If the messages approve it, the call comes next, and the gate decides it there.
+    // If the messages approve this call, it is made next, and the gate decides then.
     if (isAnswered(messages, toolCallId)) return true
     const call: LoopCall = { toolName, toolCallId, input, messages }
     const host = await hostApproval(run, toQuestion(call, execution))
@@ -45,7 +45,7 @@ export function needsApproval(run: LoopRun, toolName: string): NeedsApproval {
   }
 }
 
-/** Whether a waiting call ends with a text for the model, as a refused call does. */
+/** Whether the model gets a text about a waiting call, instead of a pause. */
 function onlyTells({ options }: LoopRun): boolean {
   return options.approvals === 'tell'
 }
@@ -56,11 +56,11 @@ interface ExecutionContext {
   readonly toolCallId: string
   readonly messages: readonly unknown[]
   readonly context?: unknown
-  /** Its name in version 6. */
+  /** The context under its name in version 6. */
   readonly experimental_context?: unknown
 }
 
-/** Asks the host where the SDK has not. Returns the outcome if the host denies. */
+/** Asks the host about a call that the SDK did not ask the host about. Returns the outcome if the host denies. */
 export async function askHostLate(
   run: LoopRun,
   call: LoopCall,
@@ -88,7 +88,7 @@ function isAnswered(messages: readonly unknown[], toolCallId: string): boolean {
   return answeredCalls(messages).some((answered) => answered.toolCallId === toolCallId)
 }
 
-/** Whether the host added this tool beside the guard's. A tool that is not there at all has been hidden meanwhile. */
+/** Whether the host added this tool beside the guard's. A tool missing from `tools` was hidden after it was sent. */
 function isHosts({ tools, toolCall }: ApprovalQuestion): boolean {
   return tools !== undefined && Object.hasOwn(tools, toolCall.toolName)
 }

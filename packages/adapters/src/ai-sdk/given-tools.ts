@@ -4,8 +4,8 @@ import { fieldsOf } from '../shared/fields.ts'
 import type { LoopRun } from './run.ts'
 
 /**
- * Checks which tools the SDK really got. An option written after the spread replaces the guard's, so `tools` may be the
- * host's own, which run past the gate.
+ * Checks which tools the SDK got. An option written after the spread replaces the guard's, so `tools` may be the host's
+ * own, which bypass the gate.
  */
 
 /** The SDK's event at the start of `generateText` or `streamText`. */
@@ -18,7 +18,7 @@ interface StartEvent {
 /** Marks each guarded tool with its run. A spread copies the mark, so copies made by hosts and the SDK have it too. */
 export const GUARDED_BY: unique symbol = Symbol('toolgate')
 
-/** Whether the SDK runs this tool through this run's gate, or is offered it for others to run. */
+/** Whether the SDK runs this tool through this run's gate, or another process runs it. */
 function isGuarded(run: LoopRun, name: string, tool: unknown): boolean {
   const { [GUARDED_BY]: mark, execute } = fieldsOf(tool)
   if (mark !== undefined) return mark === run.mark
@@ -40,7 +40,7 @@ export function checkGivenTools(run: LoopRun, initialMessages: readonly unknown[
   if (problem !== undefined) throw new ConfigError('tools', problem)
 }
 
-/** Whether a tool has the name of one of the gate's tools and would run past the gate. */
+/** Whether a tool has the name of one of the gate's tools but bypasses the gate. */
 export function isImpostor(run: LoopRun, name: string, tools: Readonly<Record<string, unknown>> | undefined): boolean {
   if (!tools || !Object.hasOwn(tools, name)) return false
   return !isGuarded(run, name, tools[name]) && isKnown(run, name)

@@ -60,7 +60,7 @@ async function open(gate: AnyGate, callerOrView: Caller | View, options: GuardOp
     toolApproval: createToolApproval(run),
     repairToolCall,
     experimental_repairToolCall: repairToolCall,
-    // Under its older name, so that the SDK calls the host's own `onStart` if there is one.
+    // The older name of this option lets the SDK also call the host's own `onStart`.
     experimental_onStart: createOnStart(run),
   }
 }
@@ -78,7 +78,10 @@ function narrowed(gate: AnyGate, view: View, { visibility, activeTools, app }: G
 
 type Execution = sdk.ToolExecutionOptions<unknown>
 
-/** Version 6 has no `toolApproval` and asks the tools instead. Later versions would only pay for it. */
+/**
+ * Whether the SDK asks each tool for `needsApproval`. Version 6 does, because it has no `toolApproval`. Later versions
+ * do not need it.
+ */
 const ASKS_TOOLS = !('isStepCount' in sdk)
 
 /** Returns a tool for the SDK's loop. Its `execute` passes the call to the gate. */
@@ -94,7 +97,7 @@ export function wrapExecute(run: LoopRun, offered: WireTool, asksTools: boolean 
 
 async function settleOnce(run: LoopRun, offered: WireTool, input: unknown, execution: Execution): Promise<unknown> {
   const output = await settle(run, offered, input, execution)
-  // It is too late to pass a stream on item by item: the SDK takes its last item.
+  // The SDK needs a stream before `execute` resolves, so a late stream becomes its last item, as in the SDK.
   return isStream(output) ? lastOf(output) : output
 }
 
@@ -104,7 +107,7 @@ async function* stream(run: LoopRun, offered: WireTool, input: unknown, executio
   else yield output
 }
 
-/** An error's text is what the SDK shows the model. */
+/** Converts an outcome to a result or an error. The SDK shows the model the error's text. */
 async function settle(run: LoopRun, offered: WireTool, input: unknown, execution: Execution): Promise<unknown> {
   const call = toCall(run, offered, input, execution)
   const outcome = (await askHostLate(run, call, execution)) ?? (await run.call(call))

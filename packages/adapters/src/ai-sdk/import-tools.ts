@@ -25,11 +25,11 @@ interface SdkTool {
   execute?(input: unknown, options: ToolExecutionOptions<unknown>): unknown
 }
 
-/** An imported tool: the SDK's own, and its schema for both sides. */
+/** An imported tool: the SDK's tool, and its schema for the gate and for the SDK. */
 export interface ImportedTool {
   readonly tool: SdkTool
   readonly inputSchema: Schema | undefined
-  /** Whether the host runs its `execute`, so that a gate can stop it. */
+  /** Whether the host runs the tool's `execute`, so that a gate can stop it. */
   readonly isEnforceable: boolean
 }
 
@@ -108,7 +108,7 @@ class Execution implements ToolExecutionOptions<unknown> {
   }
 }
 
-/** The gate stores the description for an absent context. The model gets the one that depends on its context. */
+/** Returns the description without a context, which the gate stores. The model gets the description for its context. */
 function descriptionOf({ description }: SdkTool): string | undefined {
   if (typeof description !== 'function') return description
   try {
@@ -126,13 +126,13 @@ function hintsOf({ metadata }: SdkTool): ToolAnnotations | undefined {
 /** The answer of an SDK schema to an input. */
 type Validation = Awaited<ReturnType<NonNullable<Schema['validate']>>>
 
-/** An input schema, for both sides. */
+/** An input schema for the gate and for the SDK. */
 interface ImportedSchema {
-  /** The gate validates with it. */
+  /** The schema with which the gate validates. */
   readonly forGate: StandardSchema | JsonSchema
-  /** For the SDK. Computed once; the SDK would compute it in each step. */
+  /** The schema for the SDK. It is computed once; the SDK would compute it in each step. */
   readonly forSdk: Schema
-  /** The rest of an asynchronous validation. The gate's own is synchronous. */
+  /** Finishes an asynchronous validation. The gate's own validation is synchronous. */
   readonly parseLater: ((input: unknown) => Promise<unknown> | undefined) | undefined
 }
 
@@ -210,11 +210,11 @@ function read(
 
 /** Returns a schema like the SDK's own `jsonSchema(…)`, with a document that is already computed. */
 export function toSchema(json: JsonSchema, validate?: Schema['validate']): Schema {
-  // The type names the mark by a symbol that the SDK does not export.
+  // The type has this property under a symbol that the SDK does not export.
   return { [SCHEMA]: true, [VALIDATOR]: true, _type: undefined, jsonSchema: json, validate } as unknown as Schema
 }
 
-/** The SDK's own mark, and that of version 5. They are registered symbols, so copies of the SDK recognise each other's. */
+/** The SDK's marks of a schema. They are registered symbols, so copies of the SDK recognise each other's. */
 const SCHEMA = Symbol.for('vercel.ai.schema')
 const VALIDATOR = Symbol.for('vercel.ai.validator')
 

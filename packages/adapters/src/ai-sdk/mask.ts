@@ -20,7 +20,7 @@ export function maskTo(
     : maskOpenAi(names, change)
 }
 
-/** Whether masking works. If the provider has no means for it, a step's tools are filtered. */
+/** Whether masking works with this provider. If not, a step's tools are filtered. */
 export function canMask({ options: { mode, provider }, warn }: LoopRun): boolean {
   if (mode !== 'mask') return false
   if (provider === 'openai' || provider === 'google') return true
@@ -52,7 +52,7 @@ const masked = new AsyncLocalStorage<Masked>()
 
 type ProviderModel = Exclude<LanguageModel, string> & { readonly specificationVersion: 'v4' }
 
-/** Google's package has no option for it, so {@link maskingFetch} changes the request on its way. */
+/** Google's package has no option to mask tools, so {@link maskingFetch} changes the request before it is sent. */
 function maskGoogle(run: LoopRun, names: readonly string[], model: LanguageModel): LanguageModel {
   if (typeof model === 'string' || model.specificationVersion !== 'v4') {
     run.warn('mode "mask" for Google needs a model that its provider made; nothing is masked.')

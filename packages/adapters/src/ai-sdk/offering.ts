@@ -13,7 +13,7 @@ export interface Offering {
   /** By wire name. */
   readonly byName: ReadonlyMap<string, WireTool>
   readonly byId: ReadonlyMap<string, WireTool>
-  /** For the developer: tools that are visible and cannot be offered. */
+  /** Visible tools that cannot be offered, with the reason. For the developer. */
   readonly warnings: readonly string[]
 }
 
@@ -25,7 +25,7 @@ export function offeringOf(view: View, accepted: Accepted): Offering {
   return offering
 }
 
-/** Returns an offering with the tools that a later view of the same run adds; the same one if there are none. */
+/** Returns an offering with the tools that a later view of the same run adds, or the same offering if it adds none. */
 export function widenOffering(offering: Offering, view: View, accepted: Accepted): Offering {
   const more = view.tools.filter(({ id }) => !offering.byId.has(id))
   return more.length === 0 ? offering : offer(view, more, offering, accepted)
@@ -68,13 +68,13 @@ function problemOf(
 /** A tool of a gate, for the SDK. */
 export interface WireTool {
   readonly id: string
-  /** On the wire. */
+  /** The tool's name for the model. */
   readonly name: string
   readonly tool: Tool
   readonly imported: ImportedTool | undefined
   /** The SDK's tool without `execute`. All runs share it. */
   readonly definition: object
-  /** Whether it yields its output item by item. The SDK must know that before it runs. */
+  /** Whether the tool yields its output item by item. The SDK must know before the call. */
   readonly isGenerator: boolean
   readonly isEnforceable: boolean
 }
@@ -103,7 +103,10 @@ function offerImported(tool: Tool): WireTool | undefined {
 /** Keyed by tool, which never changes. */
 const offeredByTool = new WeakMap<Tool, WireTool>()
 
-/** Returns the gate's own tools, such as those of an MCP server, for the SDK. Those that cannot be offered are left out. */
+/**
+ * Returns the gate's own tools, such as those of an MCP server, for the SDK. Tools that the SDK cannot take are left
+ * out.
+ */
 function offerOwn(view: View, tools: readonly Tool[], onWarning: (text: string) => void): readonly WireTool[] {
   if (tools.length === 0) return []
   const own = tools.length === view.size ? view : view.narrow({ activeTools: tools.map(({ id }) => id) })

@@ -13,14 +13,14 @@ import type {
 import type { RunOptions } from '../shared/guard-options.ts'
 import type { Unawaited } from '../shared/unawaited.ts'
 
-// The SDK infers its runtime context from several options. `any` leaves that to the others.
+// The SDK infers its runtime context from several options. `any` keeps this type out of the inference.
 // oxlint-disable-next-line typescript/no-explicit-any
 type AnySdkContext = any
 
 /** The tool map that `fromAiSdk` imported. */
 export type ToolsOf<Native> = Native extends ToolSet ? Native : ToolSet
 
-/** The fields that `prepareStep` gets beside the SDK's. */
+/** The fields that `prepareStep` gets in addition to the SDK's. */
 export interface GuardedStep<Name extends string = string> {
   readonly caller: Caller
   /** The ids that the run sees now. */
@@ -45,9 +45,9 @@ export type GuardedStepResult<Tools extends ToolSet = ToolSet> =
   | undefined
 
 export interface GuardOptions<Tools extends ToolSet = ToolSet> extends RunOptions<keyof Tools & string> {
-  /** Your own. It can narrow what a step sees, but not widen it. */
+  /** Your own `prepareStep`. It can narrow what a step sees, but not widen it. */
   readonly prepareStep?: GuardedPrepareStep<Tools> | undefined
-  /** Your own. The stricter of its answer and the gate's holds. */
+  /** Your own `toolApproval`. The stricter of its answer and the gate's applies. */
   readonly toolApproval?: ToolApprovalConfiguration<Tools, AnySdkContext> | undefined
   /**
    * The handling of a call that a person must approve. `wait`: the SDK pauses. `tell`: the model is told that the call
@@ -55,18 +55,24 @@ export interface GuardOptions<Tools extends ToolSet = ToolSet> extends RunOption
    * Default `wait`.
    */
   readonly approvals?: 'wait' | 'tell' | undefined
-  /** Your own. It is asked first about calls that the SDK cannot read. A repaired call goes through the gate like any other. */
+  /**
+   * Your own repair function. It is called first for calls that the SDK cannot read. A repaired call goes through the
+   * gate like any other.
+   */
   readonly repairToolCall?: ToolCallRepairFunction<Tools> | undefined
   /**
    * `filter` sends the tools of the step. `mask` sends the tools of the run, and has the provider choose among those of
    * the step, so that its prompt cache keeps hitting. Default `filter`.
    */
   readonly mode?: 'filter' | 'mask' | undefined
-  /** The provider whose means `mask` uses. */
+  /** The provider that `mask` is for. */
   readonly provider?: 'openai' | 'google' | undefined
-  /** The run goes on after a pause: if its history is lost, rules that read it get their strictest answer. Default `false`. */
+  /**
+   * Whether the run continues after a pause. If its history is lost, rules that read the history use their strictest
+   * answer. Default `false`.
+   */
   readonly resumed?: boolean | undefined
-  /** Run before the gate's own, at each call. */
+  /** Hooks that run before the gate's own, at each call. */
   readonly hooks?: HooksInput | undefined
   /** Returns more options for a tool's execution, beside the SDK's. */
   readonly extend?: ((options: ToolExecutionOptions<AnySdkContext>) => object) | undefined
@@ -84,13 +90,16 @@ export interface Guarded<Tools extends ToolSet = ToolSet> {
   readonly prepareStep: PrepareStepFunction<Tools, AnySdkContext>
   readonly toolApproval: GenericToolApprovalFunction<Tools, AnySdkContext, AnySdkContext>
   readonly repairToolCall: ToolCallRepairFunction<Tools>
-  /** The same, under its name in version 6 of the SDK. */
+  /** `repairToolCall` under its name in version 6 of the SDK. */
   readonly experimental_repairToolCall: ToolCallRepairFunction<Tools>
-  /** Notices if the SDK got other tools: then each step throws. Your own `onStart` replaces it. */
+  /** Detects that the SDK got other tools: then each step throws. Your own `onStart` replaces it. */
   readonly experimental_onStart: (event: object) => void
 }
 
-/** Await it before you spread it. Otherwise it does not compile, and throws. */
+/**
+ * A promise of the options. Await it before you spread it. Otherwise the code does not compile, and throws when it
+ * runs.
+ */
 export type GuardedPromise<Tools extends ToolSet = ToolSet> = Unawaited<
   Guarded<Tools>,
   'tools' | 'prepareStep' | 'toolApproval'

@@ -14,12 +14,15 @@ interface StepBeingPrepared {
   readonly stepNumber: number
   readonly steps: readonly StepResult<ToolSet>[]
   readonly messages: readonly ModelMessage[]
-  /** Since version 7. */
+  /** The messages before the first step. Version 7 and later. */
   readonly initialMessages?: readonly ModelMessage[] | undefined
   readonly model: LanguageModel
 }
 
-/** Returns the SDK's `prepareStep` of a run. Each step sees what the run may see now, narrowed by the host's own. */
+/**
+ * Returns the SDK's `prepareStep` of a run. Each step gets the tools that the run may see now, narrowed by the host's
+ * `prepareStep`.
+ */
 export function createPrepareStep(
   run: LoopRun,
 ): (sdk: StepBeingPrepared) => Promise<StepChange | undefined> | StepChange | undefined {
@@ -126,7 +129,7 @@ function offerTo(names: readonly string[] | undefined, change: StepChange | unde
   return rest
 }
 
-/** Names are ids. A wire name is mapped back. */
+/** Returns the id of a tool. The name may be an id or a wire name. */
 function idOf(run: LoopRun, name: string): string {
   return run.gate.catalog.get(name) ? name : (run.offered(name)?.id ?? name)
 }
@@ -146,7 +149,7 @@ function lookBack(run: LoopRun, { steps }: StepBeingPrepared, seen: View): Guard
   }
 }
 
-/** Read from the SDK's own steps, because several loops may use the same tools at once. */
+/** Returns a step's calls. They come from the SDK's own steps, because several loops may use the same tools at once. */
 function callsOf(run: LoopRun, { content }: StepResult<ToolSet>): readonly StepCall[] {
   const ended = new Map<string, StepCall['status']>()
   for (const part of content) {
@@ -167,7 +170,10 @@ function callsOf(run: LoopRun, { content }: StepResult<ToolSet>): readonly StepC
   )
 }
 
-/** The error of a call that the SDK cannot read is a text, and the call was refused. */
+/**
+ * Returns the status of a call with an error. The SDK gives a text as the error of a call that it cannot read; the gate
+ * refused that call.
+ */
 function statusOf(error: unknown): StepCall['status'] {
   if (error instanceof RefusedCall) return error.outcome.status
   return typeof error === 'string' ? 'refused' : 'failed'

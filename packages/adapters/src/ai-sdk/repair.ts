@@ -44,7 +44,7 @@ async function isReadable({ toolName, input }: ModelCall, tools: ToolSet): Promi
   return validate === undefined || (await validate(parsed.value)).success
 }
 
-/** Runs nothing: an invalid call is refused, whatever the policy says about its tool. */
+/** Refuses and records an invalid call. The tool never runs, even if the policy allows it. */
 function refuse(run: LoopRun, { toolCall, tools, messages, abortSignal }: RepairOptions): Promise<CallOutcome> {
   const { toolName, toolCallId, input } = toolCall
   const parsed = parseJson(input)
@@ -55,7 +55,7 @@ function refuse(run: LoopRun, { toolCall, tools, messages, abortSignal }: Repair
   return run.refuse(call, 'AI SDK', 'the input is not valid')
 }
 
-/** The SDK shows the model the text of its error. */
+/** Sets the text of the SDK's error, which the SDK shows the model. */
 function tell(error: Error, text: string): null {
   Object.defineProperties(error, {
     message: { value: text, configurable: true, writable: true },

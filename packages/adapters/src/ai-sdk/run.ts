@@ -47,9 +47,9 @@ export class LoopRun {
   readonly options: GuardOptions
   /** By wire name. The SDK's loop reads this object in each step. */
   readonly tools: Record<string, object> = {}
-  /** On each tool of this run. */
+  /** The mark on each tool of this run. */
   readonly mark: object = Object.freeze({})
-  /** Why the tools of an SDK call cannot be trusted, by the call's messages. */
+  /** Why the tools of an SDK call cannot be trusted. The key is the array of the call's messages. */
   readonly spoiled = new WeakMap<object, string>()
   readonly warn: (text: string) => void
   readonly #run: GuardedRun
@@ -57,7 +57,7 @@ export class LoopRun {
   readonly #first: Offering
   #offering: Offering
   #offeredTo: View
-  /** By their messages: several loops may use the same tools at once, and each has its own steps. */
+  /** Open steps by their messages. Several loops may use the same tools at once, each with its own steps. */
   readonly #steps = new WeakMap<object, OpenStep>()
   #latestStep: OpenStep | undefined
   readonly #hostApprovals = new WeakMap<object, Map<string, HostApproval>>()
@@ -80,7 +80,7 @@ export class LoopRun {
         toName: (tool) => this.#offering.byId.get(tool)?.name,
       },
       id,
-      // Without pauses no run is resumed, so an approval counts for the next run that makes the call.
+      // Without pauses no run is resumed, so the next run that makes the call may use an approval.
       bindsApprovals: id !== undefined && approvals !== 'tell',
       words: { userWords, earlierResults },
       resumed,
@@ -163,7 +163,7 @@ export class LoopRun {
     return {
       name: call.toolName,
       input: inputOf(call, answered),
-      // Anyone can write messages, and send them again: what they say is answered asks nobody anew.
+      // Anyone can write messages and send them again, so an approval in the messages never asks a person again.
       spends: answered && true,
       callId: call.toolCallId,
       signal: call.abortSignal,
@@ -182,13 +182,13 @@ export class LoopRun {
     return step ?? (answeredCalls(messages).length > 0 ? undefined : this.#latestStep)
   }
 
-  /** If the host wants a person to be asked, a policy asks. */
+  /** Returns a view with a policy that asks a person, if the host wants one to be asked. */
   #asking(view: View, name: string): View {
     const tool = this.offered(name)
     return tool ? view.narrow({ policy: { ask: [tool.id] } }) : view
   }
 
-  /** Refilled in place, by id, because the SDK reads the same object in each step. */
+  /** Fills the tools again, in place and by id, because the SDK reads the same object in each step. */
   #fill(): void {
     const before = new Map(Object.entries(this.tools))
     for (const name of before.keys()) delete this.tools[name]
@@ -197,7 +197,10 @@ export class LoopRun {
   }
 }
 
-/** Returns the input as the model wrote it. The messages of an approved call have both that and the schema's output. */
+/**
+ * Returns the input as the model wrote it. The messages of an approved call have the written input and the schema's
+ * output.
+ */
 function inputOf({ input }: LoopCall, answered: { readonly input: unknown } | undefined): unknown {
   const written = asWritten(input)
   return written === input && answered ? answered.input : written

@@ -34,7 +34,7 @@ type ToolMap = Readonly<Record<string, object>>
 export interface ToolMapCall<Name extends string = string> {
   readonly toolName: Name
   readonly toolCallId: string
-  /** Frozen if it is plain JSON. Earlier hooks may have replaced it. */
+  /** The input, frozen if it is plain JSON. Earlier hooks may have replaced it. */
   readonly input: unknown
   readonly chatId: string | undefined
   readonly userId: string | undefined
@@ -46,7 +46,7 @@ export interface ToolMapEnd<Name extends string = string> extends ToolMapCall<Na
   readonly durationMs: number
   /** Whether the tool returned an output, or its stream ended normally. */
   readonly ok: boolean
-  /** The output; for a stream, its last item. */
+  /** The tool's output. For a stream: its last item. */
   readonly output: unknown
   /** The tool's error, or why its stream ended early. */
   readonly error: unknown
@@ -54,7 +54,7 @@ export interface ToolMapEnd<Name extends string = string> extends ToolMapCall<Na
 
 export type ToolMapHooks<Name extends string = string> = HooksOf<ToolMapCall<Name>, ToolMapEnd<Name>>
 
-/** The caller, as far as the host knows it. Never taken from the model. */
+/** The caller, as far as the host knows. The model never supplies these fields. */
 export interface ToolMapCaller {
   readonly chatId?: string | undefined
   readonly userId?: string | undefined
@@ -86,7 +86,7 @@ export interface WrapToolMapOptions<Name extends string = string> extends ToolMa
 
 export interface WrappedToolMap<Tools extends ToolMap> {
   readonly tools: Tools
-  /** The tools without an `execute` of their own, in the map's order. They are left out unless you accept them. */
+  /** Tools without an `execute` of their own, in the map's order. They are left out unless you accept them. */
   readonly notEnforceable: readonly (keyof Tools & string)[]
 }
 
@@ -105,9 +105,9 @@ const DEADLINE_MS = 10_000
 /**
  * Returns a plain AI SDK tool map whose tools call hooks before and after they run.
  *
- * A refused call throws, and the SDK shows the model the error. Only `execute` changes. An input that a hook replaces is
- * validated again. Iterables pass item by item and end with their last. A tool that the provider or the client
- * executes cannot be stopped here, so it is left out unless you accept it.
+ * A refused call throws, and the SDK shows the model the error. Only `execute` changes. An input that a hook replaces
+ * is validated again. Iterables pass item by item, and their last item is the output. A tool that the provider or the
+ * client executes cannot be stopped here, so it is left out unless you accept it.
  *
  * There is no policy, limit, approval or audit here: use a gate for those.
  *
@@ -185,7 +185,7 @@ class Wrapping {
       const call = new WrappedCall(name, input, execution, this.#callerOf(execution), this.#hooks, this.#ports)
       const admitted = call.admit(tool)
       if (!isThenable(admitted)) return call.run(tool, admitted)
-      // The SDK looks for an iterable before it awaits, so a stream must be one immediately.
+      // The SDK checks for an iterable before it awaits, so a stream must be returned immediately.
       return isGenerator ? runLater(call, tool, admitted) : admitted.then((given) => settled(call.run(tool, given)))
     }
     return copyWith(tool, { execute })
@@ -209,7 +209,7 @@ async function* runLater(call: WrappedCall, tool: ExecutableTool, admitted: Prom
   if (isStream(output)) yield* output
 }
 
-/** Returns an output. It is too late to pass a stream on item by item: the SDK takes its last item. */
+/** Returns an output. The SDK needs a stream before `execute` resolves, so a late stream becomes its last item. */
 function settled(output: unknown): unknown {
   return isStream(output) ? lastOf(output) : output
 }
@@ -252,7 +252,7 @@ class WrappedCall implements AskedCall<ToolMapCall> {
   }
 
   close(): void {
-    // A context here keeps nothing open.
+    // This call's context holds no open resource.
   }
 
   /** Returns the input for the tool, or throws. */
@@ -335,7 +335,9 @@ function toError(decision: Decision, name: string): ToolgateError {
   return new RefusedByHook('tool_refused', message, { detail: decision.reasons[0]?.text ?? '' })
 }
 
-/** The SDK shows the model an error's text, which for other errors begins with the name of their class. */
+/**
+ * The refusal of a hook. The SDK shows the model the error's text, which begins with the class name for other errors.
+ */
 class RefusedByHook extends ToolgateError {
   override toString(): string {
     return this.message
@@ -346,7 +348,7 @@ class RefusedByHook extends ToolgateError {
   }
 }
 
-/** An input that a schema accepts, or why it refuses it. */
+/** A valid input, or the reason why the schema rejects it. */
 type CheckedCall = { readonly value: unknown } | { readonly problem: string }
 
 /**
@@ -369,7 +371,7 @@ function guarded(checked: MaybePromise<CheckedCall>): MaybePromise<CheckedCall> 
 
 function check(schema: unknown, input: unknown): MaybePromise<CheckedCall> {
   if (schema === undefined || schema === null) return { value: input }
-  // Both may be methods, which read `this`.
+  // Both may be methods that use `this`.
   const standard = fieldsOf(fieldsOf(schema)['~standard'])
   if (isFunction(standard['validate'])) return chain(awaitable(standard['validate'](input)), readStandard)
   if (isFunction(schema)) return check(schema(), input)

@@ -23,7 +23,7 @@ export type Verdict =
 
 /** A call that has reached the gate's own server. */
 type OwnCall = Pick<CallRequest, 'signal' | 'onProgress' | 'context'> & {
-  /** Absent if the SDK does not pass it. */
+  /** The call's id. Absent if the SDK does not pass it. */
   readonly id: string | undefined
   readonly name: string
   readonly input: unknown
@@ -63,7 +63,7 @@ export class QueryCalls {
     this.#runId = options.runId
   }
 
-  /** Names the run in the audit after the session, unless the host has named it. */
+  /** Uses the session as the run's name in the audit, unless the host has named the run. */
   isOf(session: string): void {
     this.#runId ??= session
   }
@@ -97,22 +97,27 @@ export class QueryCalls {
     return this.#call({ ...this.#toRequest({ id, name, input }), ...rest })
   }
 
-  /** The harness has run a call. Returns `false` if it was not allowed to, and stops the query. */
+  /**
+   * Records the result of a call that the harness ran. Returns `false` if the call was not allowed, and stops the
+   * query.
+   */
   done(call: HarnessCall, output: unknown): Promise<boolean> {
     return this.#settle(call, (execution) => execution.done(output))
   }
 
-  /** The harness has run a call, which failed. Returns `false` as above. */
+  /**
+   * Records the error of a call that the harness ran. Returns `false` if the call was not allowed, and stops the query.
+   */
   failed(call: HarnessCall, error: string): Promise<boolean> {
     return this.#settle(call, (execution) => execution.fail(new Error(error)))
   }
 
-  /** The harness was stopped during a call. */
+  /** Records that the harness was stopped during a call. */
   interrupted(call: HarnessCall): Promise<void> {
     return this.#abandon(call.id, new Error('it was interrupted'))
   }
 
-  /** The harness will not run a call any more. A call that it stopped by itself leaves a record too. */
+  /** Ends a call that the harness will not run. A call that the harness itself stopped is recorded too. */
   async over(call: HarnessCall, said: string): Promise<void> {
     if (this.#asked.has(call.id)) await this.#abandon(call.id, new Error(`Claude Code did not run it: ${said}`))
     else if (!this.#recorded.has(call.id)) await this.#recordStopped(this.#passed.get(call.id) ?? call, said)
@@ -120,7 +125,7 @@ export class QueryCalls {
     this.#recorded.delete(call.id)
   }
 
-  /** The query has ended: the results of open calls will not be known. */
+  /** Ends the query. The results of open calls stay unknown. */
   async close(reason: Error): Promise<void> {
     const passed = [...this.#passed.values()]
     this.#passed.clear()
@@ -159,7 +164,7 @@ export class QueryCalls {
       ?.findLast((asked) => isDeepStrictEqual(asked.input, input) || asked.execution.isOf(input))
   }
 
-  /** Ends a call with `end`: the input that ran must be the one that was decided. */
+  /** Ends a call with `end`. The input that ran must be the input that was decided. */
   async #settle(call: HarnessCall, end: (execution: HarnessExecution) => void): Promise<boolean> {
     const { id, input, name } = call
     const wasAsked = this.#asked.has(id)
@@ -175,7 +180,7 @@ export class QueryCalls {
     if (ran) return true
     const said = open.length > 0 ? OTHER_INPUT : UNASKED
     if (!wasAsked) await this.#recordStopped(call, said)
-    // Later than the harness's own stop, because it takes time to end.
+    // This runs after the harness's own stop, which takes time.
     setImmediate(() => this.#options.stopQuery(new Error(`${name}: ${said}`)))
     return false
   }
@@ -193,7 +198,7 @@ export class QueryCalls {
     return all
   }
 
-  /** Refuses a call with a hook, so that it has a record and nothing runs. */
+  /** Refuses a call with a hook, so that the call is recorded and does not run. */
   async #recordStopped(call: HarnessCall, said: string): Promise<void> {
     const hooks = { name: 'Claude Code', beforeToolCall: () => ({ allow: false, reason: said }) }
     await this.#call({ ...this.#toRequest(call), hooks })

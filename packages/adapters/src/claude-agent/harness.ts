@@ -10,7 +10,7 @@ import { type Cancelling, createCanceller } from '@toolgate/values'
 /** The input of an SDK hook. The fields beyond these depend on the event. */
 interface HookInput {
   readonly session_id: string
-  /** Only within a subagent. */
+  /** The agent's id. Present only within a subagent. */
   readonly agent_id?: string
 }
 
@@ -31,7 +31,7 @@ export interface PostToolUseFailureInput extends ToolHookInput {
   readonly is_interrupt?: boolean
 }
 
-/** All calls of one message of the model, once each has a result: also those that no other hook was called for. */
+/** All calls of one message of the model, once each has a result. It includes calls for which no other hook ran. */
 export interface PostToolBatchInput extends HookInput {
   readonly tool_calls: readonly {
     readonly tool_name: string
@@ -125,7 +125,7 @@ export class HarnessExecution {
     return this.#decided !== undefined && isDeepStrictEqual(this.#decided.input, input)
   }
 
-  /** Called as the tool of the gate. `gate` aborts when the gate wants it stopped. */
+  /** Starts the execution, as the `execute` of the gate's tool. `gate` aborts when the gate stops the call. */
   begin(input: unknown, gate: Cancelling): Promise<unknown> {
     this.#decided = { input }
     gate.onAbort(() => {
@@ -149,7 +149,7 @@ export class HarnessExecution {
     this.#end.reject(error)
   }
 
-  /** The call will not run, or its result will not be known. */
+  /** Ends a call that will not run, or whose result will stay unknown. */
   abandon(reason: Error): void {
     this.#isOver = true
     this.#canceller.abort(reason)

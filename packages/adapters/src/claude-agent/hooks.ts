@@ -74,14 +74,17 @@ function ownHooks({ calls, names, waiting }: HooksOptions): Record<string, HookC
   }
 }
 
-/** The query is being stopped, and the harness must do nothing more. */
+/** The answer while the query is being stopped: the harness must do nothing more. */
 const STOP = { continue: false, stopReason: 'a call ran without a decision of the gate' }
 
 function toCall({ tool_name: name, tool_input: input, tool_use_id, mcp_server: server }: ToolHookInput, id = '') {
   return { id: tool_use_id ?? id, name, input, server } satisfies HarnessCall
 }
 
-/** No answer leaves the call to the harness's own rules: the gate's permission does not replace theirs. */
+/**
+ * Returns the hook's answer. An empty answer leaves the call to the harness's own permission rules, which the gate does
+ * not replace.
+ */
 function toAnswer(verdict: Verdict, { input }: HarnessCall, defers: boolean): object {
   if (!verdict.mayRun) return toDecision(defers ? 'defer' : 'deny', verdict.text)
   if (isDeepStrictEqual(verdict.input, input)) return {}

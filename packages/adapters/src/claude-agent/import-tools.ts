@@ -71,7 +71,7 @@ function toHarnessTool(name: string): UnnamedToolDefinition {
 const LOOKS_AROUND: ToolAnnotations = { readOnlyHint: true, openWorldHint: false }
 const LOOKS_OUT: ToolAnnotations = { readOnlyHint: true, openWorldHint: true }
 
-/** The built-ins that change nothing. MCP's defaults hold for the others: they may be destructive. */
+/** The built-ins that change nothing. The others have MCP's defaults: they may be destructive. */
 const READ_ONLY: ReadonlyMap<string, ToolAnnotations> = new Map([
   ['Glob', LOOKS_AROUND],
   ['Grep', LOOKS_AROUND],
@@ -87,7 +87,7 @@ function toOwnTool({ name, description, inputSchema, annotations, _meta, handler
   return { description, inputSchema: toSchema(name, inputSchema), annotations, _meta, execute }
 }
 
-/** Returns one schema for all fields, as the SDK makes it. */
+/** Returns one schema for all fields, as the SDK builds it. */
 function toSchema(name: string, shape: object): StandardSchema {
   if (!Object.values(shape).every(isSchema))
     throw new ConfigError(`tool "${name}".inputSchema`, 'must be zod schemas by field name')
@@ -102,10 +102,10 @@ function isSchema(value: unknown): boolean {
 
 /** The harness's names for the tools of a gate: its own, and those of the gate's server. */
 export interface HarnessNames {
-  /** Includes hidden tools, so that their calls are recorded by id. */
+  /** Returns a tool's id. Hidden tools are included, so that their calls are recorded by id. */
   toId(name: string): string | undefined
   toName(id: string): string | undefined
-  /** Whether the gate's own server runs the tool. `server` is the one that the harness names. */
+  /** Whether the gate's own server runs the tool. `server` is the server in the harness's name. */
   isOwn(name: string, server?: ServerOfTool): boolean
   /** Returns the name on the gate's server for a name of the harness. */
   toOwnName(name: string): string
@@ -132,7 +132,7 @@ export function createNames(tools: Iterable<Tool>, serverName: string): HarnessN
   return {
     toId: wire.toId,
     toName: wire.toName,
-    // `mcp__gate___x` may be `_x` of the gate's server, and `x` of one named `gate_`.
+    // `mcp__gate___x` may be tool `_x` of server `gate`, or tool `x` of server `gate_`.
     isOwn: (name, server) =>
       name.startsWith(prefix) &&
       (server === undefined ? wire.toId(name) !== undefined : server.source === 'sdk' && server.name === serverName),
@@ -141,7 +141,7 @@ export function createNames(tools: Iterable<Tool>, serverName: string): HarnessN
   }
 }
 
-/** Whether a tool belongs to the server in its name. A name may be read as that of several servers. */
+/** Whether a tool belongs to the server in its name. One name may match several servers. */
 export function isOfItsServer(name: string, server: ServerOfTool | undefined): boolean {
   return server === undefined || partsOfName(name)?.server === toHarnessName(server.name)
 }

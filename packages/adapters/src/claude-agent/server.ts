@@ -47,7 +47,7 @@ export function createServer({ view, names, calls, serverName, onClose }: Server
 
     async function notify(progress: Progress & { readonly progressToken: string | number }): Promise<void> {
       const told = extra.sendNotification({ method: 'notifications/progress', params: { ...progress } })
-      // The client may have gone, and needs no progress then.
+      // The client may be gone, and then needs no progress.
       await told.catch(() => {})
     }
   })

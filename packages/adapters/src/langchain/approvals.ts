@@ -20,7 +20,7 @@ export interface ApprovalInterrupt {
   readonly toolgate: { readonly approval: string }
 }
 
-/** Whether a run can pause: it needs a checkpointer to be resumed from. */
+/** Whether a run can pause. It needs a checkpointer from which it is resumed. */
 export function canPause({ configurable }: GuardRuntime): boolean {
   return Boolean(configurable?.['__pregel_checkpointer'])
 }
@@ -30,10 +30,11 @@ export function pausesFor(mode: ApprovalMode | undefined, runtime: GuardRuntime)
 }
 
 /**
- * Pauses the graph if a person must be asked first. After the resume the gate's approvals decide, whatever value the graph
- * is resumed with. An approval that is still pending is asked for again.
+ * Pauses the graph if a person must approve the call. After the resume the gate's approvals decide, whatever value the
+ * graph is resumed with. A pending approval pauses the graph again.
  *
- * Returns the refusal if no approval is possible; `undefined` if the call may be made, which is then decided again.
+ * Returns the refusal if no approval is possible, or `undefined` if the call may be made. The gate then decides it
+ * again.
  */
 export async function pauseForApproval(
   { approvals }: Pick<Gate, 'approvals'>,
@@ -58,7 +59,7 @@ function toInterrupt({ name }: GuardedCall, { approval, text }: CallWaiting): Ap
   }
 }
 
-/** Throws LangGraph's interrupt. Returns if the graph is resumed. */
+/** Throws LangGraph's interrupt. Returns when the graph is resumed. */
 function pause(request: ApprovalInterrupt): void {
   try {
     interrupt(request)
@@ -77,7 +78,8 @@ export interface ApprovalAnswer {
 }
 
 /**
- * Decides, as this person, the approvals that a paused run waits for. Then invoke the agent again with `null` as its input.
+ * Decides the approvals that a paused run waits for, on behalf of `person`. Then invoke the agent again with `null` as
+ * its input.
  *
  * @throws {ToolgateError} `approval_forbidden` if this person may not decide it, `approval_decided`, `approval_unknown`
  * @example

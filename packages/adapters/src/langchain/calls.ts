@@ -66,9 +66,9 @@ export function refusalOf({ text }: { readonly text: string }, { id, name }: Too
 }
 
 /**
- * Returns the answer of a later middleware or of the tool itself. Before 1.5.4, LangChain ended the run for a tool that
- * throws if any middleware wraps calls. There the error becomes a message at once, so earlier middlewares do not see
- * an error.
+ * Returns the answer of a later middleware or of the tool itself. Before 1.5.4, if any middleware wraps calls,
+ * LangChain ends the run when a tool throws. In those versions the error becomes a message here, so earlier middlewares
+ * do not see an error.
  */
 export async function tellFailures(
   toolCall: ToolCall,
@@ -85,10 +85,13 @@ export async function tellFailures(
   }
 }
 
-/** Exported since the release in which LangChain shows models these errors, whatever wraps a call. */
+/**
+ * Whether LangChain shows the model a tool's error even if a middleware wraps the call. The releases that do export
+ * `toolErrorMiddleware`.
+ */
 const TELLS_FAILURES = 'toolErrorMiddleware' in langchain
 
-/** The errors that were thrown here. */
+/** Errors that this module threw. */
 const failures = new WeakSet<Error>()
 
 function causesOf(error: unknown): readonly Error[] {
@@ -98,8 +101,8 @@ function causesOf(error: unknown): readonly Error[] {
 /**
  * Returns the answer for a call's outcome.
  *
- * @throws what stops the graph: a pause, a jump or an abort; and the tool's own error, so that other middlewares may
- * retry it. If none does, it becomes a message with the outcome's text
+ * @throws a pause, a jump or an abort, which stop the graph; and the tool's own error, so that other middlewares may
+ * retry the call. If none retries, the error becomes a message with the outcome's text
  */
 export async function answerOf(
   outcome: CallOutcome,
@@ -125,7 +128,7 @@ async function messageFrom(output: unknown, text: string, toolCall: ToolCall): P
   if (output instanceof Bubbled) throw output.error
   if (isCommand(output)) return output
   if (ToolMessage.isInstance(output)) {
-    // The model's name for it, because not every provider accepts the tool's own.
+    // The name that the model uses, because not every provider accepts the tool's own.
     output.name = name
     return output
   }
@@ -152,7 +155,8 @@ function toFailure({ error, text }: Pick<CallFailed, 'error' | 'text'>, toolCall
     ...Object.getOwnPropertyDescriptors({ '~brand': brand, toolCall, toolError: own }),
     message: { value: text },
   })
-  // The rest is read from the error itself: some getters, such as those of a DOMException, work on nothing else.
+  // Other fields are read from the original error: some getters, such as those of a DOMException, work on no other
+  // object.
   const failure = new Proxy(fields, {
     get: (target, key): unknown => Reflect.get(Object.hasOwn(target, key) ? target : own, key),
     has: (target, key) => key in target || key in own,

@@ -18,7 +18,7 @@ import { type GuardRuntime, Runs } from './runs.ts'
 
 /** The tools of a gate for your own graphs, which have no middleware. */
 export interface GuardedTools {
-  /** For `new ToolNode(tools)`. Each call is decided for the run that it is made in. */
+  /** The tools, for `new ToolNode(tools)`. The gate decides each call for the run that makes it. */
   readonly tools: StructuredTool[]
   /** The tools that this run may see now, for `model.bindTools(…)`. Pass the configuration of the calling node. */
   visible(config?: RunnableConfig): Promise<StructuredTool[]>
@@ -78,7 +78,10 @@ export function guardTools<Name extends string, Native>(
 
 type Perform = (toolCall: MadeCall, config: RunnableConfig) => ReturnType<typeof callOnce>
 
-/** The node passes most of the configuration to its tools. The rest comes from the graph's. */
+/**
+ * Returns the runtime of a tool call. The node passes most of the configuration to its tools; the rest comes from the
+ * graph's configuration.
+ */
 function runtimeOf(config: RunnableConfig): GuardRuntime {
   return { ...getConfig(), ...config } as GuardRuntime
 }
@@ -119,7 +122,7 @@ class GuardedTool extends StructuredTool {
       throw new RefusedCall(outcome)
     }
     const outcome = await this.#call(input, config)
-    // A node has its own words for errors. It gets pauses and aborts; the rest becomes a message here.
+    // A node has its own texts for errors. It gets pauses and aborts; other errors become a message here.
     if (outcome.status === 'failed' && !config.signal?.aborted) return refusalOf(outcome, input)
     return answerOf(outcome, input, config.signal)
   }

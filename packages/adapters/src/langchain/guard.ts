@@ -31,17 +31,20 @@ export interface GuardOptions<Name extends string = string> extends SharedOption
    * LangChain's own approvals, else `tell`, because it cannot pause.
    */
   readonly approvals?: ApprovalMode | undefined
-  /** Names, or globs such as `write_*`. The tools of other middlewares are neither sent nor run without this. */
+  /**
+   * Names, or globs such as `write_*`, of tools that run without the gate. Without this option, the tools of other
+   * middlewares are neither sent nor run.
+   */
   readonly ungoverned?: readonly string[] | undefined
-  /** Default: a process warning. */
+  /** Called with notes for the developer. Default: a process warning. */
   readonly onWarning?: ((warning: string) => void) | undefined
 }
 
 const SHAPE: Shape = shapeOf<GuardOptions>({ ...GUARD_KEYS, approvals: true })
 
 /**
- * Kept in the graph's state. The underscore keeps it out of an invocation's input and output, but not out of streams
- * and snapshots, which LangGraph's server returns. So it contains no tool names.
+ * The key of the run in the graph's state. The underscore keeps it out of an invocation's input and output. Streams and
+ * snapshots, which LangGraph's server returns, include it, so it contains no tool names.
  */
 const SAVED = '_toolgate'
 const STATE = z.object({
@@ -128,7 +131,10 @@ export function guard<Name extends string, Native>(
   }) as AgentMiddleware
 }
 
-/** Before 1.2.35, LangChain does not show a call its checkpointer, so the guard cannot pause for an approval. */
+/**
+ * Whether LangChain is older than 1.2.35. Those versions do not pass the checkpointer to a call, so the guard cannot
+ * pause for an approval.
+ */
 function isBefore1235(runtime: GuardRuntime): boolean {
   return !('configurable' in runtime)
 }
@@ -136,14 +142,17 @@ function isBefore1235(runtime: GuardRuntime): boolean {
 const BEFORE_1_2_35 =
   'this LangChain is older than 1.2.35: it does not say whether a run can pause, so a call that a person must approve does not interrupt. Update langchain, or give approvals: "interrupt" or "tell"'
 
-/** A node hook's context is limited to the hook's own schema. The agent's context is in the configuration. */
+/**
+ * Returns the runtime with the agent's context from the configuration. The context of a node hook is limited to the
+ * hook's own schema.
+ */
 function withContext(runtime: GuardRuntime): GuardRuntime {
   return { ...runtime, context: getConfig().context }
 }
 
 /**
- * The task's own state comes first: LangChain 1.2 gives overlapping runs of one agent the state of the run that
- * began last.
+ * Returns the saved run. The task's own state comes first: LangChain 1.2 gives overlapping runs of one agent the state
+ * of the run that began last.
  */
 function savedOf(given: { readonly [SAVED]?: SavedRun | undefined }): SavedRun | undefined {
   return taskInput()?.[SAVED] ?? given[SAVED]
@@ -162,7 +171,7 @@ function toState({ run, ceiling }: SavedRun): { run: string; ceiling: string[] }
   return { run, ceiling: [...ceiling] }
 }
 
-/** Leaves out a choice of a tool that is not sent: it would disclose the name, and providers refuse it. */
+/** Removes a `toolChoice` that names a tool that is not sent. It would disclose the name, and providers reject it. */
 function choiceOf(
   { toolChoice }: Pick<ModelRequest, 'toolChoice'>,
   offered: readonly LangChainTool[],
@@ -178,14 +187,14 @@ function narrowTo(view: GivenStep['view'], bound: readonly LangChainTool[], name
   return activeTools.length === view.size ? view : view.narrow({ activeTools })
 }
 
-/** Middlewares and structured answers wrap the model's messages in different ways. */
+/** Returns the model's messages, which middlewares and structured answers wrap in different ways. */
 function answersOf(answer: unknown): readonly AIMessage[] {
   if (AIMessage.isInstance(answer)) return [answer]
   const { messages } = fieldsOf(answer)
   return Array.isArray(messages) ? messages.filter((message) => AIMessage.isInstance(message)) : []
 }
 
-/** Counts from the user's last message, so a resumed run continues its count. */
+/** Returns the step's number, counted from the user's last message. A resumed run continues the count. */
 function stepNumber(messages: ModelRequest['messages']): number {
   const last = messages.findLastIndex((message) => HumanMessage.isInstance(message))
   return messages.slice(last + 1).filter((message) => AIMessage.isInstance(message)).length
@@ -212,7 +221,7 @@ function callOf(
   }
 }
 
-/** Records calls whose arguments are not JSON. They never reach LangChain's tools. */
+/** Records calls whose arguments are not JSON. LangChain's tools never see them. */
 async function recordMalformed(
   run: AgentRun,
   { view, number, model }: GivenStep,

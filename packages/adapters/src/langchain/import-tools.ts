@@ -24,7 +24,9 @@ import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/too
 import { fieldsOf, isFunction, isName } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord, type ToolOverlay } from '../shared/overlay.ts'
 
-/** A tool as `createAgent` takes it: one that LangChain runs, or the description of one that the provider runs. */
+/**
+ * A tool as `createAgent` takes it: a tool that LangChain runs, or the description of a tool that the provider runs.
+ */
 export type LangChainTool = ClientTool | ServerTool
 
 /** LangChain's tools by name. */
@@ -57,13 +59,13 @@ export function fromLangChain<const Tools extends readonly LangChainTool[]>(
   return toNativeRecord(definitions, overlay)
 }
 
-/** Returns the name by which a tool is sent. A provider's tool may have no name, and is then known by its type. */
+/** Returns the name by which a tool is sent. A provider's tool without a name is known by its type. */
 export function nameOfTool(tool: LangChainTool): string | undefined {
   const { name, type, function: described } = fieldsOf(tool)
   return [name, fieldsOf(described)['name'], type].find(isName)
 }
 
-/** Whether LangChain runs a tool, and not the provider. */
+/** Whether LangChain runs the tool, rather than the provider. */
 export function isRun(tool: LangChainTool): tool is ClientTool {
   return Runnable.isRunnable(tool)
 }
@@ -93,7 +95,7 @@ function annotationsOf(tool: ClientTool): UnnamedToolDefinition['annotations'] {
 /** The input schema of a LangChain tool. */
 interface LangChainInput {
   readonly inputSchema: NonNullable<ToolDefinition['inputSchema']>
-  /** Set if the schema transforms inputs, so the tool must not parse its output again. */
+  /** Parses an input. Set if the schema transforms inputs, so that the tool does not parse its own output again. */
   readonly parse: ((value: unknown) => unknown) | undefined
 }
 
@@ -108,7 +110,7 @@ const TEXT_INPUT: JsonSchema = {
  * LangChain shows to models.
  */
 function inputOf(tool: { readonly schema?: unknown }): LangChainInput {
-  // These tools transform the object to a text. The gate decides on the object.
+  // These tools turn the object into a text. The gate decides on the object.
   if (tool instanceof TextTool) return { inputSchema: TEXT_INPUT, parse: undefined }
   const { schema } = tool
   if (!isInteropZodSchema(schema)) return { inputSchema: fieldsOf(schema), parse: undefined }
@@ -136,7 +138,7 @@ interface Invokable {
   invoke(input: unknown, config?: RunnableConfig): Promise<unknown>
 }
 
-/** Stands in for an output if the tool paused the graph or jumped elsewhere. LangGraph signals that by throwing. */
+/** The output of a tool that paused the graph or jumped to another node. LangGraph signals both by throwing. */
 export class Bubbled {
   readonly error: unknown
 
@@ -167,7 +169,7 @@ function createNativeExecute(
         `${tool.name} has an invoke of its own, and a schema that changes what it has changed already: it cannot be given the input that was decided`,
       )
     const runtime = runtimeOf(call.context)
-    // The decided input is frozen, and a tool may write to its own.
+    // The decided input is frozen. The tool gets a copy, which it may change.
     const args = structuredClone(input)
     const config = { ...runtime, signal: call.signal, runName: runtime?.runName ?? tool.name }
     const wantsMessage = runtime && ownRuntimes.get(runtime) === 'message' && !isRunnableToolLike(tool)
@@ -185,18 +187,18 @@ function runtimeOf(context: unknown): RunnableConfig | undefined {
   return typeof context === 'object' && context !== null && ownRuntimes.has(context) ? context : undefined
 }
 
-/** Whether only LangChain's own code stands between `invoke` and the tool's body. */
+/** Whether no code but LangChain's runs between `invoke` and the tool's body. */
 function isPlain(tool: Invokable): tool is StructuredTool {
   if (!(tool instanceof StructuredTool) || tool.invoke !== StructuredTool.prototype.invoke) return false
   return tool.call === StructuredTool.prototype.call || tool.call === DynamicStructuredTool.prototype.call
 }
 
-/** Accepts anything: the input has been validated. */
+/** A schema that accepts anything, because the input has been validated. */
 const ANY_INPUT = {}
 
 type Body = (input: unknown, manager: unknown, config: unknown) => Promise<unknown>
 
-/** The same tool without its schema. It is a LangChain class, so tracing, events and messages stay the same. */
+/** An imported tool without its schema. It is a LangChain class, so tracing, events and messages stay the same. */
 class DecidedTool extends StructuredTool<typeof ANY_INPUT, unknown, unknown> {
   readonly #body: Body
   override name: string
@@ -217,7 +219,7 @@ class DecidedTool extends StructuredTool<typeof ANY_INPUT, unknown, unknown> {
     } as ConstructorParameters<typeof StructuredTool>[0])
     this.name = tool.name
     this.description = tool.description
-    // Protected in the types only. It is called on the tool itself, which has its own private fields.
+    // Only the types protect this method. It is called on the tool itself, which has its own private fields.
     const body = fieldsOf(tool)['_call']
     this.#body = async (...args) => (isFunction(body) ? body.apply(tool, args) : undefined)
   }

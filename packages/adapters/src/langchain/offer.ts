@@ -9,12 +9,12 @@ type OfferedDefinition = ExposedTools['langchain'][number]
 
 interface OfferOptions {
   readonly names: ExposedNames
-  /** Whether a tool may stand beside the gate's. */
+  /** Whether a tool may run beside the gate's. */
   readonly isUngoverned: (name: string) => boolean
   readonly onWarning: (warning: string) => void
 }
 
-/** One step, with the definitions of the tools that LangChain does not have: computed when one is needed. */
+/** One step, with definitions of the tools that LangChain does not have. They are computed when needed. */
 interface OfferedStep {
   readonly view: View
   readonly definitions: () => ReadonlyMap<string, OfferedDefinition>
@@ -39,17 +39,20 @@ export class Offers {
     )
   }
 
-  /** The tools that the agent has from the start: LangChain's own, each by a name that every provider takes. */
+  /** The tools that the agent has from the start. LangChain's own tools have names that every provider accepts. */
   get registered(): LangChainTool[] {
     return [...this.#registered]
   }
 
-  /** Whether the host lets a tool of this name run beside the gate's. Never for a name that the gate knows. */
+  /** Whether the host lets a tool of this name run beside the gate's. `false` for names that the gate knows. */
   isUngoverned(name: string): boolean {
     return this.#options.isUngoverned(name) && this.#idOf(name) === undefined
   }
 
-  /** Returns the tools that a step sends, out of what LangChain and other middlewares would send: by id, the ungoverned last. */
+  /**
+   * Returns the tools that a step sends, out of the tools that LangChain and other middlewares would send. They are
+   * sorted by id; ungoverned tools come last.
+   */
   offer(given: readonly LangChainTool[], step: View): readonly LangChainTool[] {
     const beside: LangChainTool[] = []
     const byName = new Map<string, LangChainTool>()
@@ -66,12 +69,12 @@ export class Offers {
     return [...own, ...beside]
   }
 
-  /** Returns the tools that may go to the provider, out of those that the middlewares have bound in the end. */
+  /** Returns the tools that may go to the provider, out of the tools that the middlewares have bound. */
   admit(bound: readonly LangChainTool[], offered: readonly LangChainTool[]): readonly LangChainTool[] {
     const admitted = new Set<unknown>(offered)
     return bound.filter((tool) => {
       const name = nameOfTool(tool) ?? ''
-      // LangChain adds a function that nobody runs, for a structured answer.
+      // For a structured answer LangChain adds a function that nobody runs.
       const isAnswer = !isRun(tool) && tool['type'] === 'function' && this.#idOf(name) === undefined
       return admitted.has(tool) || isAnswer || this.isUngoverned(name)
     })
@@ -83,7 +86,7 @@ export class Offers {
     const found = given.get(name)
     const native = nativeOf(tool)
     if (native) return this.#chooseNative(this.#named(tool, native), found)
-    // The provider runs this one without asking, so nobody could approve a call.
+    // The provider runs this tool without asking, so nobody could approve a call.
     if (!tool.execute)
       return found && !isRun(found) && step.view.explain(tool.id).outcome === 'allow' ? found : undefined
     if (found) return found
@@ -93,7 +96,7 @@ export class Offers {
 
   #chooseNative(own: LangChainTool, found: LangChainTool | undefined): LangChainTool | undefined {
     if (found && found !== own) this.#options.onWarning(OTHERS(nameOfTool(own)))
-    // A registered tool that is not among the given ones was taken out of this step by another middleware.
+    // If a registered tool is missing from the given ones, another middleware removed it from this step.
     return found || !this.#registered.has(own) ? own : undefined
   }
 
@@ -127,7 +130,7 @@ const UNGOVERNED = (name: string) =>
 const OTHERS = (name: string | undefined) =>
   `the agent has a tool "${name}" that differs from the gate's: the gate's is sent and run`
 
-/** Only the gate runs it. */
+/** The body of a tool that only the gate runs. */
 function runsAtTheGate(): never {
   throw new TypeError('this tool is run by its gate only')
 }
@@ -145,12 +148,12 @@ function toShim({ name, description, schema, metadata, extras }: OfferedDefiniti
 
 type Model = ModelRequest['model']
 
-/** Called with the tools that are bound to a model, before they go to the provider. */
+/** Called with the tools that are bound to a model, before they are sent to the provider. */
 type OnBound = (tools: readonly LangChainTool[]) => readonly LangChainTool[]
 
 /**
- * Returns a model that passes its tools through `onBound` when they are bound. That happens after all other middlewares, so
- * a tool that was added late is not sent, and one that was removed late is known.
+ * Returns a model that passes its tools through `onBound` when they are bound. Binding comes after all other
+ * middlewares, so a tool that was added late is not sent, and a tool that was removed late counts as removed.
  */
 export function watchModel(model: Model, onBound: OnBound): Model {
   return watched(model, onBound)

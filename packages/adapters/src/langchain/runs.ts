@@ -7,14 +7,17 @@ import type { Runtime } from 'langchain'
 import { createCallerOf, type GuardOptions, openView, wordsOf } from '../shared/guard-options.ts'
 import { GuardedRun, type GuardedRunParts, RunRegistry } from '../shared/runs.ts'
 
-/** What LangChain passes a middleware about its run. `context` is the agent's own. */
+/** The fields that LangChain passes a middleware about its run. `context` is the agent's own. */
 // oxlint-disable-next-line typescript/no-explicit-any -- the agent's `contextSchema` types it, and a middleware stands outside of that
 export type GuardRuntime = Runtime<any>
 
-/** The part of a run that outlives a pause. It is kept in the graph's state. */
+/** The part of a run that survives a pause. It is stored in the graph's state. */
 export interface SavedRun {
   readonly run: string
-  /** The upper bound of what a resumed run sees. Sealed, because LangGraph's server returns the state to its clients. */
+  /**
+   * Hashes of the tools that a resumed run may see. They are hashes because LangGraph's server returns the state to its
+   * clients.
+   */
   readonly ceiling: readonly string[]
 }
 
@@ -25,7 +28,7 @@ export interface GivenStep {
   readonly model: string | undefined
 }
 
-/** One invocation of an agent, or the part of it after a pause. */
+/** One invocation of an agent. A resumed run is a new invocation. */
 export class AgentRun extends GuardedRun {
   readonly #steps = new Map<string, GivenStep>()
 
@@ -41,7 +44,7 @@ export class AgentRun extends GuardedRun {
   }
 }
 
-/** The run that a tool is called in. Agents that the tool starts see no more than that run. */
+/** The run that calls a tool. Agents that the tool starts see at most what that run sees. */
 const within = new AsyncLocalStorage<{ readonly catalog: Gate['catalog']; readonly view: View }>()
 
 /** Makes a call. Runs that its tool starts are narrowed to this run. */
@@ -52,7 +55,7 @@ export function callWithin<T>({ catalog }: Pick<Gate, 'catalog'>, view: View, ca
 interface RunsParts extends Pick<GuardedRunParts, 'names' | 'onCall'> {
   readonly gate: Gate
   readonly options: GuardOptions<string, GuardRuntime>
-  /** Whether approvals are bound to one run, which must then outlive its pauses. */
+  /** Whether approvals are bound to one run. That run must then survive its pauses. */
   readonly binds: (runtime: GuardRuntime) => boolean
 }
 
@@ -60,7 +63,7 @@ interface RunsParts extends Pick<GuardedRunParts, 'names' | 'onCall'> {
 export class Runs {
   readonly #parts: RunsParts
   readonly #callerOf: ReturnType<typeof createCallerOf<GuardRuntime>>
-  /** By the writer that LangGraph makes for each invocation and passes to everything in it. */
+  /** Runs by the writer that LangGraph creates for each invocation and passes to all its parts. */
   readonly #runs = new RunRegistry<AgentRun>()
 
   constructor(parts: RunsParts) {
@@ -68,7 +71,7 @@ export class Runs {
     this.#callerOf = createCallerOf(parts.options.caller)
   }
 
-  /** Begins a run, and returns the part to keep. */
+  /** Begins a run, and returns the part to store. */
   async begin(runtime: GuardRuntime): Promise<SavedRun> {
     const { gate, options } = this.#parts
     const caller = await this.#callerOf(runtime)
@@ -116,14 +119,14 @@ function keyOf(caller: Caller, saved: SavedRun | undefined): string {
 }
 
 /**
- * Returns the ids that a run may ever see: those that its view shows, and those that wait, because a locked or
- * unavailable tool may open at a later step.
+ * Returns the ids that a run may ever see: visible tools, and waiting ones, because a locked or unavailable tool may
+ * open at a later step.
  */
 function ceilingOf(view: View, known: readonly string[]): readonly string[] {
   return known.filter((id) => view.has(id) || view.explain(id).outcome === 'wait')
 }
 
-/** An upper bound as the graph's state keeps it. */
+/** The stored upper bound of what a run sees. */
 interface SealedRun {
   readonly run: string
   readonly ceiling: readonly string[]
@@ -137,8 +140,8 @@ function sealCeiling(run: string, ids: readonly string[]): SealedRun {
 /**
  * Returns the known ids that are in a sealed upper bound.
  *
- * Clients of LangGraph's server can write the state. A forged one opens nothing that policy hides, and an unreadable one
- * is empty.
+ * Clients of LangGraph's server can write the state. A forged bound opens nothing that policy hides. An unreadable
+ * bound is empty.
  */
 function unsealCeiling({ run, ceiling }: Partial<SealedRun>, known: readonly string[]): readonly string[] {
   if (typeof run !== 'string' || !Array.isArray(ceiling)) return []

@@ -40,7 +40,7 @@ interface StreamingAgent<Output> extends GuardedAgent {
 
 /** A person's answer, and options for Mastra's resume. */
 export interface ToolCallAnswer extends Omit<ExecutionOptions, 'requestContext' | 'runId'> {
-  /** The person who decides, with a credential of their own. */
+  /** The person who decides, as an authenticated caller. */
   readonly by: Caller
   readonly decision: 'approve' | 'reject'
   readonly reason?: string | undefined
@@ -69,7 +69,7 @@ export async function answerToolCall<Output>(
     : agent.declineToolCallGenerate({ ...resume, reason: declined })
 }
 
-/** The same for a run that streams. */
+/** Does the same for a run that streams. */
 export async function answerToolCallStream<Output>(
   agent: StreamingAgent<Output>,
   paused: PausedRun,

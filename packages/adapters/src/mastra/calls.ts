@@ -13,11 +13,11 @@ interface MastraCall extends Pick<CallRequest, 'input' | 'callId' | 'signal' | '
   /** The tool's name as the model wrote it. */
   readonly name: string
   readonly place?: CallPlace | undefined
-  /** The view of this call. Default: the view of its place. */
+  /** The view of this call. Default: the view of its step. */
   readonly view?: View | undefined
 }
 
-/** The step that a call belongs to. Mastra passes that to processors, not to tools. */
+/** The step of a call. Mastra passes it to processors, not to tools. */
 interface CallPlace {
   readonly request: Request
   /** The view of the step. */
@@ -26,7 +26,7 @@ interface CallPlace {
   readonly model: string | undefined
 }
 
-/** Passes calls to the gate. It knows the tools by Mastra's names for them. */
+/** Passes calls to the gate. It uses Mastra's names of the tools. */
 export class Calls {
   readonly #catalog: AnyGate['catalog']
   readonly #report: ReturnType<typeof createOnCall>
@@ -44,13 +44,13 @@ export class Calls {
     return this.#known.names
   }
 
-  /** Keeps the place of a call until the call is made. */
+  /** Stores the step of a call until the call is made. */
   expect(requestContext: RequestContext, callId: string, place: CallPlace): void {
     const expected = this.#places.get(requestContext) ?? new Map<string, CallPlace>()
     this.#places.set(requestContext, expected.set(callId, place))
   }
 
-  /** Returns the place of a call, once. */
+  /** Returns the step of a call, once. */
   placeOf(requestContext: RequestContext, callId: string = ''): CallPlace | undefined {
     const expected = this.#places.get(requestContext)
     const place = expected?.get(callId)
@@ -60,7 +60,7 @@ export class Calls {
 
   async make(request: Request, call: MastraCall): Promise<CallOutcome> {
     const { name, place } = call
-    // A view belongs to one caller and one moment. For another caller, the request's own view is read again.
+    // A view belongs to one caller and one moment. For another caller, the request's own view is used.
     const at = place && isSameCaller(place.request, request) ? place : undefined
     const view = call.view ?? at?.view ?? request.view.narrow({})
     const outcome = await view.call(this.toRequest(at?.request ?? request, call))
@@ -81,7 +81,7 @@ export class Calls {
   }
 }
 
-/** Mastra rewrites every other name, and could give two tools the same one. */
+/** The names that Mastra does not change. It rewrites all others, and could give two tools the same name. */
 const KEPT_BY_MASTRA = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/
 const HASH_LENGTH = 10
 
@@ -95,7 +95,10 @@ function createMastraNames(tools: Iterable<Tool>): WireNames {
   return createWireNames([...tools], toMastraName)
 }
 
-/** Mastra stores and sends an error as JSON and rebuilds it, so the JSON must be an object with a message. */
+/**
+ * A refusal as an error. Mastra stores and sends an error as JSON and rebuilds it, so the JSON must be an object with a
+ * message.
+ */
 export class RefusedMastraCall extends RefusedCall {
   override toJSON(): unknown {
     return { message: this.message }

@@ -46,14 +46,14 @@ export function guard<Name extends string, Native>(
   }
 }
 
-/** Returns the parts behind a processor that `guard` made. */
+/** Returns the guard behind one of its processors. */
 export function guardingOf(processor: object | null): Guarding | undefined {
   return processor === null ? undefined : guardings.get(processor)
 }
 
 const guardings = new WeakMap<object, Guarding>()
 
-/** Returns the tools of a view: those that it sees, and those that a later step may see. */
+/** Returns the tools of a view: the visible ones, and those that a later step may show. */
 function createOffer(gate: AnyGate, calls: Calls, wrapped: WrappedTools): (view: View) => ToolsInput {
   /** Equal callers share a view until something changes. */
   const offered = new WeakMap<View, ToolsInput>()
@@ -64,7 +64,7 @@ function createOffer(gate: AnyGate, calls: Calls, wrapped: WrappedTools): (view:
       const name = toName(tool.id)
       if (name === undefined) continue
       const { outcome, answers } = view.explain(tool.id)
-      // It waits, for example for a lock. Mastra accepts no tools later that it does not get now.
+      // The tool waits, for example for a lock. Mastra takes no more tools later, so it gets this one now.
       const mayOpen =
         outcome === 'wait' && answers.some(({ layer, outcome: word }) => layer === 'step' && word === 'allow')
       if (view.has(tool.id) || mayOpen)
@@ -79,7 +79,7 @@ function createOffer(gate: AnyGate, calls: Calls, wrapped: WrappedTools): (view:
   }
 }
 
-/** Mastra types the context of a hook as anything. */
+/** Returns the context of a hook, which Mastra types as `any`. */
 function readContext(context: unknown): {
   readonly requestContext: RequestContext
   readonly callId: string | undefined
@@ -93,13 +93,13 @@ function readContext(context: unknown): {
   }
 }
 
-/** By shape: the host's copy of `@mastra/core` may be another than ours. */
+/** Checks the shape, because the host may have another copy of `@mastra/core`. */
 function isRequestContext(value: unknown): value is RequestContext {
   const { get, set, entries } = fieldsOf(value)
   return isFunction(get) && isFunction(set) && isFunction(entries)
 }
 
-/** By shape: a signal may come from another realm. */
+/** Checks the shape, because a signal may come from another realm. */
 function isAbortSignal(value: unknown): value is AbortSignal {
   const { aborted, addEventListener, removeEventListener } = fieldsOf(value)
   return typeof aborted === 'boolean' && isFunction(addEventListener) && isFunction(removeEventListener)
@@ -111,7 +111,7 @@ interface MastraPorts {
   readonly isUngoverned: (name: string) => boolean
 }
 
-/** Refuses calls of tools from elsewhere, and of hidden tools by name. */
+/** Refuses calls of tools from elsewhere, and calls of hidden tools by name. */
 async function refuseForeign(
   { toolName: name, input, context }: ToolHookContext,
   { requests, calls, isUngoverned }: MastraPorts,
@@ -132,7 +132,7 @@ async function refuseForeign(
   return { proceed: false, output: outcome.output }
 }
 
-/** The question of Mastra's `ToolSearchProcessor` about a tool before it finds, loads or sends it. */
+/** A question of Mastra's `ToolSearchProcessor`: may it find, load or send this tool? */
 export interface SearchQuestion {
   readonly toolName: string
   readonly requestContext?: RequestContext | undefined

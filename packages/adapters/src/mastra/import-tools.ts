@@ -82,12 +82,12 @@ function toDefinition(tool: MastraTool, hasTrustedHints: boolean): UnnamedToolDe
   }
 }
 
-/** Mastra copies the fields of a context, so it is a plain object. */
+/** Returns the context as a plain object, because Mastra copies its fields. */
 function contextOf(call: CallContext): object {
   return { ...fieldsOf(call.context), abortSignal: call.signal }
 }
 
-/** A schema as Mastra's tools keep it, whatever library it was written with. */
+/** A schema as Mastra's tools store it, for any schema library. */
 export type MastraSchema = NonNullable<Tool['inputSchema']>
 
 /** `createTool` turns every schema into a Standard Schema. */
@@ -113,13 +113,15 @@ function schemaForGate(schema: unknown): StandardSchema {
   return { '~standard': { ...standard, validate } }
 }
 
-/** Returns a schema that shows the model the same, and accepts any input: the gate refuses and records invalid ones. */
+/**
+ * Returns a schema that looks the same to the model but accepts any input. The gate refuses and records invalid inputs.
+ */
 export function schemaForModel(schema: StandardSchema): MastraSchema {
   const validate = (value: unknown) => ({ value })
   return { '~standard': { ...schema['~standard'], validate } } as unknown as MastraSchema
 }
 
-/** Does the same for a JSON Schema. */
+/** Returns the same for a JSON Schema. */
 export function jsonSchemaForModel(schema: JsonSchema): MastraSchema {
   const read = () => schema
   return schemaForModel({ '~standard': { version: 1, vendor: 'toolgate', jsonSchema: { input: read, output: read } } })

@@ -7,16 +7,16 @@ import type { MaybePromise } from '@toolgate/core/internal'
 import { type Shape, shapeOf } from '@toolgate/values'
 import { checkGiven, checkGuard, GUARD_KEYS, type GuardOptions as SharedOptions } from '../shared/guard-options.ts'
 
-/** A request as `guard` sees it: the context passed to `generate`, `stream`, or the call that resumes one. */
+/** A request as `guard` sees it: the context that was passed to `generate`, `stream`, or a resuming call. */
 export interface GuardRequest {
   readonly requestContext: RequestContext
 }
 
 export interface GuardOptions<Name extends string = string> extends SharedOptions<Name, GuardRequest> {
   /**
-   * Returns the caller: one that `defineCaller` made where your server authenticated the user. Anything else is
-   * refused, because Mastra's server copies a request's body into the context. Called again for each call and each resume,
-   * so a revoked role is gone at once. If it throws, nothing runs.
+   * Returns the caller: `defineCaller` must have made it, where your server authenticated the user. Any other object is
+   * refused, because Mastra's server copies a request's body into the context. Called again for each call and each
+   * resume, so a revoked role stops counting at once. If it throws, nothing runs.
    */
   readonly caller: (request: GuardRequest) => MaybePromise<Caller>
   /**
@@ -25,8 +25,8 @@ export interface GuardOptions<Name extends string = string> extends SharedOption
    */
   readonly runId?: ((request: GuardRequest) => string | undefined) | undefined
   /**
-   * Names, or globs such as `agent-*`. Without this, the tools of `toolsets`, `clientTools`, memory, agents or workflows
-   * are neither sent nor run.
+   * Names, or globs such as `agent-*`, of tools that run without the gate. Without this option, the tools of
+   * `toolsets`, `clientTools`, memory, agents or workflows are neither sent nor run.
    */
   readonly ungoverned?: readonly string[] | undefined
 }

@@ -22,14 +22,14 @@ interface ProcessorPorts {
 /** The state between the request of a step, its response and the next request. */
 interface StepState {
   step: MastraStep | undefined
-  /** The gate's texts for calls that Mastra itself refused. */
+  /** The gate's texts about calls that Mastra itself refused. */
   readonly told: Map<string, { readonly toolName: string; readonly args: unknown; readonly text: string }>
 }
 
 interface MastraStep {
   readonly request: Request
   readonly view: View
-  /** By name. */
+  /** Names of the offered tools. */
   readonly offered: ReadonlySet<string>
 }
 
@@ -64,7 +64,7 @@ async function prepareStep(
   const isKept = (name: string) => (toId(name) === undefined ? isUngoverned(name) : wrapped.isOurs(given.get(name)))
   const isForeign = (name: string) => toId(name) === undefined && (given.has(name) || isUngoverned(name))
   const current = await requests.current(args.requestContext ?? new RequestContext()).catch((error: unknown) => {
-    // Agents of a network also query their model without tools and without a caller.
+    // An agent network also queries its model without tools and without a caller.
     if (given.size > 0) throw error
   })
   if (!current) return {}
@@ -83,7 +83,7 @@ async function prepareStep(
   return tools.length === given.size ? { activeTools } : { activeTools, tools: Object.fromEntries(tools) }
 }
 
-/** Replaces Mastra's own text for refused calls. The model has not read it yet. */
+/** Replaces Mastra's text about refused calls with the gate's, before the model reads it. */
 function tellRefused({ told }: StepState, { messageList }: ProcessInputStepArgs): void {
   for (const [toolCallId, { toolName, args, text: errorText }] of told)
     messageList.updateToolInvocation({

@@ -15,15 +15,15 @@ export interface Request {
   readonly run: RunOfCall
 }
 
-/** The current requests, by context. Several runs may share one. */
+/** The current requests by context. Several runs may share one context. */
 export interface Requests {
   /** Begins a request with a new view. */
   open(requestContext: RequestContext): Promise<Request>
   /** Returns the current request, or a new one if the caller has changed. */
   current(requestContext: RequestContext): Promise<Request>
-  /** The same for a tool's context, which Mastra merges from several when a run is resumed. */
+  /** Returns the same for a tool's context. Mastra merges several contexts when a run is resumed. */
   ofTool(requestContext: RequestContext): Promise<Request>
-  /** Gives a run its own request: runs that share a context get different ids. */
+  /** Gives a run its own request, so that runs with a shared context get different ids. */
   claim(request: Request): Request
 }
 
@@ -74,9 +74,9 @@ const MARK_PREFIX = 'toolgate:'
 /**
  * Finds the contexts that another one was merged from.
  *
- * Mastra runs a paused tool in the old context merged over that of the resume, so it names the old caller. Each context
- * therefore gets an entry under its own key, which the merge keeps. An entry that came out of a store or a request is
- * not one of ours: it only shows that the context was merged.
+ * Mastra runs a paused tool in a merge of the resuming context and the old one, and the old caller wins. So each
+ * context gets an entry under a key of its own, which the merge keeps. An entry from a store or a request only shows
+ * that the context was merged.
  */
 function createContextMarks() {
   const marks = new WeakMap<object, { readonly context: RequestContext; readonly order: number }>()
@@ -90,7 +90,7 @@ function createContextMarks() {
       marks.set(mark, { context, order })
       context.set(`${MARK_PREFIX}${randomUUID()}`, mark)
     },
-    /** Returns the context that was opened last; the given one if it was not merged. */
+    /** Returns the context that was opened last, or the given one if it was not merged. */
     latestIn(context: RequestContext): RequestContext {
       if (marked.has(context)) return context
       const entries = [...context.entries()].filter(([key]) => key.startsWith(MARK_PREFIX))

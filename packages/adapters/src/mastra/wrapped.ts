@@ -18,15 +18,13 @@ import type { Requests } from './runs.ts'
 /** The tools that Mastra gets in place of the gate's. */
 export interface WrappedTools {
   wrap(tool: Tool, options: { readonly name: string; readonly asks: boolean }): MastraTool
-  /** Whether Mastra built it from a tool that was wrapped for this gate. */
+  /** Whether Mastra built the tool from one that was wrapped for this gate. */
   isOurs(made: unknown): boolean
 }
 
 type MastraContext = Partial<ToolExecutionContext>
 
-/**
- * The tool's own `execute` passes a call to the gate, so no option of an agent or a call can bypass it.
- */
+/** Wraps the gate's tools. Each tool's own `execute` calls the gate, so no option of an agent or a call bypasses it. */
 export function createWrappedTools(gate: AnyGate, requests: Requests, calls: Calls): WrappedTools {
   const execute = createExecute(requests, calls)
   return {
@@ -41,7 +39,7 @@ export function createWrappedTools(gate: AnyGate, requests: Requests, calls: Cal
         // A tool with this schema may pause, so Mastra does not run it in parallel with others.
         suspendSchema: native?.suspendSchema ? takesAny(native.suspendSchema) : asks ? ANY_SCHEMA : undefined,
       })
-      // Callers with the same tools share it, and `listTools` returns it to everyone.
+      // Callers with the same tools share this object, and `listTools` returns it to everyone.
       return Object.freeze(wrapped)
     },
     isOurs(made) {
@@ -51,10 +49,10 @@ export function createWrappedTools(gate: AnyGate, requests: Requests, calls: Cal
   }
 }
 
-/** The gate of each wrapped tool, by a function that Mastra keeps when it rebuilds a tool. */
+/** The gate of each wrapped tool, by a function that Mastra keeps when it rebuilds the tool. */
 const marks = new WeakMap<object, AnyGate>()
 
-/** Returns a copy of Mastra's tool whose schema accepts any input: the gate checks it. */
+/** Returns a copy of Mastra's tool whose schema accepts any input. The gate validates the input. */
 function openNative(native: MastraTool): MastraTool {
   return copyWith(native, { inputSchema: native.inputSchema && takesAny(native.inputSchema) })
 }
@@ -71,7 +69,7 @@ function toNative({ title, description, inputSchema, id }: Tool): MastraTool {
 }
 
 function createExecute(requests: Requests, calls: Calls) {
-  /** Steps and resumes in which a call waits already. */
+  /** Steps and resumes in which a call already waits. */
   const paused = new WeakSet<object>()
   return async (name: string, input: unknown, context: MastraContext = {}): Promise<unknown> => {
     const { requestContext = new RequestContext(), abortSignal: signal, agent } = context
@@ -84,7 +82,10 @@ function createExecute(requests: Requests, calls: Calls) {
     return agent?.suspend({}, { requireToolApproval: true })
   }
 
-  /** Of several pauses at once Mastra loses all but one, and it loses the answer to a tool that paused by itself. */
+  /**
+   * Whether a call may pause. Of several pauses at once, Mastra keeps only one, and it loses the answer to a tool that
+   * paused itself.
+   */
   function mayPause({ agent }: MastraContext, pass: object): boolean {
     return agent?.suspend !== undefined && agent.resumeData == null && !paused.has(pass)
   }
@@ -92,7 +93,7 @@ function createExecute(requests: Requests, calls: Calls) {
 
 function toResult(outcome: CallOutcome): unknown {
   if (outcome.status === 'done') return outcome.output
-  // Mastra handles the tool's own errors: it recognises its own by their class.
+  // Mastra handles the tool's own errors, and recognises its own error classes.
   if (outcome.status === 'failed' && outcome.code === 'tool_failed') throw outcome.error
   throw new RefusedMastraCall(outcome)
 }

@@ -17,7 +17,7 @@ export interface McpChangeBus {
   subscribe(listener: (change: McpChange) => void): () => void
 }
 
-/** A bus whose subscriptions belong to callers. */
+/** A bus that knows the caller of each subscription. */
 export interface ChangeBus extends McpChangeBus {
   /** Sets the caller of later subscriptions within the current request. */
   enter(caller: () => MaybePromise<Caller>): void
@@ -26,8 +26,8 @@ export interface ChangeBus extends McpChangeBus {
 /**
  * Returns a bus that notifies each stream of `subscriptions/listen` of changes to its own caller's list.
  *
- * The SDK subscribes while it serves the request for which the server was made, so the caller is kept with the request.
- * A subscription without a caller gets only the changes that are published to all. Changes of tools never are.
+ * The SDK subscribes while it serves the request, so the caller is stored with the request. A subscription without a
+ * caller gets only changes that are published to all, which never include changes of tools.
  */
 export function createChangeBus(watch: ListWatch, onFault: (error: unknown) => void): ChangeBus {
   const asking = new AsyncLocalStorage<() => MaybePromise<Caller>>()

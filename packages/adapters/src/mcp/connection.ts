@@ -17,7 +17,7 @@ import {
 import type { Exchange, McpRequest } from './sdk-context.ts'
 import { type HeldServer, holdTools, type SdkServer } from './sdk-server.ts'
 
-/** The part of a gate that a guard uses. */
+/** The members of a gate that a guard uses. */
 export type GuardedGate = Pick<Gate, 'apps' | 'catalog' | 'locks' | 'membersOf' | 'subscribe' | 'view'>
 
 /** The parts that all servers of a guard share. */
@@ -66,7 +66,7 @@ export class Connection {
     })
     if (exchange.isLasting) this.#watch(caller, lists.of(view).key)
     const tools = this.#server.fitting.fitList(lists.listed(view))
-    // A list is for its caller only, even if the server was made with another scope.
+    // Only this caller may reuse the list, even if the server was created with a wider cache scope.
     return exchange.isModern ? { tools, ttlMs: listTtlMs, cacheScope: 'private' } : { tools }
   }
 
@@ -109,7 +109,7 @@ export class Connection {
     return inSession(caller, from.sessionId ?? (this.#id ??= randomUUID()))
   }
 
-  /** Watches the list that the client has, and notifies it of changes. */
+  /** Watches the list that the client has, and notifies the client of changes. */
   #watch(caller: Caller, key: string): void {
     const { gate, watch } = this.#guarding
     const connection = this.#server.connection()
@@ -124,7 +124,7 @@ export class Connection {
   }
 
   /**
-   * Runs a function that needs the caller. Only the host gets the details if the caller cannot be found.
+   * Runs a function that needs the caller. If the caller cannot be found, only the host gets the details.
    *
    * @throws {RpcError} without details
    */
@@ -138,7 +138,7 @@ export class Connection {
     }
   }
 
-  /** Records a call of an unknown caller. Never rejects: a record that cannot be written does not change the answer. */
+  /** Records a call of an unknown caller. Never rejects, because a failed record must not change the answer. */
   async #recordUnknown(name: string): Promise<void> {
     const { gate, lists, onFault } = this.#guarding
     try {

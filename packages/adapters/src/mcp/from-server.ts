@@ -13,7 +13,7 @@ import {
   SOURCE_SHAPE,
 } from './source.ts'
 
-/** An `McpServer`, or a `Server` with tools, of SDK v1 or v2, that is not connected yet. */
+/** An `McpServer`, or a `Server` with tools, of SDK v1 or v2. It must not be connected yet. */
 export interface OwnMcpServer {
   connect(transport: never): Promise<void>
   close(): Promise<void>
@@ -35,7 +35,7 @@ export async function fromMcpServer(server: OwnMcpServer, options: McpSourceOpti
   const loopback = new Loopback()
   await server.connect(loopback.transport as never)
   await loopback.initialize()
-  // A failure to close is reported to the owner, if they close it themselves.
+  // A failure to close is reported to the owner when they close the server themselves.
   const close = () => void server.close().catch(() => {})
   return readMcpSource(loopback, { trustHints: true, ...options }, close)
 }
@@ -80,7 +80,7 @@ class Loopback implements McpLink {
     this.transport = {
       start: async () => {},
       send: async (message) => {
-        // Asynchronous like other transports: `send` returns before the sender is called back.
+        // Asynchronous like other transports: `send` returns before an answer arrives.
         queueMicrotask(() => this.#receive(message))
       },
       close: async () => this.#close(),
@@ -143,7 +143,7 @@ class Loopback implements McpLink {
     }
   }
 
-  /** Answers a request of the server. The client has no capabilities, so a ping is the only valid one. */
+  /** Answers a request of the server. The client has no capabilities, so only a ping is valid. */
   #answer(id: RequestId, method: string): void {
     const error = { code: RPC_CODES.methodNotFound, message: 'Method not found' }
     this.#deliver(method === 'ping' ? { id, result: {} } : { id, error })
@@ -166,14 +166,14 @@ function isProgress(value: object): value is Progress {
   return 'progress' in value && typeof value.progress === 'number'
 }
 
-/** Returns what the SDKs pass to a handler about its request, if the call came from one. */
+/** Returns the SDK's argument for a handler, if the call came through one. */
 function toExtra(context: unknown): object | undefined {
   const from = readContext(context)
   if (!from) return undefined
   const { authInfo, headers } = from
   return {
     ...(authInfo && { authInfo }),
-    // v2 reads the request, v1 its headers.
+    // v2 reads the request, and v1 reads its headers.
     ...(headers && {
       request: new Request('http://localhost/', { headers }),
       requestInfo: { headers: Object.fromEntries(headers) },

@@ -15,9 +15,12 @@ export interface McpGuardOptions<Server extends SdkServer> extends Pick<ViewOpti
   readonly caller: Caller | ((request: McpRequest) => MaybePromise<Caller>)
   /** How long clients of MCP 2026-07-28 may cache a list, in milliseconds. Default 0. */
   readonly listTtlMs?: number | undefined
-  /** How often lists are compared to find changes without an event, such as on another replica. Default 1,000 ms. */
+  /**
+   * The time between comparisons of lists, which find changes without an event, such as on another replica. Default
+   * 1,000 ms.
+   */
   readonly watchEveryMs?: number | undefined
-  /** Called with faults that do not change an answer. Default: ignores them. */
+  /** Called with faults that do not change an answer. Default: faults are ignored. */
   readonly onFault?: ((error: unknown) => void) | undefined
 }
 
@@ -88,7 +91,7 @@ export function guard<Server extends SdkServer>(gate: GuardedGate, options: McpG
   }) as McpGuard<Server>
 }
 
-/** The longest that a timer takes. */
+/** The longest delay of a timer, in milliseconds. */
 const MAX_MS = 2 ** 31 - 1
 
 function checkMs(name: string, ms: number, least: number): void {
@@ -96,7 +99,10 @@ function checkMs(name: string, ms: number, least: number): void {
     throw new ConfigError(name, `must be a number of milliseconds from ${least} to ${MAX_MS}`)
 }
 
-/** A function reads the verified token of a request, so it runs for each request. */
+/**
+ * Returns a function that finds the caller of a request. A host's function runs for each request, because each has its
+ * own token.
+ */
 function createCallerOf(given: McpGuardOptions<SdkServer>['caller']): Guarding['callerOf'] {
   if (typeof given === 'function') return async (request) => defineCaller(await given(request))
   const caller = checkCaller(given)

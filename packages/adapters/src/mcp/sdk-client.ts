@@ -39,7 +39,7 @@ export async function fromMcpClient(client: McpClient, options: McpSourceOptions
   return readMcpSource(toLink(client), options)
 }
 
-/** Returns the link of a client of any of the three. */
+/** Returns the link for a client of any of the three kinds. */
 function toLink(client: McpClient): McpLink {
   if ('toolsFromDefinitions' in client) return linkOfAiSdk(client)
   return linkOfSdk(client as unknown as OfficialClient)
@@ -51,7 +51,7 @@ interface CallOptions {
   readonly onprogress?: (progress: Progress) => void
 }
 
-/** The longest delay of a timer. The gate limits the time of a call. */
+/** The longest delay of a timer, in milliseconds: the gate limits the time of a call. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
 
 function toOptions({ signal, onProgress }: LinkCall): CallOptions {
@@ -68,7 +68,7 @@ interface AiSdkClient {
   callTool(call: SdkCallParams & { options: CallOptions }): Promise<object>
 }
 
-/** It announces no changes: call `refresh` on the source. */
+/** Returns the link for `@ai-sdk/mcp`. That client announces no changes: call `refresh` on the source. */
 function linkOfAiSdk(client: AiSdkClient): McpLink {
   return {
     list: (cursor) => client.listTools(cursor === undefined ? {} : { params: { cursor } }),
@@ -77,7 +77,7 @@ function linkOfAiSdk(client: AiSdkClient): McpLink {
   }
 }
 
-/** The members used of both versions of the official SDK. The optional methods are in v2 only. */
+/** The members that both versions of the official SDK have. The optional methods exist only in v2. */
 interface OfficialClient {
   readonly transport?: unknown
   listTools(params?: { cursor: string }, options?: { cacheMode: 'refresh' }): Promise<object>
@@ -99,14 +99,14 @@ function linkOfSdk(client: OfficialClient): McpLink {
   const isV2 = client.getProtocolEra !== undefined
   return {
     async list(cursor) {
-      // v2 would return an empty list.
+      // v2 would return an empty list here.
       if (client.transport === undefined) throw new Error(CLOSED)
       // Without a cursor v2 reads all pages and caches them.
       return client.listTools(cursor === undefined ? undefined : { cursor }, { cacheMode: 'refresh' })
     },
     call: (call) =>
       asOwnErrors(
-        // v1 takes a result schema in between, and has a default.
+        // v1 takes a result schema as its second argument, which has a default.
         isV2
           ? client.callTool(toParams(call), toOptions(call))
           : client.callTool(toParams(call), undefined, toOptions(call)),
@@ -143,7 +143,10 @@ function addClose(client: OfficialClient, closed: () => void): () => void {
   }
 }
 
-/** If the client has its own handler for the method, only that one is called, and the host has to call `refresh`. */
+/**
+ * Subscribes to a notification. If the client has its own handler for this method, only that handler is called, and the
+ * host must call `refresh`.
+ */
 function addNotification(client: OfficialClient, method: string, changed: () => void): () => void {
   const before = client.fallbackNotificationHandler
   let isOpen = true
@@ -159,7 +162,7 @@ function addNotification(client: OfficialClient, method: string, changed: () => 
 const FIRST_WAIT_MS = 1000
 const LONGEST_WAIT_MS = 60_000
 
-/** Opens the stream of changes of MCP 2026-07-28, and opens it again when it breaks. */
+/** Opens the stream of changes of MCP 2026-07-28, and reopens it when it breaks. */
 function listen(client: OfficialClient, listener: LinkListener): () => void {
   if (client.getProtocolEra?.() !== 'modern' || client.getServerCapabilities()?.tools?.listChanged !== true)
     return () => {}
@@ -191,7 +194,7 @@ function listen(client: OfficialClient, listener: LinkListener): () => void {
   }
 }
 
-/** v1 uses these codes for its own errors: the connection is closed, the request timed out. */
+/** The codes of v1's own errors: connection closed, request timed out. */
 const LOCAL_CODES: ReadonlySet<number> = new Set([-32_000, -32_001])
 
 async function asOwnErrors(answer: Promise<object>): Promise<object> {
@@ -207,7 +210,7 @@ function toRpcError(error: unknown): RpcError | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined
   const { code } = error
   const data = 'data' in error ? error.data : undefined
-  // Codes of HTTP and of the DOM are positive.
+  // Only JSON-RPC codes are negative: those of HTTP and the DOM are positive.
   if (typeof code !== 'number' || !Number.isSafeInteger(code) || code >= 0 || LOCAL_CODES.has(code)) return undefined
   // v1 puts the code before the message.
   const relayed = relayedError({ code, message: error.message.replace(/^MCP error -?\d+: /, ''), data })

@@ -16,7 +16,7 @@ export interface McpRequest {
   readonly authInfo: McpAuthInfo | undefined
   /** The transport's session, if it has sessions. */
   readonly sessionId: string | undefined
-  /** Over HTTP only. */
+  /** The request's headers. Set over HTTP only. */
   readonly headers: Headers | undefined
 }
 
@@ -36,7 +36,7 @@ export interface Exchange {
 
 type Notify = Exchange['notify']
 
-/** The fields of it that the adapter reads. */
+/** The fields of an SDK's context that the adapter reads. */
 export type SdkContext = ContextV1 | ContextV2
 
 interface ContextV1 {
@@ -57,12 +57,12 @@ interface ContextV2 {
 
 type HeadersV1 = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Returns the request of an SDK handler's context; `undefined` for any other value. */
+/** Returns the request in an SDK handler's context, or `undefined` for any other value. */
 export function readContext(context: unknown): McpRequest | undefined {
   return isSdkContext(context) ? requestOf(context) : undefined
 }
 
-/** Returns a request as the adapter reads it. */
+/** Converts a request to the form that the adapter reads. */
 export function toExchange(params: JsonObject, context: SdkContext): Exchange {
   const from = requestOf(context)
   const isV2 = 'mcpReq' in context

@@ -27,11 +27,11 @@ interface AnyServer extends LowServer {
 
 type ServeTools = (exchange: Exchange) => Promise<object>
 
-/** A server whose `tools/list` and `tools/call` are the gate's. */
+/** A server whose `tools/list` and `tools/call` the gate answers. */
 export interface HeldServer {
   /** Notifies the client that its list has changed. */
   announceChange(): Promise<void>
-  /** The current connection, if any. */
+  /** Returns the current connection, if any. */
   connection(): unknown
   readonly fitting: Fitting
 }
@@ -42,8 +42,7 @@ const METHODS: readonly ToolMethod[] = ['tools/list', 'tools/call']
 /**
  * Makes the gate serve a server's tools. Setting another handler for them later throws.
  *
- * The requests come through the fallback handler of both SDKs, which passes them unparsed. A parsed copy lacks the fields
- * that its schema drops.
+ * Both SDKs pass requests unparsed to their fallback handler, so no field is lost to a schema.
  *
  * @throws {ConfigError} for an invalid server, one that is already connected, or one with tools
  */
@@ -82,7 +81,7 @@ function toLowServer(given: SdkServer): AnyServer {
   return server
 }
 
-/** Returns whether a method has a handler. Both SDKs throw for one that has. */
+/** Returns a function that checks whether a method has no handler yet. Both SDKs throw if it has one. */
 function canAsk(server: AnyServer): (method: ToolMethod) => boolean {
   const assertCanSet = server.assertCanSetRequestHandler.bind(server)
   return (method) => {
@@ -102,7 +101,7 @@ function holdFallback(server: AnyServer, serve: Readonly<Record<ToolMethod, Serv
     const own = serving.get(request.method)
     if (own) return own(toExchange(request.params ?? {}, context))
     if (others) return others(request as never, context as never)
-    // JSON-RPC 2.0 §5.1, in the SDK's words.
+    // JSON-RPC 2.0 §5.1, with the SDK's message.
     throw new RpcError(RPC_CODES.methodNotFound, 'Method not found')
   }
   Object.defineProperty(server, 'fallbackRequestHandler', {
@@ -113,7 +112,7 @@ function holdFallback(server: AnyServer, serve: Readonly<Record<ToolMethod, Serv
   })
 }
 
-/** Refuses later handlers for tools, which would replace the gate. */
+/** Throws if a handler for tools is set later, because it would replace the gate. */
 function holdHandlers(server: AnyServer, isTaken: (method: ToolMethod) => boolean): void {
   const set = server.setRequestHandler.bind(server)
   const refuse = (method: string): never => {
@@ -122,7 +121,7 @@ function holdHandlers(server: AnyServer, isTaken: (method: ToolMethod) => boolea
   Object.defineProperty(server, 'setRequestHandler', {
     value(...args: unknown[]) {
       set(...args)
-      // v1 names the method inside a schema, so the method is known only after it is set.
+      // v1 has the method's name inside a schema, so it is known only after the handler is set.
       const taken = METHODS.filter(isTaken)
       for (const method of taken) server.removeRequestHandler(method)
       if (taken[0] !== undefined) refuse(taken[0])
@@ -130,13 +129,13 @@ function holdHandlers(server: AnyServer, isTaken: (method: ToolMethod) => boolea
   })
 }
 
-/** Adapts lists and results to what the clients of an SDK's server can read. */
+/** Adapts lists and results to the client's protocol version. */
 interface Fitting {
   fitList(tools: readonly ListedTool[]): readonly ListedTool[]
   fitResult(result: McpResult, outputSchema: JsonSchema | undefined): object
 }
 
-/** v2 adapts lists by itself, and results on request. */
+/** Adapts for v2, which converts lists by itself, and results on request. */
 function fittingV2(server: {
   projectCallToolResult(result: object, outputSchema: JsonSchema | undefined): object
 }): Fitting {

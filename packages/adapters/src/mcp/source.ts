@@ -17,7 +17,7 @@ export interface McpLink {
    * @throws {RpcError} if the server answers with a JSON-RPC error
    */
   call(call: LinkCall): Promise<unknown>
-  /** Subscribes to changes of the list. Returns the function that unsubscribes. */
+  /** Subscribes to changes of the list. Returns a function that unsubscribes. */
   follow(listener: LinkListener): () => void
 }
 
@@ -32,19 +32,19 @@ export interface LinkCall {
 
 export interface LinkListener {
   changed(): void
-  /** Changes are no longer announced. */
+  /** Called when changes are no longer announced. */
   closed(error: Error): void
 }
 
-/** What you declare about a server's tools, by name or by glob: `{ 'read_*': { tags: ['read'] } }`. */
+/** Your declarations about a server's tools, by name or by glob: `{ 'read_*': { tags: ['read'] } }`. */
 export type McpOverlay = Readonly<Record<string, ToolOverlay>>
 
 export interface McpSourceOptions {
-  /** A prefix for each tool's name. Several servers need one each if their tools may share names. */
+  /** A prefix for each tool's name. Set it for several servers whose tools may share names. */
   readonly namespace?: string | undefined
-  /** What you declare about the tools, by name or by glob. */
+  /** Your declarations about the tools, by name or by glob. */
   readonly overlay?: McpOverlay | undefined
-  /** Whether the server's hints count as your own. Otherwise they only tighten. */
+  /** Whether the server's hints count like your own declarations. Otherwise they only tighten. */
   readonly trustHints?: boolean | undefined
 }
 
@@ -53,13 +53,16 @@ export const SOURCE_SHAPE: Shape = shapeOf<McpSourceOptions>({ namespace: true, 
 /** The tools of an MCP server, for `createGate({ sources })`. */
 export interface McpSource extends Source {
   subscribe(listener: () => void): () => void
-  /** Reads the list again, as happens by itself when the server announces a change. Never rejects. */
+  /** Reads the list again. This also happens when the server announces a change. Never rejects. */
   refresh(): Promise<void>
-  /** Why the list may be out of date: it could not be read, or the connection is closed. The known tools stay. */
+  /**
+   * The reason why the list may be out of date: it could not be read, or the connection is closed. The known tools
+   * stay.
+   */
   readonly failure: Error | undefined
   /** Checks whether the list is up to date, for a conditional group of these tools. */
   readonly probe: Probe
-  /** Tools that the server lists but that are not offered, with the reason. */
+  /** Listed tools that are not offered, with the reason. */
   readonly leftOut: readonly { readonly tool: string; readonly reason: string }[]
   /** Names and globs of the overlay that match no tool. */
   readonly unmatched: readonly string[]
@@ -129,10 +132,10 @@ class LinkSource implements McpSource {
     })
   }
 
-  /** The list is read before the source is returned. */
+  /** Always `true`: the list is read before the source is returned. */
   readonly isListed = (): boolean => true
 
-  // Hosts may take the functions out of the object.
+  // A host may call these functions without the object.
   readonly tools = (): readonly Tool[] => this.#tools.tools
 
   get failure(): Error | undefined {
@@ -150,7 +153,7 @@ class LinkSource implements McpSource {
   readonly subscribe = (listener: () => void): (() => void) => subscribeTo(this.#listeners, listener)
 
   readonly refresh = (): Promise<void> => {
-    // A change while the list is read may not be in it.
+    // The list that is being read may lack this change.
     this.#isStale = true
     return (this.#reading ??= this.#read())
   }
@@ -196,7 +199,7 @@ function reasonOf(error: Error): string {
 const MAX_WARNED = 1000
 const warned = new Set<string>()
 
-/** Warns once per message, since a host may connect many times. */
+/** Warns once per message, because a host may connect many times. */
 function warnOnce(message: string): void {
   if (warned.has(message) || warned.size >= MAX_WARNED) return
   warned.add(message)

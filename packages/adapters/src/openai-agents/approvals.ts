@@ -14,14 +14,15 @@ type AnyRunState = RunState<any, any>
 
 export interface PersonsAnswer {
   readonly decision: 'approve' | 'reject'
-  /** For the model. */
+  /** The reason, for the model. */
   readonly reason?: string | undefined
 }
 
-/** Approvals of a run that waits for people. The gate decides, and the SDK's state follows. */
+/** Approvals of a run that waits for people. The gate decides, and the SDK's state is updated. */
 export interface RunApprovals<Context> {
   /**
-   * Decides an interruption, at the gate and in the state. Run the state again when all are answered.
+   * Decides an interruption, at the gate and in the SDK's state. Run the state again when all interruptions are
+   * answered.
    *
    * @throws {ToolgateError} `approval_forbidden` if this person may not decide it
    * @throws {ConfigError} for an interruption of a tool that is not the gate's
@@ -30,8 +31,8 @@ export interface RunApprovals<Context> {
   /** Updates the state with decisions that people made at the gate elsewhere. Returns the interruptions that still wait. */
   settle(state: AnyRunState): Promise<readonly RunToolApprovalItem[]>
   /**
-   * Reads a saved state. Pass the context yourself: the saved one may be forged.
-   * Calls of tools that are hidden by now are read too, and refused when the state runs.
+   * Reads a saved state. Pass the context yourself: the saved one may be forged. Calls of tools that are no longer
+   * visible are read too, and refused when the state runs.
    */
   restore<A extends AnyAgent>(agent: A, saved: string, context: Context): Promise<RunState<Context, A>>
 }
@@ -79,7 +80,7 @@ export function createRunApprovals<Context>(
   }
 }
 
-/** The SDK shows the context of a result, and keeps that of a state under this name. */
+/** Returns the context of a state. The SDK shows a result's context, and has a state's context under this name. */
 // oxlint-disable-next-line no-underscore-dangle -- there is no other way to it
 const contextOf = (state: AnyRunState): AnyRunContext => state._context
 
@@ -90,7 +91,7 @@ function callOf(item: RunToolApprovalItem, names: ExposedNames): WaitingCall | u
   return id === undefined ? undefined : { ...readArguments(rawItem.arguments), name, callId: rawItem.callId, id }
 }
 
-/** Asks again if no approval waits at the gate. Returns the text for the model if the gate refuses. */
+/** Asks for approval again if none waits at the gate. Returns the text for the model if the gate refuses. */
 async function ask(run: OpenRun, call: WaitingCall): Promise<Approval | string | undefined> {
   const { name, input, callId, malformed } = call
   if (malformed !== undefined) return refusalOf(run, call)

@@ -12,21 +12,25 @@ import type { AnyHandoff, AnyTool } from './sdk.ts'
 
 /** The tools of a gate for agents, and the options of their runs. */
 export interface Guard<Context = unknown> extends RunApprovals<Context> {
-  /** One list for all runs: each tool checks for its run whether it may be seen and called. */
+  /** One list of tools for all runs. Each tool checks whether its run may see and call it. */
   readonly tools: AnyTool[]
   readonly handoffs: AnyHandoff[]
   /**
-   * For `new Runner(runConfig)`, as options of `run`, and for `asTool({ runConfig })` of a sub-agent: the run continues after
-   * a call of a hidden tool, and the model gets the gate's text. Nothing that is enforced depends on it.
+   * Pass it to `new Runner(runConfig)`, to the options of `run`, and to `asTool({ runConfig })` of a sub-agent. The run
+   * then continues after a call of a hidden tool, and the model gets the gate's text. The gate enforces the same
+   * without it.
    */
   readonly runConfig: GuardedRunConfig
-  /** For `toolFilter` of an MCP server: shows the tools that the gate knows as `server:tool`. It can only hide. */
+  /**
+   * Pass it to an MCP server as `toolFilter`. It shows the tools that the gate knows as `server:tool`, and hides all
+   * others.
+   */
   readonly toolFilter: MCPToolFilterCallable
 }
 
 /**
- * Returns the tools of a gate for any number of agents and overlapping runs. Whatever other options an agent, a runner
- * or a run has, a call reaches a tool through the gate only.
+ * Returns the tools of a gate for any number of agents and overlapping runs. With any other options of an agent, a
+ * runner or a run, a call still reaches a tool only through the gate.
  *
  * @throws {UnknownToolError} for an unknown name in `activeTools`
  * @throws {ConfigError} for two tools of one name in the SDK
@@ -61,18 +65,20 @@ export function guard<Name extends string, Native, Context = unknown>(
   }
 }
 
-/** Without this check, a misspelt name would leave an agent without tools at its first run, silently. */
+/**
+ * Checks the names in `activeTools`. Without this check, a misspelt name would silently leave an agent without tools.
+ */
 function checkNames({ catalog }: Pick<Gate, 'catalog'>, names: readonly string[] | undefined): void {
   const unknown = names?.find((name) => !catalog.hasSeen(name))
   if (unknown !== undefined) throw new UnknownToolError(unknown, nearestNames(unknown, catalog.snapshot().ids, 3))
 }
 
-/** The options with which a run continues after a refusal. They do not weaken what the gate enforces. */
+/** The options that let a run continue after a refusal. They do not weaken the gate. */
 export type GuardedRunConfig = Required<
   Pick<RunConfig, 'toolNotFoundBehavior' | 'toolErrorFormatter' | 'toolExecution'>
 >
 
-/** Returns them, for `new Runner(…)` and as options of `run`. */
+/** Returns these options, for `new Runner(…)` and for `run`. */
 function createRunConfig(runs: Runs, ownFormatter: ToolErrorFormatter | undefined): GuardedRunConfig {
   return {
     toolNotFoundBehavior: 'return_error_to_model',
@@ -89,7 +95,7 @@ function createRunConfig(runs: Runs, ownFormatter: ToolErrorFormatter | undefine
   }
 }
 
-/** Whether the gate would have let the model have the tool. Then only the SDK knows what is wrong with the call. */
+/** Whether the gate would have shown the tool to the model. If so, only the SDK knows why the call is invalid. */
 function isSeen(outcome: CallOutcome): boolean {
   return outcome.status === 'refused' && outcome.decision.reasons[0]?.code === 'input_invalid'
 }

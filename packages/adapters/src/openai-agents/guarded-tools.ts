@@ -11,15 +11,15 @@ import type { Runs } from './runs.ts'
 import { type AnyFunctionTool, type AnyHandoff, isRestoring, readArguments } from './sdk.ts'
 
 /**
- * Returns a function tool that asks the gate first. The SDK lists it, asks it for approvals and calls it, and it reaches
- * the tool behind it only through the gate.
+ * Returns a function tool that asks the gate first. The SDK lists it, asks it for approvals and calls it. It calls the
+ * original tool only through the gate.
  */
 export function guardTool(tool: Tool, runs: Runs): AnyFunctionTool {
   const native = nativeOf(tool)
   const own = native && !isHandoff(native) ? native : ownTool(tool)
   const name = toolNameOf(tool)
   const guardrails = (own.inputGuardrails ?? []).map((guardrail) => recorded(guardrail, name, runs))
-  // The copy keeps what the SDK hides under symbols, such as a namespace and the check of the output.
+  // The copy keeps the fields that the SDK hides under symbols, such as a namespace and the check of the output.
   const changes: Pick<AnyFunctionTool, 'isEnabled' | 'needsApproval' | 'inputGuardrails' | 'invoke'> = {
     async isEnabled(runContext, agent) {
       if (!(await own.isEnabled(runContext, agent))) return false
@@ -62,7 +62,7 @@ function ownTool(tool: Tool): AnyFunctionTool {
   }
 }
 
-/** The SDK's type for an input schema is narrower than the gate's. */
+/** Casts an input schema: the SDK's type is narrower than the gate's. */
 function objectSchema(schema: object): AnyFunctionTool['parameters'] {
   return schema as AnyFunctionTool['parameters']
 }
@@ -72,8 +72,8 @@ function keyOf(callId: string | undefined, input: unknown): string {
 }
 
 /**
- * Returns a handoff that asks the gate. The SDK cannot refuse a handoff and continue: one that is refused after it was
- * offered throws, and ends the run.
+ * Returns a handoff that asks the gate. The SDK cannot refuse a handoff and continue: a refusal after the offer throws
+ * and ends the run.
  */
 export function guardHandoff(tool: Tool, own: AnyHandoff, runs: Runs): AnyHandoff {
   return own.clone({
@@ -95,7 +95,7 @@ export function guardHandoff(tool: Tool, own: AnyHandoff, runs: Runs): AnyHandof
 
 type Own = Pick<AnyFunctionTool, 'errorFunction' | 'outputSchema'>
 
-/** Returns a tool's result for the SDK. @throws the tool's own error, if it lets its errors end the run */
+/** Returns a tool's result for the SDK. @throws the tool's own error, if the tool's errors end the run */
 async function toResult(own: Own, outcome: CallOutcome, context: Invocation): Promise<unknown> {
   if (outcome.status === 'done') return outcome.output
   const { signal } = context.details ?? {}
@@ -105,7 +105,7 @@ async function toResult(own: Own, outcome: CallOutcome, context: Invocation): Pr
   return toldBy(own, outcome, context)
 }
 
-/** Returns the outcome's text. A tool with an output schema converts it with its own `errorFunction`. */
+/** Returns the outcome's text. A tool with an output schema converts the text with its own `errorFunction`. */
 async function toldBy(
   { errorFunction, outputSchema }: Own,
   outcome: Exclude<CallOutcome, CallDone>,
@@ -121,8 +121,8 @@ const { allow, rejectContent } = ToolGuardrailFunctionOutputFactory
 /**
  * Refuses and records a call whose arguments are not a JSON object.
  *
- * The SDK would have a person approve such a call, because it cannot ask `needsApproval` about it. With
- * `toolExecution.preApprovalInputGuardrails` it runs this first.
+ * The SDK would ask a person to approve such a call, because it cannot call `needsApproval` for it. With
+ * `toolExecution.preApprovalInputGuardrails` it runs this guardrail first.
  */
 function refuseMalformed(name: string, runs: Runs): AnyGuardrail {
   return defineToolInputGuardrail({

@@ -7,13 +7,13 @@ import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 import type { AnyFunctionTool, AnyHandoff, AnyRunContext, CallDetails, Governable } from './sdk.ts'
 
 /**
- * Returns function tools and handoffs for a gate, combined with the overlay. Their ids are their names; a tool of a
- * `toolNamespace` is `namespace:name`.
+ * Returns function tools and handoffs for a gate, combined with the overlay. A tool's id is its name, or
+ * `namespace:name` for a tool of a `toolNamespace`.
  *
  * Pass a record, keyed by id, to have the ids typed.
  *
- * @throws {ConfigError} for hosted, computer, shell and patch tools, which a gate cannot govern; for two tools of one name,
- * and for a key that is not the id
+ * @throws {ConfigError} for hosted, computer, shell and patch tools, which a gate cannot govern; for two tools of one
+ * name, and for a key that is not the id
  * @example
  * const gate = createGate({ tools: fromOpenAIAgents([search, remove], { remove: { tags: ['danger'] } }) })
  */
@@ -52,7 +52,7 @@ function isList<T>(tools: readonly T[] | Readonly<Record<string, T>>): tools is 
 /** The SDK's own objects, by the gate tool's `execute`. */
 const natives = new WeakMap<object, Governable>()
 
-/** Returns the SDK's own object that a gate's tool was imported from. */
+/** Returns the SDK's own object from which a gate's tool was imported. */
 export function nativeOf(tool: { readonly execute: unknown }): Governable | undefined {
   return typeof tool.execute === 'function' ? natives.get(tool.execute) : undefined
 }
@@ -86,10 +86,13 @@ function sdkNameOf(native: Governable): string {
   return namespace === undefined ? native.name : `${namespace}.${native.name}`
 }
 
-/** The margin after the SDK's own timer, which has its own text. */
+/**
+ * The time, in milliseconds, that the gate's deadline comes after the SDK's own timer, so that the model gets the SDK's
+ * text.
+ */
 const AFTER_SDK_MS = 1000
 
-/** An agent's own run has deadlines for its calls. */
+/** Returns the deadline of a tool. An agent as a tool has none, because its own run has deadlines for its calls. */
 function deadlineOf(tool: AnyFunctionTool): number | undefined {
   if (isAgentTool(tool)) return Infinity
   return tool.timeoutMs === undefined ? undefined : tool.timeoutMs + AFTER_SDK_MS
@@ -122,7 +125,7 @@ function isFunctionTool(native: unknown): native is AnyFunctionTool {
   return type === 'function' && typeof run === 'function'
 }
 
-/** The SDK keeps the namespace under a symbol that it does not export. */
+/** Returns the namespace, which the SDK stores under a symbol that it does not export. */
 function namespaceOf(tool: AnyFunctionTool): string | undefined {
   const symbol = Object.getOwnPropertySymbols(tool).find(({ description }) => description === 'functionToolNamespace')
   const namespace: unknown = symbol && Object.getOwnPropertyDescriptor(tool, symbol)?.value
@@ -143,7 +146,7 @@ export function toolNameOf(tool: Tool): string {
 /**
  * Returns the SDK's names of a gate's tools in both directions, including hidden tools.
  *
- * @throws {ConfigError} if two tools have one name there
+ * @throws {ConfigError} if two tools have the same name in the SDK
  */
 export function namesOf(tools: readonly Tool[]): ExposedNames {
   const ids = new Map<string, string>()
@@ -158,13 +161,13 @@ export function namesOf(tools: readonly Tool[]): ExposedNames {
   return { toId: (name) => ids.get(name), toName: (id) => names.get(id) }
 }
 
-/** What a guarded tool passes to the gate with a call, for the tool behind it. */
+/** The details of a call that a guarded tool passes through the gate to the original tool. */
 export class Invocation {
   readonly runContext: AnyRunContext
   readonly details: CallDetails
-  /** The handoff's target. An agent is not an output that a gate can measure. */
+  /** The handoff's target. It is stored here because an agent is not a JSON output. */
   target: Awaited<ReturnType<AnyHandoff['onInvokeHandoff']>> | undefined
-  /** The error that the tool threw through the SDK, which ends the run. */
+  /** The error that the tool threw through the SDK. It ends the run. */
   thrown: { readonly error: unknown } | undefined
 
   constructor(runContext: AnyRunContext, details: CallDetails) {
@@ -173,7 +176,7 @@ export class Invocation {
   }
 }
 
-/** The error of a tool that threw, if the SDK does not pass the original on. */
+/** The error of a tool that threw, if the SDK does not pass on the original error. */
 export class SwallowedError extends Error {
   override readonly name = 'SwallowedError'
 }
@@ -184,7 +187,7 @@ const SDK_FAILURE = 'An error occurred while running the tool. Please try again.
 /**
  * Runs the SDK's own tool.
  *
- * @throws {SwallowedError} if the SDK turned the tool's error into a result, so that the record says that it failed
+ * @throws {SwallowedError} if the SDK turned the tool's error into a result, so that the record has status `failed`
  */
 async function invokeNative(
   tool: AnyFunctionTool,
@@ -208,22 +211,22 @@ async function invoke(tool: AnyFunctionTool, text: string, given: Invocation, si
   }
 }
 
-/** An agent as a tool emits events about its run. No other function tool does. */
+/** Whether the tool is an agent. Only an agent as a tool emits events about its run. */
 function isAgentTool(tool: AnyFunctionTool): boolean {
   return 'on' in tool && typeof tool.on === 'function'
 }
 
-/** Returns a copy of a call's details, with the fields that the SDK hides there, and the gate's signal. */
+/** Returns a copy of a call's details, including the SDK's hidden fields, with the gate's signal. */
 function copyOf(details: CallDetails, signal: AbortSignal): NonNullable<CallDetails> {
   return copyWith(details ?? {}, { signal })
 }
 
-/** The SDK's key for what a sub-agent's run inherits from its parent. */
+/** The SDK's key for the fields that a sub-agent's run inherits from its parent. */
 const INHERITED = Symbol.for('openai.agents.agentToolParentRunConfig')
 
 /**
- * A sub-agent inherits that its run continues after an unknown tool, but not the handler, so nothing would be
- * recorded. Unless `asTool({ runConfig })` sets both, its run ends there, which leaves a trace.
+ * Ends a sub-agent's run at an unknown tool, which leaves a trace. By default it inherits that the run continues, but
+ * not the handler, so the call would not be recorded. `asTool({ runConfig })` sets both.
  */
 function endAtUnknownTools(details: object): void {
   const inherited: unknown = Reflect.get(details, INHERITED)

@@ -10,7 +10,7 @@ import type { AnyContext, AnyRunContext } from './sdk.ts'
 
 /** The runs of one guard. Any number of callers may run one shared agent at once. */
 export interface Runs {
-  /** Returns the run of a context: the same one as long as its caller is the same. */
+  /** Returns the run of a context. It stays the same while its caller is the same. */
   of(runContext: AnyRunContext): Promise<OpenRun>
   /** Whether the step sees a tool. The caller is read once for all tools of a step. */
   sees(runContext: AnyRunContext, agent: object, id: string): boolean | Promise<boolean>
@@ -25,7 +25,7 @@ export function createRuns(gate: RunOrigin['gate'], names: ExposedNames, options
   const runsOf = createPerParent(() => new RunRegistry<OpenRun>())
   const listings = createPerParent(() => new WeakMap<AnyRunContext, OpenRun>())
 
-  /** Returns the run that started this one as a sub-agent, unless it is that same run. */
+  /** Returns the run that started this one as a sub-agent, unless both are the same run. */
   const parentOf = (runContext: AnyRunContext): OpenRun | undefined => {
     const parent = callingRun()
     if (parent?.origin.gate !== gate) return undefined
@@ -45,7 +45,7 @@ export function createRuns(gate: RunOrigin['gate'], names: ExposedNames, options
     })
   }
 
-  /** A sub-agent sees at most what the run sees that called it, whatever context and options it has. */
+  /** Returns the run of a sub-agent. It sees at most what its calling run sees, with any context and options. */
   const runWithin = (parent: OpenRun, runContext: AnyRunContext): Promise<OpenRun> =>
     runsOf(parent).of(runContext, SUB_AGENT, async () => {
       const { bindsApprovals } = parent.origin
@@ -79,7 +79,9 @@ export function createRuns(gate: RunOrigin['gate'], names: ExposedNames, options
 /** The key of a run without its own caller. A caller's key is never empty. */
 const SUB_AGENT = ''
 
-/** Sub-agents of different runs may share a context. Each of them is a run of its own. */
+/**
+ * Creates a value for each parent run. Sub-agents of different runs may share a context, but each has a run of its own.
+ */
 function createPerParent<T>(create: () => T): (parent: OpenRun | undefined) => T {
   const own = create()
   const ofParents = new WeakMap<OpenRun, T>()
@@ -95,25 +97,25 @@ function narrows({ activeTools, visibility, app, view }: RunOptions): boolean {
   return activeTools !== undefined || visibility !== undefined || app !== undefined || view !== undefined
 }
 
-/** Where a run comes from. */
+/** The origin of a run. */
 interface RunOrigin {
   readonly gate: Pick<Gate, 'catalog' | 'view'>
   readonly runContext: AnyRunContext
-  /** The guard of the run; `undefined` for a sub-agent, whose caller has one. */
+  /** The guard of the run. `undefined` for a sub-agent, whose calling run has one. */
   readonly guard: object | undefined
   readonly bindsApprovals: boolean
-  /** Returns the current run: another one if the caller has changed. */
+  /** Returns the current run, or a new one if the caller has changed. */
   current(): Promise<OpenRun>
 }
 
 const calling = new AsyncLocalStorage<OpenRun>()
 
-/** Returns the run of the current call, for any guard. A run that begins within it is a sub-agent's. */
+/** Returns the run of the current call, for any guard. A run that begins within this call is a sub-agent's. */
 function callingRun(): OpenRun | undefined {
   return calling.getStore()
 }
 
-/** One run, or that of a sub-agent within it. */
+/** One run, or a sub-agent's run within it. */
 export class OpenRun {
   readonly guarded: GuardedRun
   readonly origin: RunOrigin
@@ -126,7 +128,7 @@ export class OpenRun {
     this.origin = origin
   }
 
-  /** Answers for the step that an agent is preparing; `undefined` if this question begins another step. */
+  /** Whether the step that an agent is preparing sees a tool. `undefined` if this question begins another step. */
   stillSees(id: string, agent: object): boolean | undefined {
     return this.#listing?.isOpenFor(agent, id) ? this.#listing.has(id) : undefined
   }
@@ -148,12 +150,12 @@ export class OpenRun {
     return this.guarded.requestApproval(this.#within(call))
   }
 
-  /** Tools that were opened since the run began are in the step's view only. */
+  /** Returns the call with the step's view, which alone has the tools that were opened since the run began. */
   #within(call: GuardedCall): GuardedCall {
     return { ...call, view: this.#listing?.view, step: Math.max(0, this.#step) }
   }
 
-  /** The SDK asks for approvals before it calls. A refusal of the first is kept for the second. */
+  /** Stores a refusal. The SDK asks for approval before it makes a call, so the call gets the same refusal. */
   keepRefusal(key: string, refused: CallRefused): void {
     this.#refused.set(key, refused)
   }
@@ -165,7 +167,7 @@ export class OpenRun {
   }
 }
 
-/** The tools that an agent asks about before one model request: each once. */
+/** The tools that an agent asks about before one model request. It asks about each once. */
 class Listing {
   readonly view: View
   readonly #agent: object
@@ -176,7 +178,10 @@ class Listing {
     this.#agent = agent
   }
 
-  /** The SDK does not announce a step. It begins when another agent asks, or the same agent about the same tool again. */
+  /**
+   * Whether a question belongs to this step. The SDK does not announce a step, so it begins when another agent asks, or
+   * when the same agent asks about a tool again.
+   */
   isOpenFor(agent: object, id: string): boolean {
     return this.#agent === agent && !this.#asked.has(id)
   }
@@ -200,7 +205,7 @@ function watchSpan(run: Pick<GuardedRun, 'call'>): void {
   const setError = span.setError.bind(span)
   span.setError = (error) => {
     const name: unknown = error.data?.['tool_name']
-    // The message contains the agent's name only for a tool that the agent does not have.
+    // The message contains the agent's name only if the agent does not have the tool.
     if (typeof name === 'string' && 'agent_name' in (error.data ?? {}))
       void run.call({ name, input: undefined, malformed: error.message })
     setError(error)

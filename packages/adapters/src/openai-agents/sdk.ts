@@ -48,8 +48,8 @@ export function readArguments(text: string): Arguments {
 const restoring = new AsyncLocalStorage<true>()
 
 /**
- * Runs a function that reads a saved state. The SDK cannot read a call of a tool that is hidden by now. Nothing is sent or
- * run meanwhile, so all tools exist there, and refuse when they are called.
+ * Runs a function that reads a saved state. The SDK cannot read a call of a hidden tool, so all tools are visible
+ * meanwhile. Nothing is sent or run, and a hidden tool still refuses its calls.
  */
 export function whileRestoring<T>(work: () => Promise<T>): Promise<T> {
   return restoring.run(true, work)

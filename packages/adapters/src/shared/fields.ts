@@ -1,4 +1,4 @@
-/** Returns the fields of a value that another package or a client made; none of a value that has no fields. */
+/** Returns the fields of a value that another package or a client made. A value without fields has none. */
 export function fieldsOf(value: unknown): Readonly<Record<PropertyKey, unknown>> {
   return hasFields(value) ? value : {}
 }
@@ -18,12 +18,12 @@ export function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-/** Whether a function yields its output item by item. The AI SDK looks at this before it calls one. */
+/** Whether a function yields its output item by item. The AI SDK checks this before the call. */
 export function isAsyncGenerator(value: unknown): boolean {
   return Object.prototype.toString.call(value) === '[object AsyncGeneratorFunction]'
 }
 
-/** Returns a copy of an object with these fields changed. It keeps the prototype, and what is hidden under symbols. */
+/** Returns a copy of an object with these fields changed. The copy keeps the prototype and all symbol keys. */
 export function copyWith<T extends object, Changes extends object>(
   original: T,
   changes: Changes,
@@ -34,7 +34,7 @@ export function copyWith<T extends object, Changes extends object>(
   })
 }
 
-/** Returns an object that has these fields and inherits the rest from another one, its private state included. */
+/** Returns an object that has these fields and inherits the rest from another object, including its private state. */
 export function inheritWith<T extends object, Changes extends object>(
   original: T,
   changes: Changes,

@@ -17,46 +17,54 @@ import { fieldsOf } from './fields.ts'
 import type { GuardListeners } from './runs.ts'
 import type { GivenWords, UserWords } from './user-words.ts'
 
-/** The options of every guard for one run. */
+/** The options that all guards for one run share. */
 export interface RunOptions<Name extends string = string> extends ViewOptions<Name>, GuardListeners {
   /**
    * Names the run in the audit, and binds approvals to it: pass the same id when the run is resumed.
    * Default: a random id, to which approvals are not bound.
    */
   readonly runId?: string | undefined
-  /** The words of the user, for `origin` in conditions. Default: none, so `origin` never answers `user`. */
+  /** The user's texts, for `origin` in conditions. Default: none, so `origin` never returns `user`. */
   readonly userWords?: UserWords | undefined
-  /** Results of tools in messages that the run begins with. They count as untrusted; `resultsOf` finds them. */
+  /**
+   * Results of tools in the messages that the run begins with. They count as untrusted. Use `resultsOf` to get them.
+   */
   readonly earlierResults?: readonly unknown[] | undefined
 }
 
-/** The options of every guard that serves any number of runs. `Run` is what the framework passes about one. */
+/** The options that all guards for any number of runs share. `Run` is the framework's argument about one run. */
 export interface GuardOptions<Name extends string, Run, Ungoverned = string> extends ViewOptions<Name>, GuardListeners {
   /**
-   * The caller of a run, or a function that returns it. The function runs again at each step and each call, so a role that
-   * was revoked counts at once. It must return a caller that `defineCaller` made, because a client may have written the
-   * framework's context.
+   * The caller of a run, or a function that returns it. The function runs again at each step and each call, so a role
+   * that was revoked counts at once. The function must return a caller that `defineCaller` made, because a client may
+   * have written the framework's context.
    */
   readonly caller: CallerOption<Run>
-  /** Narrows one run. `visibility`, `activeTools` and `app` narrow every run; the stricter holds. */
+  /** Narrows one run. `visibility`, `activeTools` and `app` narrow every run. The stricter of both applies. */
   readonly view?: ((run: Run) => MaybePromise<ViewOptions<Name> | undefined>) | undefined
   /**
    * Names the run in the audit, and binds approvals to it: return the same id when the run is resumed. Default: a random
    * id, to which approvals are not bound.
    */
   readonly runId?: ((run: Run) => string | undefined) | undefined
-  /** Returns what the user of a run has written, for `origin` in conditions. Default: nothing, so `origin` never answers `user`. */
+  /**
+   * Returns the texts that the user of a run has written, for `origin` in conditions. Default: none, so `origin` never
+   * returns `user`.
+   */
   readonly userWords?: ((run: Run) => UserWords | undefined) | undefined
-  /** Returns the results of tools in messages that a run begins with. They count as untrusted; `resultsOf` finds them. */
+  /**
+   * Returns the results of tools in the messages that a run begins with. They count as untrusted. Use `resultsOf` to
+   * get them.
+   */
   readonly earlierResults?: ((run: Run) => readonly unknown[] | undefined) | undefined
-  /** Tools from elsewhere that may run beside the gate's own. Default: none. */
+  /** Tools that may run without the gate. Default: none. */
   readonly ungoverned?: readonly Ungoverned[] | undefined
 }
 
-/** The fields of `ViewOptions`, for shapes that extend them. */
+/** The fields of `ViewOptions`, for other option shapes. */
 const VIEW_KEYS = { visibility: true, activeTools: true, app: true } as const satisfies Record<keyof ViewOptions, true>
 
-/** The fields of `RunOptions`, for shapes that extend them. */
+/** The fields of `RunOptions`, for other option shapes. */
 export const RUN_KEYS = {
   ...VIEW_KEYS,
   runId: true,
@@ -66,7 +74,7 @@ export const RUN_KEYS = {
   onWarning: true,
 } as const satisfies Record<keyof RunOptions, true>
 
-/** The fields of `GuardOptions`, for shapes that extend them. */
+/** The fields of `GuardOptions`, for other option shapes. */
 export const GUARD_KEYS = { ...RUN_KEYS, caller: true, view: true, ungoverned: true } as const satisfies Record<
   keyof GuardOptions<string, unknown>,
   true
@@ -90,7 +98,7 @@ export function checkGuard(gate: unknown, options: unknown, shape: Shape): void 
       throw new ConfigError(`guard.${name}`, 'must be a function of the run, because a guard serves many of them')
 }
 
-/** Returns what the host knows of one run. */
+/** Returns the user's texts and the earlier results of one run, from the host's options. */
 export function wordsOf<Run>(
   { userWords, earlierResults }: Pick<GuardOptions<string, Run>, 'userWords' | 'earlierResults'>,
   run: Run,
@@ -131,7 +139,7 @@ function checkGate(gate: unknown, path = 'guard'): void {
     throw new ConfigError(`${path}.gate`, 'must be what createGate returned')
 }
 
-/** A person's answer to a call that waits. */
+/** A person's answer to a waiting call. */
 interface Verdict {
   readonly decision: 'approve' | 'reject'
   readonly reason?: string | undefined
@@ -139,7 +147,7 @@ interface Verdict {
 
 const VERDICT_SHAPE: Shape = shapeOf<Verdict>({ decision: true, reason: true })
 
-/** @throws {ConfigError} for an unknown decision, which must not count as either */
+/** @throws {ConfigError} for an unknown decision, which must count neither as an approval nor as a denial */
 export function checkDecision({ decision }: { readonly decision?: unknown }): void {
   if (decision !== 'approve' && decision !== 'reject')
     throw new ConfigError('answer.decision', 'must be "approve" or "reject"')
@@ -157,7 +165,7 @@ type CallerOption<Source> = Caller | ((source: Source) => MaybePromise<Caller>)
 /**
  * Returns the caller that the host's own code passed.
  *
- * @throws {ConfigError} for a missing one
+ * @throws {ConfigError} for a missing caller
  * @throws {ToolgateError} `caller_invalid`
  */
 export function checkCaller(caller: Caller | null | undefined): Caller {
@@ -168,8 +176,8 @@ export function checkCaller(caller: Caller | null | undefined): Caller {
 /**
  * Returns the function that finds the caller of a run, for a framework whose context a client may fill.
  *
- * The option's function reads that context, so its result counts only if `defineCaller` made it: such an object cannot
- * come out of a request.
+ * The option's function reads that context, so its result counts only if `defineCaller` made it. A request cannot
+ * contain such an object.
  *
  * @throws {ConfigError} for a missing option
  */
@@ -194,7 +202,10 @@ const UNTRUSTED =
   'Call defineCaller where your server has authenticated the user, and put that very object into the context: ' +
   'copies by JSON, structuredClone or a spread do not count'
 
-/** Returns whether the host lets a tool run beside the gate's, by name or by a glob such as `agent-*`. */
+/**
+ * Returns a function that checks whether the host lets a tool run without the gate, by name or by a glob such as
+ * `agent-*`.
+ */
 export function createUngoverned(names: readonly string[] = []): (name: string) => boolean {
   const globs = names.map((name) => parseGlob(name))
   return (name) => globs.some((glob) => matchesGlob(glob, name))
@@ -203,7 +214,7 @@ export function createUngoverned(names: readonly string[] = []): (name: string) 
 /**
  * Opens the view of one run, narrowed by the options and by `also`.
  *
- * @throws {ConfigError} for an unknown field of what `view` returned, and for two different apps
+ * @throws {ConfigError} for an unknown field in the options that `view` returned, and for two different apps
  */
 export async function openView<Run>(
   gate: Pick<Gate, 'view'>,
@@ -221,7 +232,7 @@ export async function openView<Run>(
   )
 }
 
-/** Opens a view. Callers without narrowing share the view of equal callers. */
+/** Opens a view. Equal callers share one view if nothing narrows it. */
 export function viewFor(
   gate: Pick<Gate, 'view'>,
   caller: Caller,
@@ -231,7 +242,7 @@ export function viewFor(
   return isPlain ? gate.view(caller) : gate.view(caller, { visibility, activeTools, app })
 }
 
-/** Combines visibilities: an id is shown only if each of them shows it. */
+/** Combines visibilities. An id is shown only if each of them shows it. */
 function combineVisibility(...parts: readonly (Visibility | undefined)[]): Visibility | undefined {
   const given = parts.filter((part) => part !== undefined)
   if (given.length <= 1) return given[0]
@@ -245,7 +256,7 @@ function combineVisibility(...parts: readonly (Visibility | undefined)[]): Visib
 /**
  * Combines two sets of options: both narrow.
  *
- * @throws {ConfigError} for two different apps, because a view has one
+ * @throws {ConfigError} for two different apps, because a view has only one
  */
 function combineViewOptions(one: ViewOptions, other: ViewOptions): ViewOptions {
   if (one.app !== undefined && other.app !== undefined && one.app !== other.app)

@@ -29,7 +29,7 @@ export interface ProviderRunOptions<Name extends string = string>
   readonly signal?: AbortSignal | undefined
 }
 
-/** The fields of `ProviderRunOptions`, for the shapes of the providers. */
+/** The fields of `ProviderRunOptions`, for other option shapes. */
 export const PROVIDER_KEYS = {
   ...RUN_KEYS,
   mode: true,
@@ -44,7 +44,7 @@ export const PROVIDER_KEYS = {
   signal: true,
 } as const satisfies Record<keyof ProviderRunOptions, true>
 
-/** One run whose loop the host runs, in the shapes of one provider. */
+/** One run whose loop the host runs, in the format of one provider. */
 export interface GuardedLoop<Request, Call, Answered> {
   /** Names the run in the audit. */
   readonly id: string
@@ -61,7 +61,7 @@ export interface GuardedLoop<Request, Call, Answered> {
   execute(call: Call): Promise<Answered>
 }
 
-/** Converts a run to the shapes of a provider. */
+/** Converts a run to the format of a provider. */
 export function toGuardedLoop<Request, Call, Answered>(
   run: ProviderRun,
   execute: (call: Call) => Promise<Answered>,
@@ -79,10 +79,10 @@ export function toGuardedLoop<Request, Call, Answered>(
 
 const unawaited = createUnawaited('run.next()', ['tools', 'config'])
 
-/** The tools of a step, in the form of a provider or of a host's own target. */
+/** The tools of a step, in the format of a provider or of a host's own target. */
 type StepExposure = Omit<Exposure, 'target' | 'tools'> & { readonly tools: object }
 
-/** A step, and its tools in the form of the run's target. */
+/** A step, and its tools in the format of the run's target. */
 interface PreparedStep {
   readonly step: Step
   readonly exposure: StepExposure
@@ -99,7 +99,7 @@ export interface ProviderRun {
   next(): Promise<PreparedStep>
   /** Passes one call of the model to the gate. Never throws for a mistake of the model. */
   call(call: ProviderCall): Promise<Answer>
-  /** Asks a person for a call, and runs nothing. `undefined`: make the call. */
+  /** Asks a person to approve a call, and runs nothing. `undefined`: no approval is needed, so make the call. */
   requestApproval(call: ProviderCall): Promise<Answer | undefined>
 }
 
@@ -107,7 +107,7 @@ export interface ProviderRun {
 export interface ProviderCall {
   readonly name: string
   readonly callId?: string | undefined
-  /** The input, or its JSON if the provider sends a text. */
+  /** The input, or its JSON text if the provider sends a text. */
   readonly input: unknown
   /** Cancels this call. The run's own signal cancels it, too. */
   readonly signal?: AbortSignal | undefined
@@ -122,7 +122,7 @@ export interface Answer {
   /** Whether the tool ran to its end. */
   readonly ok: boolean
   readonly status: CallOutcome['status']
-  /** What the tool returned; of a stream, the last item. `undefined` unless `ok`. */
+  /** The output of the tool. For a stream: its last item. `undefined` unless `ok`. */
   readonly output: unknown
   /** The approval that the call waits for. */
   readonly approval: Approval | undefined
@@ -199,7 +199,10 @@ function toGuardedCall(
   }
 }
 
-/** With `mask`, the list is that of the whole run, so that the provider's cache keeps hitting. */
+/**
+ * Returns the tools of a step. With `mask` the list is that of the whole run, so that the provider's prompt cache keeps
+ * hitting.
+ */
 function exposeStep(
   view: View,
   step: View,
@@ -231,7 +234,7 @@ function parseJson(text: string): { readonly value: unknown } | { readonly probl
   }
 }
 
-/** A provider takes one answer: the last item of a stream. */
+/** Converts an outcome. A provider takes one answer, so a stream becomes its last item. */
 async function toAnswer(outcome: CallOutcome, name: string): Promise<Answer> {
   const { status, text } = outcome
   const approval = status === 'waiting' ? outcome.approval : undefined

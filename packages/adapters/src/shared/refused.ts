@@ -4,8 +4,8 @@ import { messageOf } from '@toolgate/values'
 /**
  * A call that did not run, failed or needs more input, for frameworks that expect an error.
  *
- * They show the model the error as a text or as JSON. Both are the outcome's text. The outcome itself is for the host, and
- * not enumerable.
+ * A framework shows the model the error as a text or as JSON. Both contain the outcome's text. The outcome itself is
+ * for the host, and not enumerable.
  */
 export class RefusedCall extends ToolgateError {
   declare readonly outcome: Exclude<CallOutcome, CallDone>
@@ -38,7 +38,7 @@ export async function lastOf(stream: AsyncIterable<unknown>): Promise<unknown> {
   return last
 }
 
-/** Returns the text about a stream that broke off: the same as for a failed tool. */
+/** Returns the text about a stream that broke. It is the same as for a failed tool. */
 export function failureText(name: string, error: unknown): string {
   return `${name} failed: ${messageOf(error)}`
 }

@@ -11,7 +11,7 @@ import { checkWords, type GivenWords, resultsOf } from './user-words.ts'
 export interface GuardedCallEvent {
   /** The tool's id, or the model's name for it if no tool has that name. */
   readonly tool: string
-  /** As the model wrote it. */
+  /** The name that the model wrote. */
   readonly name: string
   readonly callId: string
   readonly status: CallOutcome['status']
@@ -25,9 +25,9 @@ export interface GuardedCallEvent {
 
 /** The callbacks of a guard. An error that they throw changes no run. */
 export interface GuardListeners {
-  /** Called with each call when it ends. */
+  /** Called when a call ends. */
   readonly onCall?: ((event: GuardedCallEvent) => void) | undefined
-  /** Called with notes for the developer: a requested tool that is hidden, or one that cannot be offered. */
+  /** Called with notes for the developer: a requested tool is hidden, or a tool cannot be offered. */
   readonly onWarning?: ((text: string) => void) | undefined
 }
 
@@ -66,16 +66,16 @@ export interface GuardedCall {
   readonly signal?: AbortSignal | undefined
   /** The framework's own options of the execution, for the tool. */
   readonly context?: unknown
-  /** The step's view, if it is narrower than the run's. */
+  /** The step's view, if it is narrower than the run's view. */
   readonly view?: View | undefined
   /** The step of the run, from 0. */
   readonly step?: number | undefined
   readonly model?: string | undefined
-  /** What the framework found wrong with the call, such as an input that is not JSON. */
+  /** The fault that the framework found in the call, such as an input that is not JSON. */
   readonly malformed?: string | undefined
-  /** As in a call of the gate. */
+  /** Has the same meaning as `spends` in `CallRequest`. */
   readonly spends?: CallRequest['spends']
-  /** Run before the gate's own. */
+  /** Hooks that run before the gate's own. */
   readonly hooks?: HooksInput | undefined
 }
 
@@ -85,19 +85,19 @@ export interface GuardedRunParts {
   readonly gate: AnyGate
   /** The upper bound of what the run sees. */
   readonly view: View
-  /** The names that the model got. */
+  /** The tool names that the model uses. */
   readonly names: ExposedNames
-  /** Default: a random one. */
+  /** The run's id. Default: a random one. */
   readonly id?: string | undefined
-  /** Default: `true` for a run with an id of its own. */
+  /** Whether approvals are bound to this run. Default: `true` for a run with an id of its own. */
   readonly bindsApprovals?: boolean | undefined
   readonly words?: GivenWords | undefined
-  /** It goes on after a pause. */
+  /** Whether the run continues after a pause. */
   readonly resumed?: boolean | undefined
   readonly onCall?: ReturnType<typeof createOnCall>
 }
 
-/** One run of an agent: the upper bound of what it sees, and the only way for its calls to the gate. */
+/** One run of an agent: the upper bound of what it sees. All its calls reach the gate through this object. */
 export class GuardedRun {
   readonly id: string
   readonly view: View
@@ -116,14 +116,14 @@ export class GuardedRun {
     this.#onCall = onCall
   }
 
-  /** Adds the results in messages that the framework begins with, unless the host has named them. */
+  /** Adds the tool results in the messages that the framework begins with, unless the host has passed them. */
   beginsWith(messages: readonly unknown[]): void {
     if (this.#run.earlierResults) return
     const earlierResults = resultsOf(messages)
     this.#run = { ...this.#run, earlierResults }
   }
 
-  /** Returns what rules know of the run, for its next step. */
+  /** Returns the facts about the run that rules read, for its next step. */
   facts(): ReturnType<typeof factsOf> {
     return factsOf(this.view, this.#run)
   }
@@ -134,7 +134,7 @@ export class GuardedRun {
     return this.#onCall ? outcome.then((settled) => this.report(call, settled)) : outcome
   }
 
-  /** See {@link View.requestApproval}. Reports nothing. */
+  /** Asks for an approval, as {@link View.requestApproval} does. Reports nothing. */
   requestApproval(call: GuardedCall): Promise<CallRefused | CallWaiting | undefined> {
     return (call.view ?? this.view).requestApproval(this.#toRequest(call))
   }
@@ -156,7 +156,7 @@ export class GuardedRun {
     }
   }
 
-  /** A tool that was not sent has no wire name, but the audit still names it. */
+  /** Returns the id of a tool. A tool that was not sent has no wire name, but the audit still names it. */
   #idOf(name: string): string | undefined {
     return (
       this.#names.toId(name) ??
@@ -165,12 +165,12 @@ export class GuardedRun {
   }
 }
 
-/** The current runs, by an object that the framework makes for each, and by a key such as the caller's. */
+/** The current runs, by an object that the framework creates for each run, and by a key such as the caller's. */
 export class RunRegistry<Run> {
   // When the framework drops the object, its runs are dropped too.
   readonly #byOwner = new WeakMap<object, Map<string, Promise<Run>>>()
 
-  /** Returns the run of this owner and key. Opens it if there is none, or if opening it has failed before. */
+  /** Returns the run of this owner and key. Opens it if it does not exist, or if opening it failed before. */
   of(owner: object, key: string, open: () => Promise<Run>): Promise<Run> {
     return this.#runsOf(owner).get(key) ?? this.open(owner, key, open)
   }

@@ -1,18 +1,18 @@
 import { ConfigError } from '@toolgate/core'
 
 /**
- * A promise of options to spread, which must not be spread itself.
+ * A promise of options that must be awaited before they are spread.
  *
- * `{ tools, ...guard(gate, caller) }` without `await` would spread nothing: the tools would run past the gate. With this
- * type the compiler finds a text where it expects an option, and at run time the spread throws. The same holds for the
- * promises that its `then`, `catch` and `finally` return.
+ * `{ tools, ...guard(gate, caller) }` without `await` would spread nothing: the tools would bypass the gate. With this
+ * type such code does not compile, because a text stands where an option is expected, and at run time the spread
+ * throws. The same holds for the promises that its `then`, `catch` and `finally` return.
  */
 export type Unawaited<T, Keys extends string> = Promise<T> & { readonly [K in Keys]: 'write: ...(await guard(…))' }
 
 /**
- * Returns a function that adds fields to a promise which throw when they are read, as a spread does.
+ * Returns a function that adds fields to a promise. Reading such a field, as a spread does, throws.
  *
- * The descriptors are made once: making them for each promise would cost ten times as much.
+ * The descriptors are created once, because creating them for each promise would cost ten times as much.
  */
 export function createUnawaited<const Keys extends string>(
   written: string,
@@ -20,7 +20,7 @@ export function createUnawaited<const Keys extends string>(
 ): <T>(work: Promise<T>) => Unawaited<T, Keys> {
   const refuse: PropertyDescriptor & ThisType<Promise<unknown>> = {
     get() {
-      // Nobody awaits it any longer.
+      // Nobody awaits this promise any longer.
       void then.call(this, undefined, () => {})
       throw new ConfigError('guard', `${written} was spread before it was awaited: write ...(await ${written})`)
     },

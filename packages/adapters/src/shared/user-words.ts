@@ -1,16 +1,16 @@
 import { ConfigError } from '@toolgate/core'
 import { fieldsOf } from './fields.ts'
 
-/** The words of the user, for `origin` in conditions. */
+/** The user's texts, for `origin` in conditions. */
 export type UserWords = string | readonly string[]
 
-/** The facts that a host has of a run before it begins. */
+/** The facts about a run that a host knows before it begins. */
 export interface GivenWords {
   readonly userWords: UserWords | undefined
   readonly earlierResults: readonly unknown[] | undefined
 }
 
-/** @throws {ConfigError} for words that are no texts, and results that are no list */
+/** @throws {ConfigError} for words that are not texts, and for results that are not a list */
 export function checkWords({ userWords = [], earlierResults = [] }: Partial<GivenWords>): void {
   const texts: unknown = typeof userWords === 'string' ? [userWords] : userWords
   if (!Array.isArray(texts) || !texts.every((text) => typeof text === 'string'))
@@ -21,9 +21,8 @@ export function checkWords({ userWords = [], earlierResults = [] }: Partial<Give
 /**
  * Returns the texts of the messages with the role `user`, in the form of any of the frameworks: for `userWords`.
  *
- * Nothing calls this for you. Pass only messages that your user has written: summaries and documents come as `user` messages,
- * too. Of each message only text parts count.
- *
+ * Nothing calls this for you. Pass only messages that your user has written: summaries and documents come as `user`
+ * messages, too. Only the text parts of a message count.
  * @example
  * guard(gate, caller, { userWords: userTextsOf(messages) })
  */
@@ -40,7 +39,7 @@ export function resultsOf(messages: readonly unknown[]): readonly unknown[] {
   })
 }
 
-/** LangChain's messages have methods where others have fields. */
+/** Returns the type of a message. LangChain's messages have methods where others have fields. */
 function typeOf(message: unknown): unknown {
   const { getType } = fieldsOf(message)
   return typeof getType === 'function' ? (getType as () => unknown).call(message) : undefined

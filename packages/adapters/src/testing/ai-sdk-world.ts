@@ -15,7 +15,7 @@ export interface AiSdkWorld {
   readonly audit: MemoryAudit & { attempts(): readonly string[] }
 }
 
-/** Only admins see `delete_all`, unless the options have another policy. */
+/** Creates the world. Only admins see `delete_all`, unless the options have another policy. */
 export function createAiSdkWorld(options: Omit<GateOptions, 'tools' | 'sources' | 'audit'> = {}): AiSdkWorld {
   const witness = createWitness()
   const audit = createTestAudit()
@@ -31,7 +31,7 @@ export function createAiSdkWorld(options: Omit<GateOptions, 'tools' | 'sources' 
 
 export const stopWhen: StopCondition<ToolSet> = isStepCount(5)
 
-/** The client's message that answers the last message's approval requests. */
+/** Returns the client's message that answers the last message's approval requests. */
 export function answer(messages: readonly ModelMessage[], approved: boolean, reason?: string): ModelMessage[] {
   const requests = messages
     .flatMap((message) => (message.role === 'assistant' && typeof message.content !== 'string' ? message.content : []))
@@ -45,7 +45,7 @@ export function answer(messages: readonly ModelMessage[], approved: boolean, rea
   return [...messages, { role: 'tool', content }]
 }
 
-/** Messages with a call that the model did not make, and a forged approval. */
+/** Returns messages with a call that the model did not make, and a forged approval. */
 export function forge(toolName: string, input: unknown = {}): ModelMessage[] {
   return [
     { role: 'user', content: 'Go on.' },

@@ -8,7 +8,7 @@ export interface JsonServer extends AsyncDisposable {
   readonly bodies: readonly Readonly<Record<string, unknown>>[]
 }
 
-/** Starts it on a free port of loopback. `answer` gets the request and the number of earlier ones. */
+/** Starts the server on a free port of loopback. `answer` gets the request and the number of earlier requests. */
 export async function startJsonServer(
   answer: (body: Readonly<Record<string, unknown>>, index: number) => unknown,
 ): Promise<JsonServer> {

@@ -53,8 +53,8 @@ export function contextOf(caller: Caller): RequestContext {
 }
 
 /**
- * The request context that Mastra's server makes of a request: the server's own entries first, then those of the
- * body whose keys are not taken (`mergeBodyRequestContext` of `@mastra/server`).
+ * Returns the request context that Mastra's server builds for a request: first the server's own entries, then those of
+ * the body whose keys are not taken (`mergeBodyRequestContext` of `@mastra/server`).
  */
 export function serverContext(body: string, middleware: (context: RequestContext) => void = () => {}): RequestContext {
   const context = new RequestContext()
@@ -69,7 +69,7 @@ interface GuardedAgent {
   readonly model: MockModel
 }
 
-/** An agent as a user writes it, with the guard's line, and the test's own options after it. */
+/** Creates an agent as a user writes it, with the guard's options and then the test's. */
 export function createAgent(
   gate: Gate,
   turns: readonly Turn[] | Parameters<typeof mockModel>[0],
@@ -88,7 +88,7 @@ export function createAgent(
   return { agent: agent as unknown as Agent, model }
 }
 
-/** The same with a store for paused runs, without which Mastra cannot pause. */
+/** Creates the same with a store for paused runs, without which Mastra cannot pause. */
 export function createStored(
   gate: Gate,
   turns: readonly Turn[],

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, it } from 'node:test'
 
-/** The questions of the guide's matrix about each framework, with and without Toolgate. */
+/** The questions about each framework in the guide's matrix. Each is answered with and without Toolgate. */
 export const QUESTIONS = {
   see: 'A hidden tool is not in what the model is sent.',
   run: 'A hidden tool that the model calls all the same does not run.',
@@ -17,8 +17,8 @@ export const QUESTIONS = {
 export type Question = keyof typeof QUESTIONS
 
 /**
- * How a host names the words of the user to each guard, by the file of its row. `undefined`: its framework does not show them, and
- * `origin` never answers `user` there. tests/history-everywhere.e2e.test.ts runs each of them.
+ * How a host passes the user's texts to each guard, by the file of its row. `undefined`: the framework does not show
+ * them, and `origin` never returns `user`. tests/history-everywhere.e2e.test.ts runs each of them.
  */
 export const USER_WORDS = {
   'ai-sdk': 'a text',
@@ -32,19 +32,19 @@ export const USER_WORDS = {
   gemini: 'a text',
 } as const
 
-/** An observation, made by running the framework's own loop, never by reading its documentation. */
+/** An observation from running the framework's own loop, never from its documentation. */
 export interface Observation {
   readonly holds: boolean
-  /** What happened, in a few words, the same in every run: `delete_all ran`. */
+  /** The observation in a few words, the same in every run: `delete_all ran`. */
   readonly saw: string
 }
 
 export interface MatrixRow {
-  /** The guide's name for it: `AI SDK`. */
+  /** The framework's name in the guide: `AI SDK`. */
   readonly framework: string
   /** The framework's version, from its package.json. */
   readonly version: string
-  /** With the framework's own means; `undefined` if it has none. */
+  /** The observations without Toolgate, by question. `undefined` if the framework has no means of its own. */
   readonly without: Readonly<Record<Question, (() => Promise<Observation>) | undefined>>
   readonly with: Readonly<Record<Question, () => Promise<Observation>>>
 }
@@ -92,7 +92,7 @@ function write(file: string, content: MatrixFile): void {
   writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`)
 }
 
-/** Returns the code that a promise was rejected with; `no error` if it was not. */
+/** Returns the code of a rejected promise, or `no error`. */
 export async function rejectionCode(work: Promise<unknown>): Promise<string> {
   try {
     await work
@@ -102,7 +102,7 @@ export async function rejectionCode(work: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Returns the installed version of a package, whether it exports its package.json or not. */
+/** Returns the installed version of a package, even if it does not export its package.json. */
 export function installedVersion(name: string): string {
   const file = path.join(import.meta.dirname, '../../../../node_modules', name, 'package.json')
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version

@@ -26,11 +26,11 @@ interface Called {
   readonly signal?: AbortSignal
 }
 
-/** What every client can do, with its SDK. */
+/** The operations that every client has, with its SDK. */
 export interface AnyClient {
   list(): Promise<readonly ({ readonly name: string } & Record<string, unknown>)[]>
   call(name: string, args?: Record<string, unknown>, options?: Called): Promise<McpResult>
-  /** How many notices of a changed list it got. */
+  /** Returns the number of notices about a changed list. */
   readonly changes: () => number
   close(): Promise<void>
 }
@@ -38,7 +38,7 @@ export interface AnyClient {
 /** A guarded server, for clients of its kind. */
 interface OpenWay {
   connect(caller: Caller): Promise<AnyClient>
-  /** Over HTTP. */
+  /** The server's URL. Set over HTTP only. */
   readonly url: string | undefined
   close(): Promise<void>
 }
@@ -46,11 +46,11 @@ interface OpenWay {
 /** One pairing of an SDK's server, a transport and an SDK's client. */
 export interface Way {
   readonly name: string
-  /** A server that outlives a request can notify its client of changes. */
+  /** Whether the server outlives a request, so that it can notify its client of changes. */
   readonly tells: boolean
   /** The schema and the structured content of a tool that returns an array. It is an array since 2026-07-28. */
   readonly arrays: readonly [schema: unknown, content: unknown]
-  /** Its clients can cancel a call. */
+  /** Whether the clients can cancel a call. */
   readonly cancels: boolean
   open(gate: Gate, options?: ServeOptions): Promise<OpenWay>
 }
@@ -213,7 +213,7 @@ export function authOf(caller: Caller): Record<string, string> {
   return { authorization: `Bearer ${Buffer.from(JSON.stringify(caller)).toString('base64url')}` }
 }
 
-/** Stands in for the host's middleware: here the token is the caller itself. */
+/** Replaces the host's middleware. In tests, the token is the caller itself. */
 export function withAuth(request: IncomingMessage): IncomingMessage & { auth?: never } {
   const [, token] = /^Bearer (.+)$/.exec(request.headers.authorization ?? '') ?? []
   if (token === undefined) return request
@@ -238,7 +238,7 @@ export function textOf({ content = [] }: McpResult): string {
   return content.map((block) => (block as { text?: string }).text ?? '').join('\n')
 }
 
-/** Sends one body as it is. */
+/** Sends a body unchanged. */
 export async function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(url, {
     method: 'POST',

@@ -6,7 +6,7 @@ export interface ModelCall {
   readonly name: string
   readonly id?: string
   readonly input?: unknown
-  /** In place of `input`, unchanged. */
+  /** The text of the input, sent unchanged in place of `input`. */
   readonly text?: string
   /** The result of a call that the provider ran. */
   readonly result?: object

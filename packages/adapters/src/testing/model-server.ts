@@ -4,20 +4,20 @@ import type { AddressInfo } from 'node:net'
 import type { FullAnswer, ModelRequest, ModelWire, ScriptedAnswer } from './model-wire.ts'
 import { openAiChatWire } from './openai-chat-wire.ts'
 
-/** Returns the answer to a request; `index` counts the requests from 0. */
+/** Returns the answer to a request. `index` counts the requests from 0. */
 type Script = (request: ModelRequest, index: number) => ScriptedAnswer | Promise<ScriptedAnswer>
 
 export interface ModelServer {
-  /** Without a path: `http://127.0.0.1:49152`. */
+  /** The URL without a path: `http://127.0.0.1:49152`. */
   readonly url: string
   /** All requests, oldest first. */
   readonly requests: readonly ModelRequest[]
-  /** How many connections are open now. */
+  /** Returns the number of open connections. */
   connections(): Promise<number>
   close(): Promise<void>
 }
 
-/** One entry for each API. The path of a request selects it. */
+/** The APIs. The path of a request selects one. */
 const WIRES: readonly ModelWire[] = [openAiChatWire]
 
 /**

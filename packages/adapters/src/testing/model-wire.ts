@@ -1,26 +1,26 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** One answer of a scripted model, in no provider's format. */
+/** One answer of a scripted model, independent of a provider's format. */
 export interface ScriptedAnswer {
   readonly text?: string | undefined
   readonly calls?: readonly ScriptedCall[] | undefined
-  /** Default: 10 in, 5 out. */
+  /** The number of tokens. Default: 10 in, 5 out. */
   readonly usage?: { readonly input: number; readonly output: number } | undefined
-  /** Answered in place of all other fields. Default 200. */
+  /** The HTTP status. Any status but 200 answers with an error whose message is `text`. Default 200. */
   readonly status?: number | undefined
-  /** The answer waits for it. */
+  /** A promise that the answer waits for. */
   readonly after?: Promise<unknown> | undefined
   /** How many parts of a stream are sent before the connection breaks. Default: all, with a regular end. */
   readonly breaksAfter?: number | undefined
-  /** Each part of a stream waits for it. */
+  /** Returns a promise that each part of a stream waits for. */
   readonly between?: (() => Promise<unknown>) | undefined
 }
 
 export interface ScriptedCall {
   readonly name: string
-  /** An object, or a text that is sent unchanged. Default: no arguments. */
+  /** The input: an object, or a text that is sent unchanged. Default: no arguments. */
   readonly input?: unknown
-  /** Default: `call-<request>-<call>`, each counted from 1. */
+  /** The call's id. Default: `call-<request>-<call>`, each counted from 1. */
   readonly id?: string | undefined
 }
 
@@ -38,7 +38,7 @@ export interface ModelRequest {
   readonly wire: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
-  /** The exact bytes, as text. */
+  /** The exact bytes, as a text. */
   readonly text: string
   // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
   readonly body: any
@@ -47,12 +47,12 @@ export interface ModelRequest {
   readonly tools: readonly string[]
 }
 
-/** How a provider's API looks on the wire. */
+/** A provider's API as it looks on the wire. */
 export interface ModelWire {
   readonly name: string
   /** Whether a path, without its query, is this API's. */
   readonly matches: (path: string) => boolean
-  /** What tests check of a request; `body` is parsed JSON. */
+  /** Returns the parts of a request that tests check. `body` is parsed JSON. */
   readonly read: (
     body: Readonly<Record<string, unknown>>,
     path: string,

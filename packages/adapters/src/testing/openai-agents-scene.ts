@@ -27,7 +27,7 @@ interface NoInput {
 export const NO_INPUT: NoInput = { type: 'object', properties: {}, required: [], additionalProperties: false }
 export const DONE: ModelResponse['output'] = [assistantMessage('done')]
 
-/** One answer of the model: the names that it calls, each with its own id. */
+/** Returns one answer of the model with calls of these names, each with its own id. */
 export function calls(...names: readonly string[]): ModelResponse['output'] {
   return names.map((name, i) => callOf(name, {}, `${name}-${i}`))
 }
@@ -89,7 +89,7 @@ export function runnerOf(guarded?: Pick<Guard, 'runConfig'>): Runner {
   return new Runner({ tracingDisabled: true, ...guarded?.runConfig })
 }
 
-/** The names of the sent tools, by request. */
+/** Returns the names of the sent tools, by request. */
 export function sentTools(model: ScriptedModel): readonly (readonly string[])[] {
   return model.calls.map(({ request }) => request.tools.map(nameOf))
 }
@@ -98,7 +98,7 @@ function nameOf(sent: SerializedTool): string {
   return sent.name
 }
 
-/** The results for the model, in call order, in its last request. */
+/** Returns the results that the model's last request contains, in call order. */
 export function toldTexts(model: ScriptedModel): readonly string[] {
   const { input } = model.lastCall?.request ?? { input: [] }
   return typeof input === 'string' ? [] : input.flatMap(textOf)

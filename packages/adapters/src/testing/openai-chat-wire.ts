@@ -75,7 +75,7 @@ function usageOf({ usage: { input, output } }: FullAnswer): object {
   return { prompt_tokens: input, completion_tokens: output, total_tokens: input + output }
 }
 
-/** Texts and arguments come in parts, which the reader must join. */
+/** Splits a text into parts, which the reader must join. */
 function wordsOf(text: string): readonly string[] {
   return text.match(/\S+\s*|\s+/g) ?? []
 }

@@ -8,7 +8,7 @@ import { guard as guardOpenAI } from '../openai.ts'
 import type { ProviderRunOptions } from '../shared/provider-run.ts'
 import { type JsonServer, startJsonServer } from './json-server.ts'
 
-/** A call of the scripted model. `json` stands for the input if the provider sends a text. */
+/** A call of the scripted model. `json` replaces the input if the provider sends a text. */
 interface ScriptedCall {
   readonly name: string
   readonly input?: Readonly<Record<string, unknown>>
@@ -25,20 +25,20 @@ interface LoopReport {
   readonly told: readonly string[]
 }
 
-/** The loop that a host writes with a provider's SDK. `script`: the calls of each answer; after them a text. */
+/** The loop that a host writes with a provider's SDK. `script` has the calls of each answer. A text follows them. */
 export interface ProviderLoop {
   readonly name: string
   /** Whether inputs are texts on the wire, which may be invalid JSON. */
   readonly sendsText: boolean
-  /** Whether calls have ids. */
+  /** Whether the provider can mask tools. */
   readonly mask: boolean
   run(guarded: Guarded, script: Script): Promise<LoopReport>
-  /** The same loop without a gate. It looks tools up by name, as hosts do. */
+  /** Runs the same loop without a gate. It looks tools up by name, as hosts do. */
   runBare(tools: BareTools, script: Script): Promise<LoopReport>
 }
 
 export type Script = readonly (readonly ScriptedCall[])[]
-/** `shown` is sent. Calls are looked up among all. */
+/** The tools of a loop without a gate. `shown` is sent; calls are looked up among all. */
 interface BareTools {
   readonly shown: readonly string[]
   readonly all: ReadonlyMap<string, (input: unknown) => unknown>

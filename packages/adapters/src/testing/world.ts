@@ -1,17 +1,20 @@
 import { type Caller, defineCaller, memoryAudit, type Policy } from '@toolgate/core'
 import type { MemoryAudit } from '@toolgate/core/audit'
 
-/** The callers of the adapters' tests. */
+/** A caller of the adapters' tests. */
 export const VIEWER: Caller = defineCaller({ user: 'vera', roles: ['viewer'] })
 export const ADMIN: Caller = defineCaller({ user: 'ada', roles: ['admin'] })
 
-/** The tools are `search`, `delete_all` and `alpha`. Only admins see `delete_all`, and others are not told that it exists. */
+/**
+ * A policy for the tools `search`, `delete_all` and `alpha`. Only admins see `delete_all`. Others get no sign that it
+ * exists.
+ */
 export const ADMINS_DELETE: Policy = { deny: [{ match: 'delete_all', unless: "'admin' in caller.roles" }] }
 
-/** The tools that really ran: each records it, whatever the framework reports. */
+/** Records each tool that runs, independent of what the framework reports. */
 export interface Witness {
   readonly ran: readonly string[]
-  /** Returns the body of a tool: it records that it ran, and returns its name. */
+  /** Returns the body of a tool. It records that it ran, and returns the tool's name. */
   body(name: string): (input?: unknown) => string
 }
 
@@ -26,7 +29,7 @@ export function createWitness(): Witness {
   }
 }
 
-/** An audit from which a test reads attempts: `delete_all tool_blocked policy_denied`. */
+/** Creates an audit that lists attempts for a test: `delete_all tool_blocked policy_denied`. */
 export function createTestAudit(): MemoryAudit & { attempts(): readonly string[] } {
   const audit = memoryAudit()
   return {

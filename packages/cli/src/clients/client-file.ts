@@ -9,11 +9,11 @@ import { memberAt, setMember } from './edit-json.ts'
 import { type ClientRow, CLIENTS, type Host, PLAIN } from './table.ts'
 import { readFile } from './text-file.ts'
 
-/** The file of a client, with its servers. */
+/** A client's file, with its servers. */
 export interface ClientFile {
   readonly client: ClientRow
   readonly file: string
-  /** Absent: there is no file. */
+  /** The file's text. Absent if the file does not exist. */
   readonly text: string | undefined
   /** The path of the section in the file. */
   readonly section: readonly string[]
@@ -21,11 +21,11 @@ export interface ClientFile {
 }
 
 interface FindOptions {
-  /** The file of the current folder. */
+  /** Uses the file of the current folder. */
   readonly project?: boolean
-  /** The servers of the current folder in the file of the user. */
+  /** Uses the current folder's servers in the user's file. */
   readonly local?: boolean
-  /** Another file. */
+  /** The path of another file. */
   readonly file?: string
 }
 
@@ -72,7 +72,7 @@ function projectFile({ project, title }: ClientRow, { cwd }: Host): string {
   return path.join(cwd, project)
 }
 
-/** The preferred file, unless only the other one is there. */
+/** Returns the preferred file, or the other one if only that exists. */
 function defaultFile({ user, project, prefers }: ClientRow, host: Host): string {
   const files = [user?.(host), project === undefined ? undefined : path.join(host.cwd, project)]
   if (prefers === 'project') files.reverse()
@@ -87,7 +87,7 @@ function withoutBom(text: string | undefined = ''): string {
 }
 
 /**
- * Reads the servers of a client, or with a folder those that its file has for that one.
+ * Reads the servers of a client. With a folder, it reads the servers that the client's file has for that folder.
  *
  * @throws {CliError} `usage` for a file that is not JSON, with line and column, or whose servers are not an object
  */
@@ -114,7 +114,7 @@ export function readClientFile(client: ClientRow, file: string, folder?: string)
   return { client, file, text, section, servers: new Map(Object.entries(servers)) }
 }
 
-/** A plain file may have the key of any client. */
+/** Returns the section with the servers. A plain file may use the key of any client. */
 function sectionOf(client: ClientRow, value: JsonObject, folder: string | undefined): readonly string[] {
   const { section, folders } = client
   if (client === PLAIN)
@@ -124,13 +124,13 @@ function sectionOf(client: ClientRow, value: JsonObject, folder: string | undefi
   return [folders, known ?? folder, section]
 }
 
-/** The client may have been started in a folder above. */
+/** Returns a folder and those above it, because the client may have been started in any of them. */
 function foldersAbove(folder: string): readonly string[] {
   const above = path.dirname(folder)
   return above === folder ? [folder] : [folder, ...foldersAbove(above)]
 }
 
-/** Returns the text with servers set, or removed where a value is `undefined`. Comments and layout stay. */
+/** Returns the text with the given servers set, or removed if the value is `undefined`. Comments and layout stay. */
 export function withEntries({ text, section }: ClientFile, entries: ReadonlyMap<string, object | undefined>): string {
   const hasBom = text?.startsWith(BOM) === true
   const body = withoutBom(text)

@@ -5,7 +5,7 @@ import { applyEdits, findNodeAtLocation, modify, type Node, parse, parseTree } f
 const LENIENT = { allowTrailingComma: true } as const
 
 /**
- * Returns the text with a member of a section set, or removed where the value is `undefined`. Comments, order and layout
+ * Returns the text with a member of a section set, or removed if the value is `undefined`. Comments, order and layout
  * of everything else stay.
  */
 export function setMember(text: string, section: readonly string[], name: string, value: object | undefined): string {
@@ -14,7 +14,7 @@ export function setMember(text: string, section: readonly string[], name: string
   if (value === undefined && !Object.hasOwn(members, name)) return text
   const edited = value === undefined ? remove(text, section, name) : set(text, section, name, value)
   const expected = withMember(before, section, { ...members, [name]: value })
-  // The layout is worth less than the content.
+  // The content matters more than the layout.
   if (edited !== undefined && isDeepStrictEqual(parseValue(edited), plain(expected))) return edited
   return applyEdits(
     text,
@@ -27,7 +27,7 @@ function parseValue(text: string): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {}
 }
 
-/** Returns the object at a path; an empty one if there is none. */
+/** Returns the object at a path, or an empty one if there is none. */
 export function memberAt(value: JsonObject, section: readonly string[]): JsonObject {
   const at = section.reduce<unknown>((one, key) => (isObject(one) ? one[key] : undefined), value)
   return isObject(at) ? at : {}
@@ -55,7 +55,7 @@ function set(text: string, section: readonly string[], name: string, value: obje
   return splice(text, known.offset, known.offset + known.length, jsonOf(value, text, indent))
 }
 
-/** Adds a property after the last one, with the comment of that line left where it is. */
+/** Adds a property after the last one, whose comment stays on its line. */
 function addProperty(text: string, object: Node, name: string, value: object): string {
   const eol = text.includes('\r\n') ? '\r\n' : '\n'
   const last = object.children?.at(-1)
@@ -75,7 +75,7 @@ function addProperty(text: string, object: Node, name: string, value: object): s
   return splice(text, end, end + whole.length, `${comma ?? ','}${comment}${eol}${line}${comma ? ',' : ''}`)
 }
 
-/** Removes a property with its comma, and its line if nothing else is on it. */
+/** Removes a property with its comma, and its line if that is then empty. */
 function remove(text: string, section: readonly string[], name: string): string | undefined {
   const root = parseTree(text, [], LENIENT)
   const property = root && findNodeAtLocation(root, [...section, name])?.parent
@@ -90,7 +90,7 @@ function remove(text: string, section: readonly string[], name: string): string 
   const removed = splice(text, start, property.offset + property.length + (comma?.length ?? 0) + rest.length, '')
   const before = siblings[siblings.indexOf(property) - 1]
   if (comma !== undefined || !before) return removed
-  // The last one had no comma, so the one before it must not have one either.
+  // The last property had no comma, so the one before it must not have a comma either.
   const end = before.offset + before.length
   return splice(removed, end, end + (/^\s*,/.exec(text.slice(end))?.[0].length ?? 0), '')
 }

@@ -10,16 +10,16 @@ export interface EntryOptions {
   readonly config: string
   readonly as?: string
   readonly app?: string
-  /** Over HTTP, with the key in the client's file. */
+  /** Whether the entry uses HTTP, with the key in the client's file. */
   readonly http?: boolean
   readonly url?: string
   readonly key?: string
 }
 
-/** The entry that makes a client use the gateway. */
+/** The entry that connects a client to the gateway. */
 export interface GatewayEntry {
   readonly value: object
-  /** What the client does with it. */
+  /** A description of how the client uses it. */
   readonly does: string
   readonly hasKey: boolean
 }
@@ -59,10 +59,10 @@ function overHttp({ title, http }: ClientRow, { config, as, app, url, key }: Ent
 }
 
 /**
- * Returns how a command is started: desktop clients have a PATH of their own.
+ * Returns the command with its full path, because desktop clients have a PATH of their own.
  *
- * @throws {CliError} `usage` for a command in the cache of npx: it may be gone tomorrow, and a later run may fetch
- * a package of somebody else by that name.
+ * @throws {CliError} `usage` for a command in the cache of npx: it may be deleted, and a later run may fetch another
+ * author's package of that name.
  */
 export function ownCommand(bin: string = BIN): readonly [string, ...string[]] {
   if (bin.split(path.sep).includes('_npx'))

@@ -5,17 +5,17 @@ import { createRedactor } from '@toolgate/values/redact'
 /** A server of a client's file as an entry of the configuration. */
 export interface ImportedServer {
   readonly entry: JsonObject
-  /** The variables that take the place of secrets, and where each one was. */
+  /** The variables that replace secrets, with the earlier place of each. */
   readonly secrets: readonly { readonly variable: string; readonly from: string }[]
-  /** Variables that the client's file took from the environment already. */
+  /** Variables of the environment that the client's file already uses. */
   readonly variables: readonly string[]
 }
 
 type ImportResult = ImportedServer | { readonly left: string }
 
 /**
- * Returns a client's server as an entry of the configuration. Secrets become references to the environment; their values
- * are in no result. What the gateway cannot run is left, with the reason.
+ * Returns a client's server as an entry of the configuration. Secrets become references to the environment; no result
+ * contains their values. A server that the gateway cannot run is left out, with the reason.
  */
 export function importEntry(name: string, given: unknown): ImportResult {
   if (!isObject(given)) return { left: 'it is not an object' }
@@ -71,7 +71,10 @@ function absolute(cwd: string): string {
 
 class NotPortable extends Error {}
 
-/** Keys, tokens and the like that the redactor knows by themselves, and names that only say so here. */
+/**
+ * A redactor that also knows names that mean a secret only in a client's file. It recognises keys and tokens by their
+ * form.
+ */
 const redactor = createRedactor({ keys: ['key', 'auth', 'pat', 'credential', 'credentials', 'dsn'] })
 const OPAQUE = /^(?=.*\d)(?=.*[A-Za-z])[\w+=.~-]{20,}$/
 const REFERENCE = /\$\{([^}]*)\}/g
@@ -94,13 +97,13 @@ class Reading {
       .replace(/^_+|_+$/g, '')
   }
 
-  /** A variable of the child: a secret keeps its own name. */
+  /** Converts a variable of the server's process. A secret becomes a variable of the same name. */
   variable(key: string, value: string): string {
     const isSecret = redactor.redactText(`${key}=${value}`) !== `${key}=${value}` || OPAQUE.test(value)
     return isSecret && !value.includes('${') ? this.#refer(key, `env.${key}`) : this.plain(value)
   }
 
-  /** The value of a header is a secret unless it is known not to be one. */
+  /** Converts the value of a header. It counts as a secret unless its name is known to be harmless. */
   header(name: string, value: string): string {
     if (value.includes('${') || PUBLIC_HEADERS.has(name.toLowerCase())) return this.plain(value)
     const [, scheme = ''] = /^((?:Bearer|Basic|Token) )./i.exec(value) ?? []
@@ -120,7 +123,7 @@ class Reading {
     return this.plain(value)
   }
 
-  /** Writes the references of clients as those of the configuration. */
+  /** Converts a client's references to variables into the configuration's form. */
   plain(value: string): string {
     return value.replaceAll(REFERENCE, (whole, inner: string) => {
       const known = KNOWN.get(inner)
@@ -160,7 +163,7 @@ function textsOf(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, String(one)]))
 }
 
-/** Returns a name that the configuration takes, and that no other server has. */
+/** Returns a name that is valid in the configuration and not taken. */
 export function toServerName(name: string, client: string, taken: ReadonlySet<string>): string {
   const made =
     name

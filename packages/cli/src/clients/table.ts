@@ -1,6 +1,6 @@
 import path from 'node:path'
 
-/** The parts of a machine on which the paths of clients depend. */
+/** The facts about a machine that determine the paths of clients. */
 export interface Host {
   readonly platform: NodeJS.Platform
   readonly home: string
@@ -8,23 +8,23 @@ export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** How an MCP client keeps its servers. */
+/** How an MCP client stores its servers. */
 export interface ClientRow {
   readonly id: string
   readonly title: string
-  /** The file of the user, if there is one on this platform. */
+  /** Returns the user's file, if this platform has one. */
   readonly user?: (host: Host) => string
-  /** The file of a project, in its folder. */
+  /** The path of a project's file, in the project's folder. */
   readonly project?: string
-  /** Which of the two is meant where nothing is said. */
+  /** The default of the two files. */
   readonly prefers: 'user' | 'project'
   /** The key of the servers in the file. */
   readonly section: 'mcpServers' | 'servers' | 'context_servers'
-  /** Where the user's file has the servers of single folders. */
+  /** The key under which the user's file has the servers of single folders. */
   readonly folders?: string
-  /** How it writes a server that it reaches over HTTP. Absent: it starts commands only. */
+  /** Returns the entry of a server over HTTP. Absent if the client only starts commands. */
   readonly http?: (url: string, headers: Readonly<Record<string, string>>) => object
-  /** How it writes a server that it starts. */
+  /** Returns the entry of a server that the client starts. */
   readonly stdio?: (command: string, args: readonly string[]) => object
   readonly restart: string
 }
@@ -33,7 +33,7 @@ type Http = NonNullable<ClientRow['http']>
 const typed: Http = (url, headers) => ({ type: 'http', url, headers })
 const untyped: Http = (url, headers) => ({ url, headers })
 
-/** The clients, as their documentation describes them in November 2026. */
+/** The clients, according to their documentation in November 2026. */
 export const CLIENTS: readonly ClientRow[] = [
   {
     id: 'claude-desktop',
@@ -97,7 +97,7 @@ export const CLIENTS: readonly ClientRow[] = [
   },
 ]
 
-/** Any other file with servers in it. */
+/** Any other file that contains servers. */
 export const PLAIN: ClientRow = {
   id: 'file',
   title: 'The file',
@@ -113,7 +113,7 @@ function appData({ platform, home, env }: Host, file: string): string {
   return path.join(env['XDG_CONFIG_HOME'] || path.join(home, '.config'), file)
 }
 
-/** Zed keeps its settings in ~/.config on macOS too. */
+/** Returns the path of Zed's settings, which are in ~/.config even on macOS. */
 function zedSettings(host: Host): string {
   if (host.platform === 'win32') return appData(host, 'Zed/settings.json')
   return path.join(host.env['XDG_CONFIG_HOME'] || path.join(host.home, '.config'), 'zed/settings.json')

@@ -7,10 +7,13 @@ import { printable } from '../io.ts'
 import { isTaken } from '../new-file.ts'
 import { replaceFile, rewriteFile } from '../replace-file.ts'
 
-/** Other bytes could not be written back. */
+/** A strict decoder, because invalid bytes could not be written back. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Returns the text of a file; `undefined` if there is none. @throws {CliError} `usage` for one that cannot be read */
+/**
+ * Returns the text of a file, or `undefined` if it does not exist.
+ * @throws {CliError} `usage` for a file that cannot be read
+ */
 export function readFile(file: string): string | undefined {
   try {
     return UTF8.decode(readFileSync(file))
@@ -21,7 +24,7 @@ export function readFile(file: string): string | undefined {
   }
 }
 
-/** A change of one file: its text before and after. Absent: there is no file. */
+/** A change of one file: its text before and after. An absent text means no file. */
 export interface FileChange {
   readonly file: string
   readonly before: string | undefined
@@ -29,10 +32,10 @@ export interface FileChange {
 }
 
 /**
- * Writes all changes, or none: first every file is compared with what was read, then each is replaced at once. A link
- * stays a link, and a file keeps its mode.
+ * Writes all changes, or none. First it compares every file with the text that was read; then it replaces each in one
+ * step. A link stays a link, and a file keeps its mode.
  *
- * @throws {CliError} `no` for a file that somebody changed meanwhile, and for one that cannot be written
+ * @throws {CliError} `no` for a file that was changed meanwhile, and for a file that cannot be written
  */
 export function writeChanges(changes: readonly FileChange[]): void {
   for (const { file, before } of changes)

@@ -5,9 +5,9 @@ import { printable } from '../io.ts'
 import { parseObject } from '../json.ts'
 import { type FileChange, hashOfText, readFile, writeChanges } from './text-file.ts'
 
-/** One change that can be taken back. */
+/** One change that `undo` can revert. */
 interface UndoStep {
-  /** The command that made it. */
+  /** The command that made the change. */
   readonly by: string
   readonly at: string
   readonly files: readonly SavedFile[]
@@ -15,7 +15,7 @@ interface UndoStep {
 
 interface SavedFile {
   readonly file: string
-  /** Absent: there was no file. */
+  /** The earlier text. Absent if the file did not exist. */
   readonly before?: string
   /** The hash of the text that was written. */
   readonly after: string
@@ -23,12 +23,12 @@ interface SavedFile {
 
 const MAX_STEPS = 20
 
-/** Where the backups of a client's file are: beside it, readable by its owner only. */
+/** Returns the path of the backups of a client's file. They are beside it, readable only by its owner. */
 export function backupPath(file: string): string {
   return `${file}.toolgate-undo.json`
 }
 
-/** Writes changes, and keeps what was there. `file` is the client's. */
+/** Writes changes, and stores the earlier texts. `file` is the client's file. */
 export function applyChanges(file: string, by: string, changes: readonly FileChange[]): void {
   const step: UndoStep = {
     by,
@@ -40,7 +40,7 @@ export function applyChanges(file: string, by: string, changes: readonly FileCha
     })),
   }
   const steps = [...readSteps(file), step].slice(-MAX_STEPS)
-  // The backup comes first: a change without one could not be taken back.
+  // The backup is written first, because a change without one could not be reverted.
   const saved = saveSteps(file, steps)
   try {
     writeChanges(changes)
@@ -51,9 +51,9 @@ export function applyChanges(file: string, by: string, changes: readonly FileCha
 }
 
 /**
- * Takes the last change back. Returns the files that it restored.
+ * Reverts the last change. Returns the restored files.
  *
- * @throws {CliError} `no` if there is none, or if somebody changed one of its files since: then all are untouched
+ * @throws {CliError} `no` if there is no change, or if one of its files was changed since: then all stay as they are
  */
 export function undoLast(file: string): readonly string[] {
   const steps = readSteps(file)
@@ -94,7 +94,7 @@ function readSteps(file: string): readonly UndoStep[] {
   throw new CliError('no', `${printable(backupPath(file))} is not a backup of this command.`)
 }
 
-/** Backups have mode 600. One that came with a project has not. Windows has no modes. */
+/** Whether we wrote a backup: then it has mode 600, unlike a file that came with a project. Windows has no modes. */
 function isOwn(backup: string): boolean {
   const { mode, uid } = lstatSync(backup)
   return process.platform === 'win32' || ((mode & 0o177) === 0 && uid === process.getuid?.())

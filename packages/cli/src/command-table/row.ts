@@ -3,20 +3,20 @@ import type { ServeDeps } from '../commands/serve.ts'
 import type { ExitName } from '../exit.ts'
 import type { OptionRule } from '../option-rules.ts'
 
-/** A command. Its module is loaded when it runs, as `--version` and `--help` need none. */
+/** A command. Its module is loaded when the command runs, because `--version` and `--help` need no module. */
 export interface CommandRow {
-  /** Its words: `audit tail`. The row of its parent comes first. */
+  /** The command's words: `audit tail`. The row of its parent comes first. */
   readonly name: string
   readonly does: string
   /** Adds its arguments and options. */
   readonly define: (command: Command) => unknown
-  /** Absent if only its subcommands run. */
+  /** Runs the command. Absent if only its subcommands run. */
   readonly run?: (command: Command, deps: ServeDeps) => Promise<ExitName>
-  /** Which options it needs with others, and which exclude each other. */
+  /** The options that require or exclude others. */
   readonly rules?: readonly OptionRule[]
-  /** A hint for somebody who gives an unknown option. */
+  /** A hint for an unknown option. */
   readonly optionHint?: string
-  /** Whether it runs for the parent's words alone. */
+  /** Whether it runs when only its parent's words are given. */
   readonly isDefault?: boolean
 }
 

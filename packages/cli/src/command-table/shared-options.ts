@@ -9,7 +9,7 @@ export const TOOL_HELP = 'its id, such as files:read_file'
 export const ITEM_HELP: string = `${TOOL_HELP}, resource:files:file:///a.md or prompt:git:review`
 export const FILE_HELP = 'read this audit file (SQLite or JSON lines) instead of asking a gateway'
 
-/** The options of a command that asks a running gateway. */
+/** Adds the options of a command that calls a running gateway. */
 export function gatewayOptions(command: Command): Command {
   return command
     .option('--url <url>', 'the gateway; default: TOOLGATE_URL, or http://127.0.0.1:8787')
@@ -18,7 +18,7 @@ export function gatewayOptions(command: Command): Command {
     .option('--json', 'for programs: the bodies of the HTTP API')
 }
 
-/** The options of a command that changes the file of a client. */
+/** Adds the options of a command that changes a client's file. */
 export function clientOptions(command: Command): Command {
   return command
     .argument('<client>', 'claude-desktop, claude-code, cursor, vscode, windsurf, zed, or the path of a file')
@@ -37,7 +37,7 @@ export const CLIENT_RULES: readonly OptionRule[] = [
   ['--undo', 'not with', '--config', '--as', '--name'],
 ]
 
-/** The options that name a caller. */
+/** Adds the options that name a caller. */
 export function whoseOptions(command: Command): Command {
   return command
     .option('--as <user>', 'a caller of the configuration')
@@ -50,7 +50,7 @@ export const WHOSE_RULES: readonly OptionRule[] = [
   ['--app', 'needs', '--as', '--caller'],
 ]
 
-/** The options that name what is halted. */
+/** Adds the options that name the target of a halt. */
 export function targetOptions(command: Command): Command {
   return command
     .option('--user <user>', 'a user, of every tenant unless --tenant is given')
@@ -98,7 +98,7 @@ export const RECORD_FLAGS = [
   '--until',
 ] as const
 
-/** The options of a command that reads an audit's files. */
+/** Adds the options of a command that reads an audit's files. */
 export function auditFileOptions(command: Command): Command {
   return command
     .option('--file <file>', 'the audit (SQLite or JSON lines); default: the one of the configuration')

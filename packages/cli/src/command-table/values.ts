@@ -8,7 +8,7 @@ export function repeated(value: string, before: readonly string[] = []): readonl
   return [...before, value]
 }
 
-/** Parses a time, RFC 3339 or how long ago. Returns milliseconds since 1970. */
+/** Parses an RFC 3339 time or an age such as `7d`. Returns milliseconds since 1970. */
 export function timeAgo(text: string): number {
   const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
   const ms = count === undefined ? parseTime(text) : Date.now() - Number(count) * unitMs(unit)

@@ -15,7 +15,7 @@ export interface AddOptions {
   readonly header?: readonly string[]
   readonly shared?: boolean
   readonly replace?: boolean
-  /** `--no-start` */
+  /** `false` with `--no-start`. */
   readonly start: boolean
   readonly json?: boolean
 }
@@ -23,8 +23,8 @@ export interface AddOptions {
 /**
  * `toolgate add <name> -- <command>` or `<url>`: adds a server to the configuration.
  *
- * The server is started once, and its tools are tagged by what it says of them, for the operator to review. If it does
- * not start, nothing is changed.
+ * The server is started once, and its tools get tags from their annotations, for the operator to review. If it does not
+ * start, nothing is changed.
  */
 export async function addCommand(
   name: string,
@@ -90,7 +90,7 @@ function withSome(key: 'env' | 'headers', values: Readonly<Record<string, string
   return Object.keys(values).length > 0 ? { [key]: values } : {}
 }
 
-/** Parses `NAME=value` and `Name: value`. A name alone is a reference to the environment. */
+/** Parses `NAME=value` and `Name: value`. A name without a value becomes a reference to the environment. */
 function pairs(given: readonly string[], separator: string, example: string): Record<string, string> {
   return Object.fromEntries(
     given.map((text) => {
@@ -103,7 +103,10 @@ function pairs(given: readonly string[], separator: string, example: string): Re
   )
 }
 
-/** A server does not run in the folder where the command was typed, so a path of it becomes one of the configuration's folder. */
+/**
+ * Returns an argument with its path relative to the configuration's folder, because a server does not run in the
+ * current folder.
+ */
 function toPortable(arg: string, configDir: string): string {
   const isPath = /^\.{1,2}(?:[/\\]|$)/.test(arg) || (/[/\\.]/.test(arg) && !path.isAbsolute(arg) && existsSync(arg))
   if (!isPath) return arg

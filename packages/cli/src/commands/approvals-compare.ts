@@ -8,7 +8,7 @@ export interface CompareApprovalOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-/** `toolgate approvals compare <id>`: reads what a waiting call would change, and prints the difference. */
+/** `toolgate approvals compare <id>`: prints the difference between a waiting call's output and the current content. */
 export async function compareApprovalCommand(id: string, options: CompareApprovalOptions, io: Io): Promise<ExitName> {
   const body = await createApi(findTarget(options, io.env)).compareApproval(id)
   const { atMs, reader = '', field = '', present, proposed, masked, notShown } = body
@@ -29,7 +29,7 @@ export async function compareApprovalCommand(id: string, options: CompareApprova
 }
 
 const CONTEXT = 3
-/** More lines are not compared: it would take seconds. */
+/** The maximum number of lines that are compared. More would take seconds. */
 const MAX_LINES = 4000
 
 type Op = readonly [sign: -1 | 0 | 1, line: string]
@@ -55,7 +55,7 @@ function differenceLines(present: string, proposed: string, paint: Paint): reado
 
 function opsOf(before: readonly string[], after: readonly string[]): readonly Op[] {
   if (before.length + after.length <= MAX_LINES)
-    // It gives what only the first has the sign 1.
+    // The signs are negated, because `diff` marks lines of only the first text with 1.
     return diff(before, after).map(([sign, line]) => [-sign as Op[0], line] as const)
   return [...before.map((line) => [-1, line] as const), ...after.map((line) => [1, line] as const)]
 }

@@ -3,7 +3,7 @@ import { messageOf } from '@toolgate/values'
 import type { InputsVerdict } from '@toolgate/core/audit'
 import { CliError } from '../exit.ts'
 
-/** How the statuses of an audit are printed. */
+/** The text for each status of an audit. */
 export const VERDICTS = {
   ok: ['green', 'ok'],
   torn: ['yellow', 'torn'],
@@ -13,8 +13,8 @@ export const VERDICTS = {
 } as const
 
 /**
- * The name of the chain in which `toolgate audit open` records, in an audit that replicas share: a chain has one writer, and that of a
- * replica is the replica.
+ * The name of the chain in which `toolgate audit open` records, in a shared audit. Each chain has one writer, and only
+ * the replica may write to its own.
  */
 export const OPENERS_CHAIN = 'toolgate-audit-open'
 
@@ -27,7 +27,7 @@ export function readInput(path: string, what: string): string {
   }
 }
 
-/** Returns a sentence about the sealed inputs of an audit; `undefined` if it has none. */
+/** Returns a sentence about the sealed inputs of an audit, or `undefined` if it has none. */
 export function inputsText(inputs: InputsVerdict | undefined): string | undefined {
   if (inputs === undefined) return undefined
   const { present, gone, missing, altered } = inputs

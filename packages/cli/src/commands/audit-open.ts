@@ -11,12 +11,12 @@ import { type Io, printable, printJson, printLine } from '../io.ts'
 import { KEY_VARIABLE, openerOf, openSealedAudit, openSealedFile, type SealedAudit } from '../project/sealed-audit.ts'
 
 export interface AuditOpenOptions {
-  /** The call by its id, where it is not the argument. */
+  /** The id of the call, if it is not the argument. */
   readonly call?: string
-  /** The record by its number. */
+  /** The number of the record. */
   readonly record?: number
   readonly config: string
-  /** A copy of an audit. */
+  /** The path of a copy of an audit. */
   readonly file?: string
   readonly json?: boolean
 }
@@ -61,14 +61,17 @@ async function openAuditOf({ config: file, file: copy }: AuditOpenOptions, { env
 
 const MOST = 1000
 
-/** One of them. `given` is the id of a call, or the number of a record. */
+/** The wanted record. `given` is the id of a call, or the number of a record. */
 interface WantedRecord {
   readonly given: string | undefined
   readonly call: string | undefined
   readonly seq: number | undefined
 }
 
-/** Finds a record by its number, or the newest with an input of a call. @throws {CliError} for a name that both have */
+/**
+ * Finds a record by its number, or the newest record with an input by the call's id.
+ * @throws {CliError} if both a record and a call match
+ */
 async function findRecord(
   audit: SealedAudit,
   { given, call = given, seq }: WantedRecord,
@@ -134,7 +137,7 @@ async function whyGone(audit: SealedAudit, { seq, ts }: AuditRecord): Promise<Cl
   return new CliError('gap', what, { hint: 'Run: toolgate audit verify', code: 'input_missing' })
 }
 
-/** Records who has opened it. Where that cannot be, says so. */
+/** Records who opened an input. Warns if it cannot be recorded. */
 async function leaveTrace(audit: SealedAudit, record: AuditRecord, io: Io): Promise<void> {
   const say = (why: string) => printLine(io.stderr, `The audit does not say that this was opened: ${printable(why)}`)
   if (!audit.leaveTrace) return say('it is a file that is only read.')
@@ -146,7 +149,7 @@ async function leaveTrace(audit: SealedAudit, record: AuditRecord, io: Io): Prom
       user_id: account(),
       tool,
       tenant,
-      // Not as tool_call_id: it is no record of the call.
+      // The call is named in the detail, because this record does not belong to the call.
       detail: `record ${seq}, call ${call}`,
       policy_revision: 0,
       catalog_revision: 0,
@@ -156,7 +159,7 @@ async function leaveTrace(audit: SealedAudit, record: AuditRecord, io: Io): Prom
   }
 }
 
-/** Returns who runs the command, on this machine. */
+/** Returns the user of this machine who runs the command. */
 function account(): string {
   try {
     return userInfo().username

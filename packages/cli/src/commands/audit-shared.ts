@@ -22,36 +22,36 @@ import { writeOutput } from '../new-file.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { countOf, inputsText, OPENERS_CHAIN, readInput, VERDICTS } from './audit-common.ts'
 
-/** Which shared audit a command reads. */
+/** The shared audit that a command reads. */
 export interface SharedAuditOptions {
   readonly file?: string
   readonly config: string
-  /** The folder of an exported audit, in the place of the database. */
+  /** The folder of an exported audit, to read in place of the database. */
   readonly offline?: string
   readonly publicKey?: string
   readonly json?: boolean
 }
 
 export interface SharedVerifyOptions extends SharedAuditOptions {
-  /** A file with the notes that a witness has kept. */
+  /** A file with the notes of a witness. */
   readonly witness?: string
 }
 
 export interface SharedProveOptions extends SharedAuditOptions {
   readonly call?: string
-  /** The `seq` of a record, as readers show it. */
+  /** The `seq` of a record, as in lists of records. */
   readonly record?: number
   /** A file with an earlier checkpoint. */
   readonly from?: string
-  /** A folder for the proofs. */
+  /** A folder to which the proofs are written. */
   readonly out?: string
 }
 
 const SHOWN = 20
 
 /**
- * Runs `use` with the audit that replicas share: an exported one, or that in the database of the configuration. Returns `undefined` if the
- * audit is another one.
+ * Runs `use` with the shared audit, from an export or the configuration's database. Returns `undefined` if the
+ * configuration has no shared audit.
  */
 export async function withSharedAudit<T>(
   { file, config, offline }: SharedAuditOptions,
@@ -74,7 +74,7 @@ export async function withSharedAudit<T>(
   }
 }
 
-/** Checks all chains against the log that signs them, and the log against its witness. */
+/** Verifies all chains with the log that signs them, and the log with its witness. */
 export async function verifyShared(
   source: SharedAuditSource,
   { publicKey, witness, json }: SharedVerifyOptions,
@@ -125,7 +125,7 @@ function printShared(verdict: SharedVerdict, areKeysOwn: boolean, io: Io): void 
     )
 }
 
-/** Prints the proofs of records, or that the log goes on from an earlier checkpoint. */
+/** Prints the proofs of records, or the proof that the log extends an earlier checkpoint. */
 export async function proveShared(source: SharedAuditSource, options: SharedProveOptions, io: Io): Promise<ExitName> {
   const { call, record, from, out } = options
   const { proveGrowth, proveSharedRecords } = await import('@toolgate/stores/verify')
@@ -181,17 +181,17 @@ export async function exportShared(folder: string, options: SharedAuditOptions, 
   return 'ok'
 }
 
-/** Returns the trusted keys of logs in a file, one a line. */
+/** Returns the trusted keys of logs in a file, one per line. */
 function readKeys(file: string): readonly string[] {
   return readInput(file, 'public key').split('\n').filter(Boolean)
 }
 
-/** Whether a text has proofs about the log of replicas. */
+/** Whether a text contains proofs about the log of replicas. */
 export function isSharedProof(text: string): boolean {
   return text.startsWith(`${TLOG_PROOF}\n`) || text.startsWith('old ')
 }
 
-/** Checks each proof in a text. `from` is a file with the earlier checkpoint of a proof that a log goes on. */
+/** Checks each proof in a text. `from` is a file with the earlier checkpoint of a growth proof. */
 export function checkSharedProofs(
   text: string,
   { publicKey, from }: { readonly publicKey: string; readonly from?: string },

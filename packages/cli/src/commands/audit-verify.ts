@@ -69,7 +69,7 @@ export async function auditProveCommand(options: AuditProveOptions, io: Io): Pro
 
 export interface CheckProofOptions {
   readonly publicKey: string
-  /** A file with the earlier checkpoint of a proof that a log goes on. */
+  /** A file with the earlier checkpoint of a growth proof. */
   readonly from?: string
 }
 
@@ -115,7 +115,10 @@ function placesOf(options: AuditVerifyOptions, io: Io): VerifyAuditOptions {
   }
 }
 
-/** Checkpoints of a configuration must exist: the audit alone cannot show that there were none. */
+/**
+ * Returns the paths in a configuration. Its checkpoints must exist, because the audit alone cannot show that they are
+ * missing.
+ */
 function configuredPlaces(config: string, { env }: Io): VerifyAuditOptions {
   const {
     audit: { path, checkpoints },
@@ -128,7 +131,7 @@ function configuredPlaces(config: string, { env }: Io): VerifyAuditOptions {
   return { path, mustBeSigned: true, checkpoints: checkpoints?.path }
 }
 
-/** Refuses options that only another kind of audit has. */
+/** Throws for options that only the other kind of audit has. */
 function refuse(options: object, names: readonly string[], kind: keyof typeof KINDS): void {
   const name = names.find((one) => one in options)?.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
   if (name !== undefined)

@@ -92,7 +92,7 @@ export function auditTailCommand(options: AuditTailOptions, io: Io, signals: Sto
 }
 
 export interface AuditExportOptions extends AuditOptions {
-  /** A new folder for the whole audit that replicas share, in the place of JSON lines. */
+  /** A new folder for the whole shared audit, in place of JSON lines. */
   readonly folder?: string
 }
 
@@ -136,7 +136,7 @@ async function allAfter(reader: AuditReader, filter: AuditQuery, seen: number): 
   }
 }
 
-/** Reads from the audit file of the options, or else from the gateway. */
+/** Runs `use` with a reader of the audit file in the options, or else of the gateway. */
 export async function withReader<T>(
   options: Pick<AuditOptions, 'file' | keyof TargetOptions>,
   io: Io,
@@ -221,7 +221,7 @@ function cellsOf(record: AuditRecord, paint: Paint): string[] {
     paint(hasFailed(record) ? 'red' : (STYLES[record.event] ?? 'dim'), printable(record.event)),
     printable(record.user_id ?? '-'),
     printable(record.tool ?? '-'),
-    // A change of the configuration has a line for each part.
+    // A change of the configuration has one line per part.
     (record.event === 'config_changed' ? why.split('\n') : [why || durationOf(duration)]).map(printable).join('\n'),
   ]
 }
@@ -261,17 +261,17 @@ async function findPolicy(reader: AuditReader, hash: string): Promise<AuditRecor
   }
 }
 
-/** An audit that is read from its file, also while a gateway writes it. */
+/** An audit that is read from its file, even while a gateway writes it. */
 type OpenAudit = AuditReader & AuditExporter & InputBoxes & HashesTexts & { close(): Promise<void> }
 
-/** An audit whose file has its key beside it can tell the texts that its facts have only the hashes of. */
+/** An audit with its key beside it, which can hash texts to find those that `facts` contain only as hashes. */
 interface HashesTexts {
   hashText?: ((text: string) => string) | undefined
 }
 
 const SQLITE_MAGIC = 'SQLite format 3\0'
 
-/** Opens an audit file, SQLite or JSON lines by its first bytes. @throws {CliError} `usage` */
+/** Opens an audit file. Its first bytes show whether it is SQLite or JSON lines. @throws {CliError} `usage` */
 export async function openAuditFile(path: string): Promise<OpenAudit> {
   if (firstBytes(path, SQLITE_MAGIC.length) === SQLITE_MAGIC) {
     const { openSqliteAudit } = await import('@toolgate/stores/sqlite')
@@ -280,7 +280,7 @@ export async function openAuditFile(path: string): Promise<OpenAudit> {
   const { openJsonlAudit } = await import('@toolgate/stores/jsonl')
   const audit = openJsonlAudit({ path, readOnly: true })
   const { findFileProblem } = await import('@toolgate/stores/verify')
-  // An audit that was damaged at its beginning still has records.
+  // An audit with a damaged beginning still has records.
   if (findFileProblem(path, 'audit', 'jsonl') === undefined || (await audit.query({ limit: 1 })).length > 0)
     return audit
   await audit.close()

@@ -10,7 +10,7 @@ export interface BackupOptions {
   readonly json?: boolean
 }
 
-/** `toolgate backup`: copies a gateway's files into a new folder, also while it runs. */
+/** `toolgate backup`: copies a gateway's files into a new folder, even while it runs. */
 export async function backupCommand(folder: string, options: BackupOptions, io: Io): Promise<ExitName> {
   const { makeBackup } = await import('@toolgate/stores/backup')
   const config = loadConfig(options.config, { env: io.env, packagesFrom: [import.meta.filename] })

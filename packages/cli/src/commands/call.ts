@@ -56,7 +56,7 @@ const HINTS = {
   key: "Give an agent's key with --key, or name a user of the configuration with --as.",
 } as const
 
-/** The key of `--as` is the one in the configuration or beside it. */
+/** Returns the endpoint and the key. The key of `--as` is in the configuration or beside it. */
 async function findEndpoint(
   { as, app, url, key, config }: CallOptions,
   env: Io['env'],
@@ -79,9 +79,9 @@ async function findEndpoint(
 }
 
 /**
- * Returns a tool's name on the wire, by that name or by its id.
+ * Returns a tool's wire name. The given name may also be its id.
  *
- * @throws {CliError} `no` for a tool that the caller does not see, with the nearest one
+ * @throws {CliError} `no` for a tool that the caller does not see, with the nearest name
  */
 async function findName(tool: string, client: McpClient): Promise<string> {
   const names = await client.toolNames()

@@ -20,8 +20,8 @@ export interface CheckOptions {
 }
 
 /**
- * `toolgate check`: prints every problem and warning of a configuration, with line and column. Starts nothing - no
- * server, no command of a secret - unless `--servers` asks for the warnings about what the servers offer.
+ * `toolgate check`: prints every problem and warning of a configuration, with line and column. Starts no server and no
+ * command of a secret, unless `--servers` asks for warnings about the servers' tools.
  */
 export async function checkCommand(
   file: string,
@@ -73,7 +73,7 @@ async function findStoreProblems(config: GatewayConfig): Promise<readonly { code
   return unusable.map(({ path, why }) => ({ code: 'store_unusable', message: `${path}: ${why}` }))
 }
 
-/** Returns which commands of secrets were not run. */
+/** Returns a note about the commands of secrets that were not run. */
 export function describeNotRun(programs: readonly string[]): string {
   const names = [...new Set(programs)].map(printable).join(', ')
   return `${count(programs.length, 'command')} of secrets not run (${names}), so what they write is not checked`
@@ -81,11 +81,11 @@ export function describeNotRun(programs: readonly string[]): string {
 
 interface Offered {
   readonly warnings: readonly WarningRow[]
-  /** Servers that are down, and tools that are not offered. */
+  /** Notes about servers that are down, and about tools that are not offered. */
   readonly notes: readonly string[]
 }
 
-/** Starts the servers of a configuration, and ends them. Nothing is served to others, kept or recorded. */
+/** Starts the servers of a configuration, and stops them. Serves, stores and records nothing. */
 async function findOffered(config: GatewayConfig, start: ServeDeps['start']): Promise<Offered> {
   const gateway = await startUnseen(config, start)
   try {
@@ -108,7 +108,7 @@ function toJson({ code, path, text }: WarningRow): {
   return { code, path, message: text }
 }
 
-/** Prints each problem on its own line, as `file:line:column: path: message`, and their number. */
+/** Prints each problem on its own line, as `file:line:column: path: message`, and then their number. */
 export function printProblems({ problems }: ConfigFileError, io: Io): void {
   const paint = painter(io.stderr, io.env)
   for (const problem of problems) printLine(io.stderr, lineOf(problem, io))
@@ -123,7 +123,7 @@ function lineOf({ file, line, column, path, message }: Problem, io: Io): string 
   return `${place} ${path ? `${paint('bold', `${printable(path)}:`)} ` : ''}${printable(message)}`
 }
 
-/** Returns a warning about what servers offer, with its place in the file where that is known. */
+/** Returns a warning about a server's tools, with its place in the file if that is known. */
 function offeredLine({ path, text: message }: WarningRow, { places }: GatewayConfig, io: Io): string {
   const place = places?.get(path)
   if (place) return lineOf({ ...place, path, message }, io)

@@ -10,7 +10,9 @@ export interface CompareOptions {
   readonly json?: boolean
 }
 
-/** `toolgate compare`: says whether a configuration grants no more than another, with a counterexample. Starts nothing. */
+/**
+ * `toolgate compare`: prints whether a configuration grants no more than another, or a counterexample. Starts nothing.
+ */
 export async function compareCommand(
   [before, after]: readonly [before: string, after: string],
   { catalog, json }: CompareOptions,

@@ -6,7 +6,10 @@ import { type Io, printLine } from '../io.ts'
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof SHELLS)[number]
 
-/** What the shells call: the words so far, the one to complete last. It prints one candidate a line, and nothing on errors. */
+/**
+ * The command that shells call, with the words so far and the incomplete word last. It prints one candidate per line,
+ * and nothing on errors.
+ */
 const ASK = 'toolgate completion --words --'
 
 const SCRIPTS: Readonly<Record<Shell, string>> = {
@@ -51,7 +54,7 @@ export function completionScript(shell: string, io: Io): ExitName {
   return 'ok'
 }
 
-/** Prints the candidates for the last of the words. Says nothing of errors: a shell would show them in the line. */
+/** Prints the candidates for the last word. It prints no errors, because a shell would show them in the line. */
 export async function completeWords(program: Command, words: readonly string[], io: Io): Promise<ExitName> {
   const current = words.at(-1) ?? ''
   const candidates = await candidatesOf(program, words.slice(0, -1), current, io)
@@ -75,7 +78,7 @@ async function candidatesOf(
   return valuesOf(argument.name(), argument.argChoices ?? [], io)
 }
 
-/** Returns the command that the words name, and the words after its own. */
+/** Returns the command that the words name, and its arguments. */
 function commandOf(program: Command, words: readonly string[]): { command: Command; rest: readonly string[] } {
   let command = program
   for (const [i, word] of words.entries()) {
@@ -99,7 +102,7 @@ function isValue(command: Command, words: readonly string[], word: string): bool
   return option !== undefined && (option.required || option.optional)
 }
 
-/** What a running gateway knows, by the name of an argument or of an option. */
+/** The candidates from a running gateway, by the name of an argument or of an option. */
 const ASKED: ReadonlyMap<string, (api: ReturnType<typeof createApi>) => Promise<readonly string[]>> = new Map([
   ['tool', async (api) => toolIds(api)],
   ['--tool', async (api) => toolIds(api)],
@@ -125,8 +128,8 @@ async function valuesOf(name: string, choices: readonly string[], io: Io): Promi
   }
 }
 
-/** Bash writes a candidate into the line as it is: a server could name a tool so that Enter runs its commands. */
+/** The candidates that bash may get. Bash inserts a candidate unescaped, so a server's tool name could run commands. */
 const PLAIN = /^[\p{L}\p{N}_][\p{L}\p{N}_.:@%+,/-]*$/u
 
-/** Who presses Tab does not wait longer. */
+/** The longest wait for a completion, in milliseconds. */
 const COMPLETE_MS = 1_000

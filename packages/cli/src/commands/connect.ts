@@ -14,7 +14,7 @@ export interface ConnectOptions extends EntryOptions {
   readonly json?: boolean
 }
 
-/** `toolgate connect <client>`: writes the gateway into the client's file. The file as it was is kept. */
+/** `toolgate connect <client>`: writes the gateway into the client's file. The earlier file is kept. */
 export async function connectCommand(name: string, options: ConnectOptions, io: Io): Promise<ExitName> {
   const host = hostOf(io.env)
   const { client, file } = findClientFile(name, options, host)
@@ -40,7 +40,7 @@ export async function connectCommand(name: string, options: ConnectOptions, io: 
   return 'ok'
 }
 
-/** Restores what the last `import` or `connect` changed. */
+/** Reverts the last `import` or `connect`. */
 export function undoCommand(file: string, { json }: { readonly json?: boolean }, io: Io): ExitName {
   const restored = undoLast(file)
   if (json) printJson(io.stdout, { restored })

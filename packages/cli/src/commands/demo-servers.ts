@@ -9,8 +9,8 @@ import { type Io, printLine } from '../io.ts'
 /**
  * Installs the demo servers beside the quickstart with npm, if they are missing.
  *
- * The package of the command names them in the quickstart's own package.json, so that only who tries it has them. In a
- * clone they are installed with everything else, and there is no such file.
+ * The quickstart's own package.json lists them, so that only users of the quickstart install them. A clone has no such
+ * file, because it installs them with everything else.
  *
  * @throws {CliError} if npm cannot install them
  */
@@ -42,7 +42,7 @@ function installed(folder: string, name: string): string | undefined {
   return (JSON.parse(readFileSync(manifest, 'utf8')) as { version?: string }).version
 }
 
-/** Runs npm: the one that runs this command, or else the one in PATH. */
+/** Runs npm: the npm that runs this command, or else the one in PATH. */
 async function runNpm(
   args: readonly string[],
   cwd: string,
@@ -51,7 +51,7 @@ async function runNpm(
   const own = env['npm_execpath']
   const usesOwn = own?.endsWith('npm-cli.js') === true
   const [command, first]: [string, string[]] = usesOwn ? [process.execPath, [own]] : ['npm', []]
-  // On Windows npm is a script of the shell. Nothing here comes from outside.
+  // On Windows npm is a shell script. No argument comes from outside.
   const shell = !usesOwn && process.platform === 'win32'
   const child = spawn(command, [...first, ...args], { cwd, env: { ...env }, stdio: ['ignore', 'pipe', 'pipe'], shell })
   let output = ''

@@ -5,18 +5,21 @@ import { CliError } from '../exit.ts'
 import type { Io } from '../io.ts'
 import { count } from '../render.ts'
 
-/** What one check found. */
+/** The result of one check. */
 export interface Finding {
   readonly level: 'ok' | 'warn' | 'error'
   readonly about: string
   readonly text: string
-  /** What mends it: a command, where there is one. */
+  /** The solution: a command, if there is one. */
   readonly mend?: string
 }
 
 const ASK_MS = 2_000
 
-/** Says what is wrong with a gateway that runs elsewhere. `undefined`: none was named, and none is at the usual address. */
+/**
+ * Returns the problems of a gateway that runs elsewhere. `undefined`: the user named none, and the usual address has
+ * none.
+ */
 export async function checkGateway(
   options: TargetOptions,
   { env }: Pick<Io, 'env'>,
@@ -38,7 +41,7 @@ export async function checkGateway(
   }
 }
 
-/** Asked without a key. */
+/** Whether a gateway is healthy. The request has no key. */
 export async function isHealthy(url: string): Promise<boolean> {
   const body = await fetch(`${url}/healthz`, { redirect: 'error', signal: AbortSignal.timeout(ASK_MS) }).then(
     (response) => (response.ok ? response.text() : ''),

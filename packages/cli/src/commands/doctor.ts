@@ -19,16 +19,16 @@ import { count } from '../render.ts'
 import { nextPort, type ServeDeps, startUnseen } from './serve.ts'
 
 export interface DoctorOptions {
-  /** Default: `toolgate.yaml`; where that is not there, the gateway that runs is looked at. */
+  /** The configuration. Default: `toolgate.yaml`. If that does not exist, the running gateway is checked. */
   readonly config?: string | undefined
   readonly url?: string
   readonly key?: string
-  /** `--no-start` */
+  /** `false` with `--no-start`. */
   readonly start: boolean
   readonly json?: boolean
 }
 
-/** `toolgate doctor`: says what is wrong with this installation, and what mends it. Changes nothing. */
+/** `toolgate doctor`: prints the problems of this installation and their solutions. Changes nothing. */
 export async function doctorCommand(
   options: DoctorOptions,
   { io, start }: Pick<ServeDeps, 'io' | 'start'>,
@@ -62,13 +62,13 @@ const NOT_HERE: Finding = {
 }
 
 function checkNode(): Finding {
-  // The command does not start under an older one.
+  // The command does not start under an older version.
   return { level: 'ok', about: 'Node', text: process.version }
 }
 
 const UNSET = /the environment variable (\w+) is not set/
 
-/** The commands of secrets run where servers do. */
+/** Reads the configuration. Commands of secrets run only if servers are started. */
 async function readFile(file: string, start: boolean, io: Io, findings: Finding[]): Promise<GatewayConfig | undefined> {
   if (!existsSync(file)) {
     findings.push({ level: 'error', about: file, text: 'there is no such file', mend: 'toolgate init' })
@@ -105,7 +105,7 @@ async function readFile(file: string, start: boolean, io: Io, findings: Finding[
   }
 }
 
-/** Files with keys are for their owner, and folders that are written to can be. */
+/** Checks that only the owner can read files with keys, and that the folders of the gateway are writable. */
 function checkFiles({ file, callers, audit, state }: GatewayConfig): readonly Finding[] {
   const hasKeys = callers.some(({ demoKey }) => demoKey !== undefined && !demoKey.startsWith('demo-'))
   const secrets = [...(hasKeys ? [file] : []), keysPath(file)].filter((one) => existsSync(one))
@@ -173,7 +173,10 @@ function isTaken({ hostname, port }: URL): Promise<boolean> {
 
 const MAX_SKEW_MS = 60_000
 
-/** A wrong clock refuses tokens, and expires approvals early or late. Remote servers tell the time. */
+/**
+ * Compares the clock with remote servers. A wrong clock makes the gateway refuse tokens, and expire approvals early or
+ * late.
+ */
 async function checkClocks({ servers }: GatewayConfig): Promise<readonly Finding[]> {
   const origins = new Set(
     servers.flatMap(({ url, command }) => (url !== undefined && command === undefined ? [new URL(url).origin] : [])),
@@ -189,7 +192,7 @@ async function checkClocks({ servers }: GatewayConfig): Promise<readonly Finding
   return (await Promise.all(findings)).flat()
 }
 
-/** Starts the gateway where nobody sees it, and asks it what is wrong. */
+/** Starts the gateway without serving it, and returns its problems. */
 async function checkServers(config: GatewayConfig, start: ServeDeps['start']): Promise<readonly Finding[]> {
   const gateway = await startUnseen(config, start)
   try {
@@ -206,14 +209,14 @@ async function checkServers(config: GatewayConfig, start: ServeDeps['start']): P
   }
 }
 
-/** What to run by hand, to see what the server says of itself. */
+/** Returns the command that the user can run to see a server's own messages. */
 function mendOf({ servers, file }: GatewayConfig, name: string): string {
   const server = servers.find((one) => one.name === name)
   if (server?.command === undefined) return `toolgate add ${name} <url> --replace --config ${file}`
   return [server.command, ...server.args].map((word) => (/^[\w./:@=-]+$/.test(word) ? word : `'${word}'`)).join(' ')
 }
 
-/** An agent that sees no tool is a policy that was not meant. */
+/** Checks that each agent sees a tool. If one sees none, the policy is probably a mistake. */
 async function checkPolicy({ callers }: GatewayConfig, { gate }: RunningGateway): Promise<readonly Finding[]> {
   const [first] = gate.catalog.snapshot().tools
   if (!first) return []
@@ -235,7 +238,7 @@ async function checkPolicy({ callers }: GatewayConfig, { gate }: RunningGateway)
   )
 }
 
-/** A client whose file names what is gone starts nothing, and says little. */
+/** Checks a client. If its file names a missing command, it starts nothing and shows little. */
 function checkClient(client: ClientRow, io: Io): readonly Finding[] {
   const host = hostOf(io.env)
   const files = [client.user?.(host), client.project === undefined ? undefined : path.join(host.cwd, client.project)]
@@ -250,7 +253,7 @@ function checkClient(client: ClientRow, io: Io): readonly Finding[] {
   })
 }
 
-/** Only entries that start this command are looked at. */
+/** Checks an entry, if it starts this command. */
 function checkEntry({ id }: ClientRow, about: string, entry: unknown): readonly Finding[] {
   const args = isObject(entry) && Array.isArray(entry['args']) ? entry['args'].map(String) : []
   if (!args.includes('stdio') || !isObject(entry)) return []

@@ -14,13 +14,13 @@ export interface FirstTestOptions {
   readonly json?: boolean
 }
 
-/** More would hide from a reader what a test is. */
+/** The maximum number of callers in the file, so that it stays short enough to understand. */
 const CALLERS = 3
 const TOOLS = 3
 
 /**
- * `toolgate test --init`: writes a first file of tests beside a configuration, with what its policy answers now, and the catalog
- * where there is none. Replaces nothing.
+ * `toolgate test --init`: writes a first file of tests beside a configuration, with the policy's current answers, and
+ * the catalog if it does not exist. Replaces no file.
  */
 export async function firstTestCommand(
   options: FirstTestOptions,
@@ -45,7 +45,7 @@ export async function firstTestCommand(
   return 'ok'
 }
 
-/** The tools that one caller sees now, and those that they do not see. */
+/** The tools that one caller sees now, and the others. */
 interface FirstAnswer {
   readonly caller: string
   readonly sees: readonly string[]
@@ -56,7 +56,7 @@ async function askAll(config: GatewayConfig, catalog: CatalogSnapshot): Promise<
   const tools = catalog.items.filter(({ kind }) => kind === undefined).map(({ id }) => id)
   const callers = agentsOf(config).slice(0, CALLERS)
   if (tools.length === 0 || callers.length === 0) return []
-  // Each test expects nothing to be visible, so what it has found is the list.
+  // Each test expects no visible tool, so the found tools are the whole list.
   const tests = callers.map((caller) => ({ shows: caller, caller, expect: { visible: [] } }))
   const { options } = await parseSentTests(JSON.stringify({ tests }), { config: () => config, catalog })
   const { results } = await testPolicies(options)
@@ -67,7 +67,7 @@ async function askAll(config: GatewayConfig, catalog: CatalogSnapshot): Promise<
   })
 }
 
-/** Returns the names of the configured agents, as tests write them: those that name one caller. */
+/** Returns the names of the configured agents that stand for one caller, as tests write them. */
 function agentsOf({ callers }: GatewayConfig): readonly string[] {
   const agents = callers.flatMap(({ for: use, caller }) => {
     const { user, agent = user, tenant } = caller

@@ -45,7 +45,7 @@ export async function haltsCommand(options: TargetOptions & { json?: boolean }, 
   return 'ok'
 }
 
-/** `toolgate halt`: sets a halt, which is in effect when the command ends. Warns of a target that matches nothing now. */
+/** `toolgate halt`: sets a halt, which is in effect when the command ends. Warns if the target matches nothing now. */
 export async function haltCommand(options: HaltOptions, io: Io): Promise<ExitName> {
   const { reason } = options
   const row = await createApi(findTarget(options, io.env)).halt({ ...targetOf(options), reason })
@@ -73,7 +73,7 @@ async function findId(options: ReleaseOptions, api: Api): Promise<string> {
   if (options.id !== undefined) return options.id
   const asked = targetOf(options)
   const [{ halts }, { tenant }] = await Promise.all([api.halts(), api.session()])
-  // The gateway adds the tenant to the halts of a person with a tenant, so the target here needs it, too.
+  // The gateway adds the tenant to the halts of a person with a tenant, so this target needs it too.
   const wanted = tenant === undefined ? asked : 'all' in asked ? { tenant } : { ...asked, tenant }
   const found = halts.find(({ target }) => wordsOf(target) === wordsOf(wanted))
   if (found) return found.id
@@ -89,7 +89,7 @@ function targetOf({ all, user, session, tool, tenant }: Named): Target {
   return { ...(user && { user }), ...(session && { session }), ...(tool && { tool }), ...(tenant && { tenant }) }
 }
 
-/** Returns a target as text, in a fixed order: equal targets have equal texts. */
+/** Returns a target as a text in a fixed order: equal targets have equal texts. */
 function wordsOf(target: HaltRow['target'] | Target): string {
   if ('all' in target && target.all) return 'everything'
   const named: { readonly [Field in (typeof FIELDS)[number]]?: string | undefined } = target
@@ -100,14 +100,14 @@ function reachWords({ tools, people }: HaltReach): string {
   return [count(tools, 'tool'), ...(people === undefined ? [] : [count(people, 'person', 'people')])].join(', ')
 }
 
-/** Returns where a halt is in force. */
+/** Returns a text about the replicas on which a halt is in force. */
 function forceWords({ replicas, unconfirmed, by }: InForceBody): string {
   if (unconfirmed.length === 0) return `In force on ${replicas > 1 ? 'all ' : ''}${count(replicas, 'replica')}.`
   const time = new Date(by).toISOString().slice(11, 19)
   return `Not confirmed by ${unconfirmed.map(printable).join(', ')}; in force there by ${time}Z at the latest.`
 }
 
-/** Warns of a halt that matches nothing now, as its name may be misspelt. */
+/** Warns about a halt that matches nothing now, because its name may be misspelt. */
 function warn({ target, reach, id }: HaltRow, io: Io): void {
   const { tools, nearestTools, people, nearestPeople } = reach
   const tool = target.tool === undefined ? 'there is no tool' : `no tool is "${printable(target.tool)}"`

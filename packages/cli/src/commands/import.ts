@@ -23,18 +23,18 @@ export interface ImportOptions {
   readonly file?: string
   readonly apply?: boolean
   readonly undo?: boolean
-  /** The client's file stays as it is. */
+  /** Leaves the client's file unchanged. */
   readonly keep?: boolean
-  /** `--no-start` */
+  /** `false` with `--no-start`. */
   readonly start: boolean
   readonly json?: boolean
 }
 
-/** One server of the client, and what becomes of it. */
+/** One server of the client, with the planned change. */
 interface Planned extends ImportedServer {
   readonly from: string
   readonly name: string
-  /** The configuration has the same one. */
+  /** Whether the configuration already has this server. */
   readonly isThere: boolean
 }
 
@@ -43,13 +43,13 @@ interface Plan {
   readonly config: ConfigFile
   readonly servers: readonly Planned[]
   readonly left: readonly { readonly from: string; readonly reason: string }[]
-  /** What the client gets in place of its servers. Absent with `--keep`. */
+  /** The entry that replaces the client's servers. Absent with `--keep`. */
   readonly entry: GatewayEntry | undefined
 }
 
 /**
- * `toolgate import <client>`: moves the servers of a client to the configuration, and gives the client the gateway in
- * their place. Prints what would change, unless `--apply` is given.
+ * `toolgate import <client>`: moves the servers of a client to the configuration, and replaces them with the gateway in
+ * the client's file. Without `--apply` it only prints the changes.
  */
 export async function importCommand(
   client: string,
@@ -106,7 +106,7 @@ function isSame({ doc }: ConfigFile, name: string, { entry }: ImportedServer): b
   return isObject(known) && Object.entries(entry).every(([key, value]) => isDeepStrictEqual(known[key], value))
 }
 
-/** Returns the configuration with the servers. Those that can be started now get tags, if the plan is to be written. */
+/** Returns the configuration with the servers. If the plan is to be written, servers that can start now get tags. */
 async function configAfter(
   { config, servers }: Plan,
   options: ImportOptions,
@@ -115,7 +115,7 @@ async function configAfter(
   const fresh = servers.filter(({ isThere }) => !isThere)
   if (fresh.length === 0) return config
   const added = fresh.reduce((file, { name, entry }) => withServer(file, name, entry), config)
-  // What is not set yet does not make the configuration a wrong one.
+  // An unset variable does not make the configuration invalid.
   const unset = Object.fromEntries(fresh.flatMap(variablesOf).map((name) => [name, UNSET]))
   const env = { ...unset, ...io.env }
   const starts = options.apply === true && options.start
@@ -130,7 +130,7 @@ async function configAfter(
   }, config)
 }
 
-/** Passes where a text is wanted, and where a URL is. */
+/** A placeholder that is valid as a text and as a URL. */
 const UNSET = 'http://unset.invalid'
 
 function variablesOf({ secrets, variables }: ImportedServer): readonly string[] {
@@ -177,7 +177,7 @@ function printPlan(plan: Plan, { client, isWritten, options }: PrintedPlan, io: 
   if (entry) say(opened.client.restart)
 }
 
-/** Claude Code keeps there what "claude mcp add" is given without a scope. */
+/** Whether Claude Code has servers in its local scope, where "claude mcp add" writes by default. */
 function hasLocal({ client }: ClientFile, { local }: ImportOptions, io: Io): boolean {
   if (local || client.folders === undefined) return false
   const host = hostOf(io.env)

@@ -12,7 +12,7 @@ export interface InitOptions {
   readonly json?: boolean
 }
 
-/** `toolgate init`: writes a configuration with two roles, and their keys. Asks nothing, and replaces nothing. */
+/** `toolgate init`: writes a configuration with two roles, and their keys. Asks nothing, and replaces no file. */
 export async function initCommand(folder: string, { json }: InitOptions, io: Io): Promise<ExitName> {
   const config = path.join(folder, 'toolgate.yaml')
   for (const file of [config, keysPath(config)])

@@ -19,11 +19,11 @@ export interface CreateKeyOptions extends KeysOptions {
   readonly apps?: string
   readonly expires?: string
   readonly id?: string
-  /** Keeps it beside the configuration, for the commands of this folder. */
+  /** Stores the key beside the configuration, for the commands in this folder. */
   readonly save?: boolean
 }
 
-/** `toolgate keys list` */
+/** `toolgate keys list`: prints the keys. */
 export async function keysCommand(options: KeysOptions, io: Io): Promise<ExitName> {
   const body = await createApi(findTarget(options, io.env)).keys()
   if (options.json) printJson(io.stdout, body)
@@ -64,7 +64,7 @@ function toTime(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-/** `toolgate keys create`: prints the key, which is shown this once. */
+/** `toolgate keys create`: prints the new key. It is shown only once. */
 export async function createKeyCommand(options: CreateKeyOptions, io: Io): Promise<ExitName> {
   const { user, for: use, tenant, like, apps, expires, id } = options
   const config = options.save ? savedBeside(options) : undefined
@@ -94,7 +94,7 @@ export async function createKeyCommand(options: CreateKeyOptions, io: Io): Promi
   return 'ok'
 }
 
-/** @throws {CliError} `usage` before anything is made */
+/** Returns the configuration to store a key beside. @throws {CliError} `usage` before a key is created */
 function savedBeside(options: KeysOptions): string {
   const config = configBeside(options)
   if (config !== undefined) return config
@@ -107,7 +107,7 @@ function configBeside({ config }: KeysOptions): string | undefined {
   return config ?? (existsSync(DEFAULT_CONFIG) ? DEFAULT_CONFIG : undefined)
 }
 
-/** `toolgate keys revoke` */
+/** `toolgate keys revoke`: revokes a key. */
 export async function revokeKeyCommand(id: string, options: KeysOptions, io: Io): Promise<ExitName> {
   const row = await createApi(findTarget(options, io.env)).revokeKey(id)
   const config = configBeside(options)

@@ -20,7 +20,7 @@ export interface LabelsOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-/** `toolgate labels`: proposes what rules about a run need to know of tools that the operator has not labelled. Changes nothing. */
+/** `toolgate labels`: proposes labels for unlabelled tools, which rules about runs need. Changes nothing. */
 export async function labelsCommand(options: LabelsOptions, io: Io): Promise<ExitName> {
   const tools =
     options.file === undefined
@@ -38,7 +38,9 @@ export async function labelsCommand(options: LabelsOptions, io: Io): Promise<Exi
   return 'ok'
 }
 
-/** A tool that only reads needs none: its output is untrusted, unless a person says otherwise. */
+/**
+ * Whether a tool needs a label. A tool that only reads needs none: its output is untrusted unless a person labels it.
+ */
 function needsLabels({ isLabelled, effects, mayBeTrusted }: LabelProposal): boolean {
   return !isLabelled && (effects === undefined || mayBeTrusted || effects.some((effect) => effect !== 'reads'))
 }
@@ -86,7 +88,7 @@ async function toolsOfGateway(api: Api, as: string | undefined): Promise<readonl
   return tools
 }
 
-/** @throws {CliError} `usage` for a file that is no list of tools */
+/** @throws {CliError} `usage` for a file that is not a list of tools */
 function toolsOfFile(file: string, server: string): readonly ListedTool[] {
   const list = listIn(readJson(file))
   if (!list) throw new CliError('usage', `${file} has no list of tools, such as the answer of tools/list.`)

@@ -9,7 +9,7 @@ export interface LimitsOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-/** `toolgate limits`: prints what is left of the budgets of limits with a cost, the least left first. */
+/** `toolgate limits`: prints the remaining budgets of limits with a cost, the smallest first. */
 export async function limitsCommand({ limit, ...options }: LimitsOptions, io: Io): Promise<ExitName> {
   const body = await createApi(findTarget(options, io.env)).limits({ ...(limit !== undefined && { limit }) })
   if (options.json) printJson(io.stdout, body)

@@ -13,7 +13,7 @@ export interface LogsOptions extends TargetOptions {
 
 const POLL_MS = 1_000
 
-/** `toolgate logs <server>`: prints the last lines of a server: its stderr, and what the gateway logged of it. */
+/** `toolgate logs <server>`: prints the last lines of a server: its stderr, and the gateway's log about it. */
 export async function logsCommand(
   server: string,
   options: LogsOptions,

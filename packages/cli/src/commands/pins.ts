@@ -16,10 +16,10 @@ export interface AcceptPinOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-/** How many digits of a hash are shown, and how many are enough to name one. */
+/** The number of printed digits of a hash, which is also the fewest that identify one. */
 const SHOWN_DIGITS = 12
 
-/** `toolgate pins`: prints the tools whose definition needs a review, or all with `--all`. */
+/** `toolgate pins`: prints the tools whose definition needs a review. With `--all` it prints all tools. */
 export async function pinsCommand(options: PinsOptions, io: Io): Promise<ExitName> {
   const body = await createApi(findTarget(options, io.env)).pins()
   if (options.json) {
@@ -54,7 +54,7 @@ export async function pinsCommand(options: PinsOptions, io: Io): Promise<ExitNam
 export async function acceptPinCommand(tool: string, options: AcceptPinOptions, io: Io): Promise<ExitName> {
   const api = createApi(findTarget(options, io.env))
   const { pins } = await api.pins()
-  // A tool on the lists of single users may have several definitions.
+  // If users have their own lists, a tool may have several definitions.
   const definitions = pins.filter((one) => one.tool === tool)
   if (definitions.length === 0) throw new CliError('usage', unknownPin(tool, pins))
   const { hash } = options
@@ -116,7 +116,7 @@ function stateOf({ status, quarantined }: PinRow): string {
 
 const MAX_WHO = 3
 
-/** Returns whose lists have a definition. */
+/** Returns the users whose lists have a definition. */
 function whoOf({ users }: PinRow): string {
   if (!users) return 'all'
   const names = users

@@ -24,9 +24,9 @@ import { takeLiveSnapshot } from './snapshot.ts'
 
 export interface PolicyTestsOptions extends TargetOptions {
   readonly live?: boolean
-  /** Reads which clauses real calls have reached, from the running gateway. */
+  /** Reads from the running gateway which clauses real calls have reached. */
   readonly audit?: boolean
-  /** With `audit`: wall-clock milliseconds. */
+  /** With `audit`: the time of the first record, in wall-clock milliseconds. */
   readonly since: number
   readonly tap?: boolean
   readonly junit?: string | boolean
@@ -53,7 +53,7 @@ export async function policyTestsCommand(
   const catalog = options.live ? await snapshotOf(options.config ?? DEFAULT_CONFIG, io, start) : undefined
   const results: FileResults[] = []
   const warnings = new Set<string>()
-  // All files are read first: a test that cannot run must not look like one that has passed.
+  // All files are read before any test runs, because a test that cannot run must not look as if it had passed.
   const read = []
   for (const file of files) read.push(await readPolicyTests(file, { config, catalog, defaultConfig: options.config }))
   const tested = []
@@ -75,7 +75,7 @@ async function snapshotOf(file: string, io: Io, start: ServeDeps['start']): Prom
   return takeLiveSnapshot(await readConfig(file, { env: io.env, packagesFrom: [INSTALLED_FROM] }), start)
 }
 
-/** Returns the named files, those of named folders, or those beside the configuration. */
+/** Returns the named files, the files of named folders, or those beside the configuration. */
 function findFiles(given: readonly string[], { config = DEFAULT_CONFIG }: PolicyTestsOptions): readonly string[] {
   const places = given.length === 0 ? [path.dirname(config)] : given
   const files = places.flatMap((place) => {
@@ -94,7 +94,7 @@ interface PrintedTests {
   readonly results: readonly FileResults[]
   readonly clauses: readonly TestedClauseRow[]
   readonly warnings: readonly string[]
-  /** With `--audit`: records that are missing or cannot be read. */
+  /** With `--audit`: the number of records that are missing or cannot be read. */
   readonly missing: number | undefined
 }
 
@@ -128,7 +128,7 @@ function printForPeople({ results, clauses, warnings }: PrintedTests, io: Io): v
     printLine(io.stderr, `${painter(io.stderr, io.env)('yellow', 'warn')}  ${printable(warning)}`)
 }
 
-/** Prints the clauses that no test reaches, and with what real calls did to them where that is known. */
+/** Prints the clauses that no test reaches, with the number of real calls that matched each, if known. */
 function printUnreached(clauses: readonly TestedClauseRow[], io: Io): void {
   const paint = painter(io.stdout, io.env)
   const unreached = clauses.filter(({ hits }) => hits === 0)

@@ -10,7 +10,7 @@ export interface ReloadCommandOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-/** `toolgate reload`: a running gateway reads its file again, and the difference is printed. */
+/** `toolgate reload`: makes a running gateway read its file again, and prints the difference. */
 export async function reloadCommand(
   { dryRun, publish, force, preview, ...options }: ReloadCommandOptions,
   io: Io,

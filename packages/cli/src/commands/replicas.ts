@@ -12,13 +12,13 @@ export interface AcceptReplicasOptions extends ReplicasOptions {
   readonly limits?: boolean
 }
 
-/** `toolgate replicas list` */
+/** `toolgate replicas list`: prints the replicas. */
 export async function replicasCommand(options: ReplicasOptions, io: Io): Promise<ExitName> {
   print(await createApi(findTarget(options, io.env)).replicas(), options, io)
   return 'ok'
 }
 
-/** `toolgate replicas accept` */
+/** `toolgate replicas accept`: accepts a database that has lost changes. */
 export async function acceptReplicasCommand({ limits, ...options }: AcceptReplicasOptions, io: Io): Promise<ExitName> {
   print(
     await createApi(findTarget(options, io.env)).acceptReplicas(limits === true ? 'limits' : 'database'),
@@ -65,7 +65,7 @@ function toCells(row: ReplicaRowBody): readonly string[] {
   ]
 }
 
-/** A replica that is lost starts no call: its lease has run out. */
+/** Returns the state of a replica. A lost replica starts no calls, because its lease has expired. */
 function stateOf({ isLive, isStopping, refuses }: ReplicaRowBody): string {
   if (!isLive) return 'lost'
   if (isStopping) return 'stopping'

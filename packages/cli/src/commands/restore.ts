@@ -14,7 +14,7 @@ export interface RestoreOptions {
   readonly json?: boolean
 }
 
-/** `toolgate restore`: puts a backup in the place of a gateway's files. Ends with the status of the restored audit. */
+/** `toolgate restore`: replaces a gateway's files with a backup. Its exit code is the status of the restored audit. */
 export async function restoreCommand(folder: string, options: RestoreOptions, io: Io): Promise<ExitName> {
   const { readBackup, checkUnused, draftFiles, filesInPlace, moveAside, placeFiles, settleState } =
     await import('@toolgate/stores/backup')
@@ -33,7 +33,8 @@ export async function restoreCommand(folder: string, options: RestoreOptions, io
   placeFiles(drafts.filter((one) => !states.includes(one)))
   const nowMs = Date.now()
   const reason = `restored from a backup of ${manifest.madeAt}`
-  // Before it is in its place: a gateway that starts after a crash must not find approvals that can be used again.
+  // The state is settled before it is in place, because a gateway that starts after a crash must not find reusable
+  // approvals.
   const settled = { ...files, state: states[0]?.draft }
   const state = await settleState(settled, { nowMs, keepApprovals: options.keepApprovals === true, reason })
   placeFiles(states)
@@ -51,7 +52,7 @@ function placesOf({ path: audit, checkpoints }: NonNullable<GatewayFiles['audit'
   return { path: audit, ...(checkpoints === undefined ? {} : { checkpoints }) }
 }
 
-/** Returns the backup's configuration as it will be read at its place. */
+/** Returns the backup's configuration, read as if it were in its final place. */
 function readRestored(from: string, { files }: BackupManifest, file: string, { env }: Io): GatewayConfig {
   const name = files.find(({ role }) => role === 'config')?.name
   if (name === undefined) throw new CliError('usage', 'The backup has no configuration.')
@@ -77,7 +78,7 @@ function alreadyThere(files: readonly string[]): CliError {
   })
 }
 
-/** Opens the audit once, which also ends the calls that ran at the backup. */
+/** Opens the audit once, which also ends the calls that were running at the time of the backup. */
 async function record({ audit: config }: GatewayConfig, detail: string, wallMs: number): Promise<void> {
   if (config.store === 'memory') return
   const audit = await openAudit(config)

@@ -15,7 +15,10 @@ export interface RunsOptions extends TargetOptions {
 
 const COLUMNS = ['ID', 'FOR', 'STARTED BY', 'STARTED', 'CALLS', 'REFUSED', 'LABELS', 'PARENT', 'ENDS', 'NARROWED BY']
 
-/** `toolgate runs list`: prints the runs that go on, or with `--all` those of the last week, those with the latest calls first. */
+/**
+ * `toolgate runs list`: prints the active runs, or with `--all` those of the last week. Runs with the latest calls come
+ * first.
+ */
 export async function runsCommand(
   { user, label, all = false, limit, ...options }: RunsOptions,
   io: Io,
@@ -52,7 +55,7 @@ function toTime(ms: number | undefined): string {
   return ms === undefined ? '' : new Date(ms).toISOString()
 }
 
-/** `toolgate runs revoke <id>`: its token opens nothing from then on, nor do those below it. */
+/** `toolgate runs revoke <id>`: revokes a run's token and those of the runs below it. */
 export async function revokeRunCommand(id: string, options: RunsOptions, io: Io): Promise<ExitName> {
   const body = await createApi(findTarget(options, io.env)).endRun(id)
   if (options.json) printJson(io.stdout, body)

@@ -44,7 +44,7 @@ export async function serveCommand(options: ServeOptions, deps: ServeDeps): Prom
   })
 }
 
-/** Returns a function that reads a configuration, which then has the port that the command was given. */
+/** Returns a function that reads a configuration and sets the port from the command line. */
 export function configReader(file: string, port: number | undefined, { env }: Io): NonNullable<GatewayOptions['read']> {
   return async (text, how) => {
     const from = { env, packagesFrom: [INSTALLED_FROM], ...(text !== undefined && { text }) }
@@ -53,7 +53,7 @@ export function configReader(file: string, port: number | undefined, { env }: Io
   }
 }
 
-/** Starts the gateway of a configuration where nobody sees it: nothing is served to others, kept or recorded. */
+/** Starts the gateway of a configuration without serving, storing or recording anything. */
 export function startUnseen(given: GatewayConfig, start: StartGateway): Promise<RunningGateway> {
   const { warnings: _w, stores: _s, replica: _r, ...config } = given
   return start({
@@ -65,7 +65,7 @@ export function startUnseen(given: GatewayConfig, start: StartGateway): Promise<
   })
 }
 
-/** Returns a port to suggest instead of a taken one. */
+/** Returns another port to suggest if one is taken. */
 export function nextPort(port: number): number {
   return port < 65_535 ? port + 1 : port - 1
 }
@@ -88,24 +88,24 @@ interface RunOptions {
   readonly io: Io
   readonly signals: StopSignals
   readonly start: StartGateway
-  /** How to choose another port if this one is taken. */
+  /** A hint about how to choose another port if this one is taken. */
   readonly portHint: string
   /** Reads the configuration again, on SIGHUP. Absent if there is no file. */
   readonly read?: GatewayOptions['read']
-  /** The configuration beside which it writes where it listens. */
+  /** The path of the configuration beside which the gateway writes its address. */
   readonly announcedAt?: string
   /** Called once every server has answered or failed its first start. */
   readonly onReady: (gateway: RunningGateway) => Promise<void>
 }
 
-/** After the running calls, everything stops within this time or is killed. */
+/** After running calls have ended, everything stops within this time, in milliseconds, or is killed. */
 const STOP_MS = 2000
-/** The default of the gateway. */
+/** The gateway's default. */
 const DEFAULT_DRAIN_MS = 30_000
-/** A longer stop prints why it takes time. */
+/** A stop that takes longer prints the reason. */
 const QUIET_STOP_MS = 500
 
-/** Runs a gateway until a signal asks to stop. @throws {CliError} `port` */
+/** Runs a gateway until a signal stops it. @throws {CliError} `port` */
 export async function runGateway(config: GatewayConfig, options: RunOptions): Promise<ExitName> {
   const { stderr } = options.io
   let running: RunningGateway | undefined
@@ -137,7 +137,7 @@ export async function runGateway(config: GatewayConfig, options: RunOptions): Pr
   }
 }
 
-/** Prints what a reload changed, or why it changed nothing. */
+/** Prints the changes of a reload, or why it failed. */
 async function reload(gateway: RunningGateway, { stdout, stderr }: Io): Promise<void> {
   try {
     const { text } = await gateway.reload({ through: 'signal' })
@@ -148,7 +148,7 @@ async function reload(gateway: RunningGateway, { stdout, stderr }: Io): Promise<
   }
 }
 
-/** Returns `false` if not everything stopped in time. */
+/** Closes the gateway. Returns `false` if something did not stop in time. */
 async function close(
   gateway: RunningGateway,
   { drainMs = DEFAULT_DRAIN_MS }: GatewayConfig,
@@ -198,7 +198,7 @@ function printLog({ level, message, server, user, detail }: LogLine, io: Io): vo
 }
 
 /**
- * Returns the port of `--port` or else PORT, if there is one.
+ * Returns the port of `--port`, or else of PORT, if either is set.
  *
  * @throws {CliError} `usage` for an invalid port, with its origin
  */

@@ -12,7 +12,9 @@ export interface SnapshotOptions {
   readonly output?: string
 }
 
-/** `toolgate snapshot`: starts the servers of a configuration, and writes what they offer as data, for tests. */
+/**
+ * `toolgate snapshot`: starts the servers of a configuration, and writes their tools and other items as data for tests.
+ */
 export async function snapshotCommand(
   { config: file, output }: SnapshotOptions,
   { io, start }: Pick<ServeDeps, 'io' | 'start'>,
@@ -33,7 +35,10 @@ export async function snapshotCommand(
   return 'ok'
 }
 
-/** Returns what the servers of a configuration offer. @throws {CliError} `no` where one of them does not start: tests would not see its tools */
+/**
+ * Returns the items of a configuration's servers.
+ * @throws {CliError} `no` if a server does not start, because tests would lack its tools
+ */
 export async function takeLiveSnapshot(config: GatewayConfig, start: ServeDeps['start']): Promise<CatalogSnapshot> {
   const gateway = await startUnseen(config, start)
   try {

@@ -24,8 +24,8 @@ interface GatewayEndpoint extends Pick<ServeStdioOptions, 'url' | 'key' | 'hints
 /**
  * `toolgate stdio`: MCP on stdin and stdout for one client, which starts this command and ends it.
  *
- * It connects to a running gateway. With `--config` that is the one which serves this configuration; where none runs, the
- * command runs a gateway of its own, on a free port of this machine.
+ * It connects to a running gateway. With `--config` it connects to the gateway that serves this configuration. If none
+ * is running, the command runs its own gateway on a free port of this machine.
  */
 export async function stdioCommand(
   options: StdioOptions,
@@ -72,7 +72,7 @@ function runningGateway({ url, key, app }: StdioOptions, env: Io['env']): Gatewa
   }
 }
 
-/** The servers that start within this time are in the first list. The others are announced later. */
+/** Servers that start within this time are in the first list. The others are announced later. */
 const READY_MS = 15_000
 
 async function ownGateway(
@@ -103,12 +103,12 @@ async function ownGateway(
   return { url: mcpUrlOf(gateway.url, app), key, hints: { start: '', key: '' }, close: () => gateway.close() }
 }
 
-/** A busy machine takes its time; a port that nobody has refuses at once. */
+/** The longest wait for an answer. A busy machine takes time; an unused port refuses at once. */
 const ASK_MS = 5_000
 
 /**
- * Returns the gateway that serves the same configuration, if one runs and the caller's key is known here. The key is
- * sent to nobody else: another program may have the port by now.
+ * Returns the running gateway that serves the same configuration, if the caller's key is known here. The key is sent
+ * only to that gateway, because another program may have taken the port.
  */
 async function findRunning(
   { demoKey, caller: { user } }: StdioCaller,

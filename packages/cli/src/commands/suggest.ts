@@ -27,8 +27,8 @@ const BEFORE_MS = 86_400_000
 const MAX_ROWS = 20
 
 /**
- * `toolgate suggest`: prints the least that recorded calls show to be needed, as a policy in YAML to review, and which of these
- * calls it would refuse. Changes nothing.
+ * `toolgate suggest`: prints the least policy that the recorded calls need, as YAML to review, and the calls that it
+ * would refuse. Changes nothing.
  */
 export async function suggestCommand(
   options: SuggestCommandOptions,
@@ -59,7 +59,7 @@ export async function suggestCommand(
   }
 }
 
-/** Calls are learned by the roles that callers have in the configuration. @throws {CliError} `usage` */
+/** Checks that a role is configured, because calls are grouped by the roles of callers. @throws {CliError} `usage` */
 function checkRole(role: string, { callers }: GatewayConfig): void {
   const roles = [...new Set(callers.flatMap(({ caller }) => caller.roles ?? []))]
   if (roles.includes(role)) return

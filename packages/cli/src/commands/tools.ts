@@ -16,7 +16,10 @@ export interface ToolsOptions extends TargetOptions, WhoseOptions {
   readonly json?: boolean
 }
 
-/** `toolgate tools`: prints the tools, or the items of another kind, that one caller sees, or how many tools each caller sees. */
+/**
+ * `toolgate tools`: prints the tools, or the items of another kind, that one caller sees, or the number of tools that
+ * each caller sees.
+ */
 export async function toolsCommand(options: ToolsOptions, io: Io): Promise<ExitName> {
   const api = createApi(findTarget(options, io.env))
   if (options.as === undefined && options.caller === undefined) {

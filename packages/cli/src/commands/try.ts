@@ -54,7 +54,7 @@ function quickstartOrThrow(): string {
   return found
 }
 
-/** Asks the gate itself, so that the output is what each key really sees. */
+/** Returns the tools of each key. It asks the gate itself, so that the output is always true. */
 function toolsByKey(config: GatewayConfig, { gate }: RunningGateway): Promise<readonly SeenTool[]> {
   return Promise.all(
     config.callers.map(async ({ caller, demoKey = '', for: use }) => ({
@@ -71,7 +71,7 @@ interface SeenTool {
   readonly user: string
   readonly key: string
   readonly for: 'mcp' | 'console' | 'host'
-  /** Ids, sorted. */
+  /** Sorted ids. */
   readonly tools: readonly string[]
 }
 
@@ -119,7 +119,10 @@ export function renderWelcome(welcome: Welcome): string {
   ].join('\n')
 }
 
-/** Lists for each user after the first the tools in addition to those of the user before. */
+/**
+ * Returns a line for each user: the tools of the first, and for each other user the tools in addition to the previous
+ * one's.
+ */
 function keyLines({ seen, paint, columns }: Welcome): string[] {
   const agents = seen.filter((one) => one.for === 'mcp')
   return agents.flatMap(({ key, tools }, i) => {
@@ -189,7 +192,7 @@ function indent(text: string): string {
   return text.replace(/^/gm, '  ')
 }
 
-/** Wraps a list at its commas, and indents further lines. */
+/** Wraps a list at its commas, and indents the following lines. */
 function wrap(text: string, columns: number = DEFAULT_COLUMNS): string {
   const width = Math.min(columns, MAX_COLUMNS)
   const [head = '', ...words] = text.split(/(?<=,) /)

@@ -37,7 +37,7 @@ import { takeLiveSnapshot } from './snapshot.ts'
 
 export interface WhatIfCommandOptions extends TargetOptions {
   readonly config: string
-  /** The other configuration. */
+  /** The path of the other configuration. */
   readonly policy: string
   readonly catalog?: string
   readonly file?: string
@@ -46,16 +46,19 @@ export interface WhatIfCommandOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-/** When the recorded calls begin. The same words, such as `7d`, mean the same what-if after a stop. */
+/** The start of the recorded calls. Resuming requires the same text, such as `7d`. */
 export interface Since {
   readonly text: string
   readonly ms: number
 }
 
-/** The time before `since` whose records are read: as long as histories of runs last. */
+/** The time before `since` whose records are also read, in milliseconds. Histories of runs last that long. */
 const BEFORE_MS = 86_400_000
 
-/** `toolgate what-if`: prints what the rules of another configuration would mean for callers and recorded calls. Changes nothing. */
+/**
+ * `toolgate what-if`: prints the effect of another configuration's rules on callers and recorded calls. Changes
+ * nothing.
+ */
 export async function whatIfCommand(
   options: WhatIfCommandOptions,
   { io, start, signals }: Pick<ServeDeps, 'io' | 'start' | 'signals'>,
@@ -72,7 +75,7 @@ export async function whatIfCommand(
   try {
     const found = await withReader(options, io, async (reader) => {
       const { resumed, sinceMs } = progress
-      // With the last record that was counted.
+      // Reading continues with the last counted record.
       const goesOn = resumed && !resumed.readsPast ? { afterSeq: resumed.lastSeq - 1 } : {}
       const { records, missing } = readRecords(reader, { since: sinceMs - BEFORE_MS, ...goesOn })
       const read = progress.continued(records)
@@ -109,11 +112,11 @@ interface Configs {
   readonly texts: readonly string[]
 }
 
-/** Reads both configurations. Prints the problems as `check` does, and returns `undefined`, if one of them cannot be used. */
+/** Reads both configurations. If one is invalid, prints its problems as `check` does, and returns `undefined`. */
 async function readBoth({ config, policy, catalog, json }: WhatIfCommandOptions, io: Io): Promise<Configs | undefined> {
   const how = { env: io.env, packagesFrom: [INSTALLED_FROM] }
   try {
-    // Commands of secrets run only where servers start.
+    // Commands of secrets run only if servers are started.
     const read = catalog === undefined ? readConfig : loadConfig
     const [before, after] = [await read(config, how), await read(policy, how)]
     return { before, after, texts: [config, policy].map((file) => readFileSync(file, 'utf8')) }
@@ -127,7 +130,7 @@ async function readBoth({ config, policy, catalog, json }: WhatIfCommandOptions,
 
 type RulesToCompare = { readonly before: RulesOfChange; readonly after: RulesOfChange }
 
-/** Returns both rules over the catalog of a snapshot, or over what the servers offer now. */
+/** Returns both sets of rules, over the catalog of a snapshot or of the running servers. */
 async function findRules(
   { before, after }: Configs,
   { catalog }: WhatIfCommandOptions,
@@ -138,7 +141,7 @@ async function findRules(
     return { before: configuredRules(snapshot, before), after: configuredRules(snapshot, after) }
   }
   const now = await takeLiveSnapshot(before, start)
-  // The tags and labels of tools, too, are those of the servers' entries.
+  // The servers' entries also contain the tags and labels of tools.
   const isSame = JSON.stringify(before.servers) === JSON.stringify(after.servers)
   const then = isSame ? now : await takeLiveSnapshot(after, start)
   return { before: rulesOfChange(now, before), after: rulesOfChange(then, after) }
@@ -148,21 +151,21 @@ const SAVE_MS = 2000
 const SHOW_MS = 200
 const BAR_LENGTH = 24
 
-/** Shows how far a what-if has come, on a terminal, and keeps what it has counted, to go on with after a stop. */
+/** Shows the progress of a what-if on a terminal, and stores its counts, so that it can be resumed. */
 class Progress {
   readonly resumed: WhatIfState | undefined
-  /** As it was when the what-if began, which may have been before a stop. */
+  /** The start time at the first run, before any stop. */
   readonly sinceMs: number
   readonly #file: string | undefined
   readonly #hash: string
   readonly #io: Io
-  /** The time of the last record that is counted. */
+  /** The time of the last counted record. */
   #ts: string
   #state: (() => WhatIfState) | undefined
   #savedMs = performance.now()
   #shownMs = 0
 
-  /** `hash`: of everything that the counts depend on. */
+  /** Creates the progress. `hash` covers everything that the counts depend on. */
   constructor({ resume, since }: WhatIfCommandOptions, hash: string, io: Io) {
     this.#file = resume
     this.#hash = hash
@@ -187,7 +190,7 @@ class Progress {
     })
   }
 
-  /** Passes records on. @throws {CliError} `usage` where the last one that is counted is not among them */
+  /** Yields the records. @throws {CliError} `usage` if the last counted record is not among them */
   async *continued(records: AsyncIterable<AuditRecord>): AsyncGenerator<AuditRecord> {
     const { resumed } = this
     const ts = this.#ts
@@ -229,7 +232,7 @@ class Progress {
     }
   }
 
-  /** Says how to go on after a stop. */
+  /** Returns a hint about how to resume after a stop. */
   hint(): string {
     if (this.#file === undefined) return 'With --resume <file> it can go on where it stopped.'
     this.#save(performance.now())
@@ -245,7 +248,7 @@ class Progress {
 const MAX_ROWS = 50
 const MAX_NAMED = 8
 
-/** Returns what would let inputs be judged that could not be. */
+/** Returns the settings that would allow inputs to be judged. */
 function needOf({ audit: { inputs } }: GatewayConfig, { file }: WhatIfCommandOptions): string {
   if (inputs === undefined || inputs === 'redacted' || file !== undefined)
     return 'Inputs are kept with audit.inputs: facts, or sealed with a key, which must then be here.'

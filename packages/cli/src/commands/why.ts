@@ -9,16 +9,16 @@ import { count, decisionWords, outcomeWord } from '../render.ts'
 import { whoseOf, type WhoseOptions } from './tools.ts'
 
 export interface WhyOptions extends TargetOptions, WhoseOptions {
-  /** JSON, `@file`, or `-`. */
+  /** The input: JSON, `@file`, or `-`. */
   readonly input?: string
-  /** YAML or JSON, `@file`, a file, or `-`. */
+  /** The history: YAML or JSON, `@file`, a path, or `-`. */
   readonly history?: string
   readonly json?: boolean
 }
 
 /**
- * `toolgate why <id>`: prints every layer's answer about an item of any kind, or with `--input` or `--history` about a call
- * of it. Ends with `no` if it is not visible, or if the call would be refused.
+ * `toolgate why <id>`: prints every layer's answer about an item of any kind, or with `--input` or `--history` about a
+ * call. Ends with `no` if the item is not visible, or the call would be refused.
  */
 export async function whyCommand(tool: string, options: WhyOptions, io: Io): Promise<ExitName> {
   const whose = whoseOf(options)
@@ -37,7 +37,7 @@ export async function whyCommand(tool: string, options: WhyOptions, io: Io): Pro
 async function dryRun(tool: string, whose: Whose, options: WhyOptions, io: Io): Promise<WhyInputBody> {
   if (options.input === '-' && options.history === '-')
     throw new CliError('usage', 'Only one of --input and --history can come from stdin.')
-  // A resource is read by its URI where no input is given.
+  // Without an input, a resource is read by its URI.
   const input = options.input === undefined ? {} : await readInput(options.input)
   const history = options.history === undefined ? undefined : await readHistory(options.history)
   const asked = { tool, ...whose, input, ...(history && { history: history.text }) }
@@ -45,14 +45,14 @@ async function dryRun(tool: string, whose: Whose, options: WhyOptions, io: Io): 
     return await createApi(findTarget(options, io.env)).dryRun(asked)
   } catch (error) {
     if (!history || !(error instanceof CliError)) throw error
-    // The gateway does not know what the file is called.
+    // The gateway does not know the file's name.
     const message = error.message.replaceAll(/^history(?=:\d+:\d+: )/gm, history.name)
     const { code, hint } = error
     throw new CliError(error.exit, message, { ...(code && { code }), ...(hint && { hint }), cause: error })
   }
 }
 
-/** A text that begins like YAML or JSON of a history is one; anything else names a file. */
+/** Reads a history. A text that begins like YAML or JSON of a history is the history; any other text is a path. */
 async function readHistory(given: string): Promise<{ readonly name: string; readonly text: string }> {
   if (given === '-') return { name: 'stdin', text: await readGiven(given) }
   if (/^\s*(\{|\w+:\s)/.test(given) || given.trim() === '') return { name: 'history', text: given }
@@ -142,7 +142,7 @@ const MAY_STILL: Readonly<Record<PlacedMayStill['on'], string>> = {
   now: 'now, it would get:',
 }
 
-/** Returns the changes of one way, all of which it takes. */
+/** Returns a text with all changes of one way. */
 function wayText(way: readonly PlacedChange[]): string {
   const texts = way.map(({ text, place }) => (place ? `${text} (${place.file}:${place.line}:${place.column})` : text))
   return printable(texts.join(', and '))

@@ -6,7 +6,7 @@ interface Listed {
   readonly annotations?: unknown
 }
 
-/** How a person who decides a call of a tool compares what it would write with what is there. */
+/** The reading tool whose output a person compares with the content that a call would write. */
 export interface ProposedCompare {
   readonly text: string
   readonly with: string
@@ -14,13 +14,13 @@ export interface ProposedCompare {
 }
 
 const WRITES = /^(?:write|create|update|put|save|set|replace|overwrite)_/
-/** The first that a server has. */
+/** The names of reading tools. The first one that the server has is proposed. */
 const READS = ['read_text', 'read', 'get', 'fetch', 'view', 'load', 'cat', 'show']
 const TEXT = /^(?:new_?|file_?)?(?:contents?|text|body|data)$/i
 
 /**
- * Proposes with which tool of its server what a tool writes can be compared: `write_file` with `read_text_file`, by a path that
- * both take. `undefined` where no tool that is annotated as read-only has that name and needs only what the call has.
+ * Proposes the reading tool of a writing tool: `read_text_file` for `write_file`, by a path that both take. `undefined`
+ * unless a tool annotated as read-only has one of those names and needs only fields of the call.
  */
 export function proposeCompare(tool: Listed, others: readonly Listed[]): ProposedCompare | undefined {
   const verb = WRITES.exec(tool.name)
@@ -44,7 +44,7 @@ function isReadOnly(annotations: unknown): boolean {
   return isObject(annotations) && annotations['readOnlyHint'] === true
 }
 
-/** The names of the fields that are texts. */
+/** Returns the names of the fields that are texts. */
 function textsOf(schema: unknown): readonly string[] {
   const properties: JsonObject = isObject(schema) && isObject(schema['properties']) ? schema['properties'] : {}
   return Object.entries(properties).flatMap(([name, field]) =>

@@ -13,7 +13,7 @@ import {
   PLACE_NAME,
 } from './words.ts'
 
-/** A tool as its server lists it, and what the operator says of it so far. */
+/** A tool as its server lists it, with the operator's labels so far. */
 export interface ListedTool {
   readonly server: string
   readonly name: string
@@ -28,24 +28,24 @@ export interface ListedTool {
 export interface LabelProposal {
   readonly server: string
   readonly name: string
-  /** Absent: nothing says what the tool does, so a person must. */
+  /** The effects of the tool. Absent if a person must decide, because nothing indicates them. */
   readonly effects?: readonly Effect[]
-  /** Fields of the input that say where it sends something. */
+  /** Input fields that name a recipient. */
   readonly addressees: readonly string[]
-  /** Whether its output may be trusted. Only a person knows whether others can write it. */
+  /** Whether a person may mark its output as trusted. Only a person knows whether others can write it. */
   readonly mayBeTrusted: boolean
-  /** How a person compares what it writes with what is there. */
+  /** The reading tool for comparisons. */
   readonly compare?: ProposedCompare
-  /** Whether the operator's tags name an effect already. */
+  /** Whether the operator's tags already name an effect. */
   readonly isLabelled: boolean
   readonly why: string
 }
 
 /**
- * Proposes what rules about a run need to know of a tool, from its name, schema, description and annotations.
+ * Proposes the labels of a tool for rules about runs, from its name, schema, description and annotations.
  *
- * A server chooses all of these, so a person reviews the proposal: nothing is applied. In doubt a tool sends, and its output is
- * not trusted.
+ * A server chooses all of these, so a person reviews the proposal: nothing is applied. In doubt a tool counts as
+ * sending, and its output as untrusted.
  */
 export function proposeLabels(tool: ListedTool): LabelProposal {
   const { server, name, tags = [], trusted = false } = tool
@@ -75,7 +75,7 @@ const LABEL_TAGS: ReadonlySet<string> = new Set([
   'read',
 ])
 
-/** `createUser`, `create_user` and `create-user` have the same words. */
+/** Returns the words of a name. `createUser`, `create_user` and `create-user` have the same words. */
 function wordsOf(name: string): readonly string[] {
   return name
     .replace(/([a-z\d])([A-Z])/g, '$1 $2')
@@ -102,7 +102,7 @@ function verbOf({ description, annotations }: ListedTool, words: readonly string
   return { why: 'neither its name nor its description says what it does' }
 }
 
-/** `get_or_create` creates. */
+/** Words that join two verbs: `get_or_create` creates. */
 const ALSO = /^(?:and|or)$/
 
 function firstVerb(words: readonly string[]): number {
@@ -122,17 +122,17 @@ function effectsOf(verb: Verb, name: string, fields: readonly FieldText[], hasAd
   return effects.length > 0 ? effects : ['writes']
 }
 
-/** A permission beside an addressee is a part of sharing. */
+/** Fields that change an identity. A permission next to a recipient is a part of sharing. */
 const IDENTITY_FIELD = /^(?:.* )?(?:password|credentials?|secret|api key|access token|otp)$/
 
 interface FieldText {
   readonly name: string
-  /** Its name as words, in small letters. */
+  /** The name as words, in lower case. */
   readonly words: string
   readonly schema: JsonObject
 }
 
-/** The fields of the input, and those of objects in them, with dots. */
+/** Returns the fields of the input, and with dots those of objects in it. */
 function fieldsOf(schema: unknown, prefix = '', depth = 0): readonly FieldText[] {
   if (!isObject(schema) || !isObject(schema['properties']) || depth > 3) return []
   return Object.entries(schema['properties']).flatMap(([key, value]) => {
@@ -155,7 +155,7 @@ function isAddressee(field: FieldText): boolean {
   )
 }
 
-/** A description of these may well say "of the email". */
+/** Names of long texts, whose description may well contain "of the email". */
 const LONG_TEXT =
   /^(?:.* )?(?:subject|body|content|text|message|title|description|note|comment|query|date|time|attachments?)$/
 
@@ -167,7 +167,10 @@ function hasFormat({ format, items }: JsonObject): boolean {
   return ADDRESSEE_FORMATS.has(format) || (isObject(items) && ADDRESSEE_FORMATS.has(items['format']))
 }
 
-/** Numbers, booleans and objects are no addresses; a schema without a type may be anything. */
+/**
+ * Whether a schema accepts a text. Numbers, booleans and objects are not addresses; a schema without a type accepts
+ * anything.
+ */
 function isText(schema: JsonObject): boolean {
   const types = typesOf(schema)
   return types.size === 0 || types.has('string') || types.has('array')

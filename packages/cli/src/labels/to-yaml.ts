@@ -2,7 +2,7 @@ import { Document } from 'yaml'
 import { printable } from '../io.ts'
 import type { LabelProposal } from './propose.ts'
 
-/** Returns proposals as the part of a configuration that labels the tools, with what a person must look at as comments. */
+/** Returns proposals as YAML for the configuration. Comments mark what a person must check. */
 export function toYaml(proposals: readonly LabelProposal[]): string {
   const trusted = proposals.filter(({ mayBeTrusted }) => mayBeTrusted).map(({ server, name }) => `${server}:${name}`)
   const document = new Document()

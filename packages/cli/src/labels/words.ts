@@ -1,8 +1,8 @@
-/** What a tool does to the world. `reads`: nothing. `writes`: something that can be taken back, and goes to nobody. */
+/** The effects of a tool on the world. `reads`: none. `writes`: a change that can be reverted and is sent to nobody. */
 export const EFFECTS = ['egress', 'destructive', 'identity', 'commits', 'writes', 'reads'] as const
 export type Effect = (typeof EFFECTS)[number]
 
-/** The first word of a tool's name says what it does. */
+/** Verbs by effect. The first word of a tool's name is usually a verb. */
 const VERBS: Readonly<Record<Exclude<Effect, 'identity'>, string>> = {
   egress:
     'send post publish share invite forward reply email mail message notify transfer pay wire donate tweet upload submit dm broadcast announce comment respond export call dial text ping webhook request',
@@ -22,7 +22,7 @@ const EFFECT_OF_VERB: ReadonlyMap<string, Exclude<Effect, 'identity'>> = new Map
   ),
 )
 
-/** Returns what a verb does, in the form of a name (`send`) or of a sentence (`Sends`); `undefined` for another word. */
+/** Returns the effect of a verb, as in a name (`send`) or in a sentence (`Sends`), or `undefined` for another word. */
 export function effectOfVerb(word: string): Exclude<Effect, 'identity'> | undefined {
   const verb = word.toLowerCase()
   return (
@@ -32,20 +32,20 @@ export function effectOfVerb(word: string): Exclude<Effect, 'identity'> | undefi
   )
 }
 
-/** Who somebody is, and what opens what. */
+/** Words about people's identities and permissions. */
 export const IDENTITY_WORDS =
   /\b(?:passwords?|credentials?|secrets?|permissions?|roles?|mfa|otp|2fa|api keys?|access tokens?|ssh keys?|user info|profile|account settings|policy|policies)\b/
 
-/** A field that says to whom or where something goes. */
+/** Names of fields with a recipient. */
 export const ADDRESSEE_NAME =
   /^(?:to|cc|bcc|(?:.* )?(?:recipients?|participants?|attendees?|invitees?|guests|members?|addressees?|payees?|beneficiar(?:y|ies)|emails?|email address(?:es)?|phones?|phone numbers?|iban|accounts?|account numbers?|channels?|urls?|uris?|links?|webhooks?|endpoints?|hosts?|hostnames?|domains?|handles?|chat ids?|destinations?|targets?|users?|usernames?|user ids?|reviewers?|assignees?|followers?|audience|remote))$/
 export const ADDRESSEE_FORMATS: ReadonlySet<unknown> = new Set(['email', 'idn-email', 'uri', 'url', 'iri', 'hostname'])
 export const ADDRESSEE_TEXT = /\b(?:e-?mail address(?:es)?|iban|phone numbers?|recipients?|urls?|webhook)\b/i
-/** A reading tool sends what its URL holds. */
+/** Names of fields with a URL: a tool that reads a URL also sends the URL's content. */
 export const PLACE_NAME = /^(?:.* )?(?:urls?|uris?|links?|webhooks?|endpoints?|hosts?|hostnames?|domains?)$/
-/** Who has sent something, or whose it is, is nobody to send to. */
+/** Names of senders and owners, who are not recipients. */
 export const NO_ADDRESSEE = /^(?:from|sender|author|owner|own|my|self|current|created|reply to id)\b/
 
-/** Things whose words only the user, the operator or a clock writes. */
+/** Words for content that only the user, the operator or a clock writes. */
 export const OWN_WORDS =
   /\b(?:contacts|address book|current (?:day|date|time|user)|today|now|time|clock|balance|iban|whoami|own profile|user info(?:rmation)?|me)\b/

@@ -4,23 +4,24 @@ import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import type { Io } from '../io.ts'
 
 interface RecordedHitsOptions extends TargetOptions {
-  /** Wall-clock milliseconds: records from then on. */
+  /** The time of the first record, in wall-clock milliseconds. */
   readonly since: number
 }
 
-/** The events whose records name the clause that decided. */
+/** The events whose records name the deciding clause. */
 const EVENTS: ReadonlySet<string> = new Set(['tool_blocked', 'tool_approval_required'])
 
 interface RecordedHits {
-  /** Returns how many real calls a clause held for. */
+  /** Returns the number of real calls that matched a clause. */
   readonly hitsOf: (clause: Pick<TestedClause, 'id' | 'ref'>) => number
-  /** Records that are missing or cannot be read. */
+  /** The number of records that are missing or cannot be read. */
   readonly missing: number
 }
 
 /**
- * Returns how many real calls each clause held for: those that the running gateway has counted for a clause with this content, or,
- * of a clause with an `id`, the refusals and questions in its audit, whichever is more. Records of allowed calls name no clause.
+ * Returns the number of real calls that matched each clause. It is the running gateway's count for a clause with this
+ * content or, if larger, the number of refusals and questions in the audit for the clause's `id`. Records of allowed
+ * calls name no clause.
  */
 export async function readRecordedHits({ since, ...target }: RecordedHitsOptions, io: Io): Promise<RecordedHits> {
   const api = createApi(findTarget(target, io.env))
@@ -35,7 +36,7 @@ export async function readRecordedHits({ since, ...target }: RecordedHitsOptions
   const counted = new Map((await api.policy()).clauses.map(({ id, hits }) => [id, hits]))
   return {
     hitsOf({ id, ref }) {
-      // Without an id, a clause is named by its place, where another one may have been.
+      // A clause without an id is named by its position, which another clause may have had.
       const named = ref.id === undefined ? 0 : (recorded.get(clauseText(ref)) ?? 0)
       return Math.max(counted.get(id) ?? 0, named)
     },

@@ -1,6 +1,6 @@
 import type { FileResults, MissedRow } from '@toolgate/gateway'
 
-/** Returns what a test missed, on one line: `expect.call files:write_file: expected allow, found deny`. */
+/** Returns a failed expectation on one line: `expect.call files:write_file: expected allow, found deny`. */
 export function describeMissed({ what, expected, found }: MissedRow): string {
   return `${what}: expected ${expected}, found ${found}`
 }
@@ -15,7 +15,7 @@ export function toTap(files: readonly FileResults[]): string {
   return ['TAP version 14', `1..${rows.length}`, ...lines, ''].join('\n')
 }
 
-/** The block is YAML; JSON texts are YAML, too. */
+/** Returns the YAML block of a failure. JSON texts are valid YAML. */
 function diagnosis(file: string, missed: readonly MissedRow[]): readonly string[] {
   const rows = missed.flatMap(({ line, column, because, ...one }) => [
     `  - at: ${JSON.stringify(`${file}:${line}:${column}`)}`,
@@ -25,12 +25,12 @@ function diagnosis(file: string, missed: readonly MissedRow[]): readonly string[
   return ['  ---', '  missed:', ...rows.map((row) => `  ${row}`), '  ...']
 }
 
-/** `#` begins a directive, and a line break another line. */
+/** Escapes a text. In TAP, `#` begins a directive, and a line break begins a new line. */
 function tapText(text: string): string {
   return text.replaceAll(/\s+/g, ' ').replaceAll('\\', '\\\\').replaceAll('#', '\\#')
 }
 
-/** Returns the results in the XML of JUnit, as CI servers read it: a suite for each file. */
+/** Returns the results as JUnit XML for CI servers, with a suite for each file. */
 export function toJunit(files: readonly FileResults[]): string {
   const suites = files.map(({ file, tests }) => {
     const failed = tests.filter(({ ok }) => !ok).length
@@ -58,7 +58,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\t', '&#9;'],
 ])
 
-/** XML 1.0 has no other control characters. */
+/** Escapes a text. XML 1.0 forbids other control characters, so they are replaced. */
 function xml(text: string): string {
   return text
     .toWellFormed()

@@ -4,10 +4,10 @@ import { printable } from '../io.ts'
 import { missingText } from '../commands/missing-records.ts'
 import { count } from '../render.ts'
 
-/** Fewer calls than this show little of what a role needs. */
+/** With fewer calls, a suggestion says little about a role's needs. */
 const FEW = 20
 
-/** Returns a suggested policy as the part of a configuration, with what a person must know of it as comments. */
+/** Returns a suggested policy as YAML for the configuration. Comments contain what a person must know. */
 export function suggestionYaml(suggestion: Suggestion): string {
   const { policy, roles, learned, leftOut } = suggestion
   const document = new Document()
@@ -26,7 +26,7 @@ export function suggestionYaml(suggestion: Suggestion): string {
   return document.toString({ lineWidth: 0 })
 }
 
-/** Returns the warnings about what too little is known of. */
+/** Returns warnings about parts with too few records. */
 export function suggestionWarnings({ roles, learned, leftOut, missing }: Suggestion): readonly string[] {
   const gap = missing > 0 ? [missingText(missing)] : []
   const isTainted = leftOut.some(({ why }) => why === 'untrusted')
@@ -56,7 +56,7 @@ function nameOf({ roles, user, tenant }: SuggestedRole): string {
   return tenant === undefined ? who : `${who} of ${tenant}`
 }
 
-/** `${` begins a variable in a configuration. */
+/** Escapes `${`, which begins a variable in a configuration. */
 function escaped(value: unknown): unknown {
   if (typeof value === 'string') return value.replaceAll('${', () => '$${')
   if (Array.isArray(value)) return value.map(escaped)

@@ -6,16 +6,16 @@ import { printable } from '../io.ts'
 import type { ConfigFile } from './config-file.ts'
 import { readKeys } from './keys-file.ts'
 
-/** A caller for agents, as the file has it. Variables are not filled in. */
+/** A caller for agents, as in the file. Variables are not replaced. */
 export interface AgentCaller {
   readonly user: string
   readonly key: string | undefined
 }
 
 /**
- * Returns the agent that a command is to serve: the named one, or the only one.
+ * Returns the agent that a command serves: the named one, or the only one.
  *
- * @throws {CliError} `usage`, with the callers that there are
+ * @throws {CliError} `usage`, with the existing callers
  */
 export function findAgent({ file, doc }: ConfigFile, as: string | undefined): AgentCaller {
   const { callers } = doc.toJS() as { readonly callers?: unknown }

@@ -17,7 +17,7 @@ export interface ConfigFile {
   readonly doc: Document
 }
 
-/** @throws {CliError} `usage` for a file that does not exist, a link whose target does not, and a file that is not YAML */
+/** @throws {CliError} `usage` for a file that does not exist, a link without a target, and a file that is not YAML */
 export function openConfig(file: string): ConfigFile {
   try {
     return parseConfig(file, readFileSync(file, 'utf8'))
@@ -49,7 +49,7 @@ export function serverNames({ doc }: ConfigFile): readonly string[] {
 }
 
 /**
- * Returns the configuration with a further server, or with another one of that name. Everything else stays as it is
+ * Returns the configuration with a server added, or replaced if the name exists. Everything else stays as it is
  * written, byte for byte, unless the servers are on one line.
  */
 export function withServer(config: ConfigFile, name: string, entry: object, comments: EntryComments = {}): ConfigFile {
@@ -69,7 +69,7 @@ export type EntryComments = Readonly<Record<string, string>>
 
 const STYLE = { lineWidth: 0 } as const
 
-/** The entry has a line for each key, and each value is on its line, but for `tools`. */
+/** Returns the node of an entry. Each key has its own line with its value, except for `tools`. */
 function entryNode(doc: Document, entry: object, comments: EntryComments): YAMLMap {
   const node = doc.createNode(entry) as YAMLMap
   for (const pair of node.items) {
@@ -86,7 +86,7 @@ function setFlow(value: unknown): void {
   if (isCollection(value)) value.flow = true
 }
 
-/** Returns the text with the entry after the last server; `undefined` where there is no place for it. */
+/** Returns the text with the entry after the last server, or `undefined` if there is no suitable position. */
 function insertServer({ text, doc }: ConfigFile, name: string, entry: YAMLMap): string | undefined {
   const servers: unknown = doc.get('servers', true)
   if (!isMap(servers) || !servers.range) return undefined
@@ -110,7 +110,10 @@ function insertServer({ text, doc }: ConfigFile, name: string, entry: YAMLMap): 
   return `${before}\n\n${lines}\n${text.slice(before.length).replace(/^[^\S\n]*\n/, '')}`
 }
 
-/** Returns the configuration as it will be read, with the commands of its secrets run if it is to start. @throws {ConfigFileError} */
+/**
+ * Returns the configuration as a gateway will read it. If it is to start, the commands of its secrets run.
+ * @throws {ConfigFileError}
+ */
 export async function checkConfig(
   { file, text }: ConfigFile,
   env: Io['env'],
@@ -131,7 +134,7 @@ export async function checkConfig(
   }
 }
 
-/** Replaces the file at once, so that a reader never sees half of it. A link to it stays a link. */
+/** Replaces the file in one step, so that a reader never sees a part of it. A link to it stays a link. */
 export function saveConfig({ file, text }: ConfigFile): void {
   try {
     rewriteFile(file, text)

@@ -5,7 +5,7 @@ interface KeyHashes {
   readonly owner: string
 }
 
-/** Returns the text of a new configuration: no server yet, two roles, one person. */
+/** Returns the text of a new configuration: no server, two roles, one person. */
 export function initFile({ reader, writer, owner }: KeyHashes): string {
   return `# The configuration of a Toolgate gateway. "toolgate check" lists its problems, with their lines.
 

@@ -4,8 +4,8 @@ import { errnoOf } from '@toolgate/values'
 import { replaceFile } from '../replace-file.ts'
 
 /**
- * Writes a file into the `.toolgate` folder beside a configuration, whole or not at all, for its owner only. Git ignores the
- * folder. A link or a file that somebody else has put there is replaced, and never written through.
+ * Writes a file into the `.toolgate` folder beside a configuration, in one step, readable only by its owner. Git
+ * ignores the folder. An existing link or another user's file is replaced, and never written through.
  */
 export function writeOwn(file: string, text: string): void {
   const folder = path.dirname(file)
@@ -18,7 +18,10 @@ export function writeOwn(file: string, text: string): void {
   replaceFile(file, text)
 }
 
-/** Returns the text of such a file; `undefined` unless we, or whoever has the configuration, wrote it. */
+/**
+ * Returns the text of a file that `writeOwn` wrote. `undefined` unless its owner is this user or the configuration's
+ * owner.
+ */
 export function readOwn(file: string, config: string): string | undefined {
   const fd = openSync(file, 'r')
   try {

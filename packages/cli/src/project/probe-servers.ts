@@ -4,10 +4,10 @@ import type { ServeDeps } from '../commands/serve.ts'
 import { printable } from '../io.ts'
 import { proposeCompare } from '../labels/propose-compare.ts'
 
-/** What a server answered at a trial start. */
+/** The answer of a server at a trial start. */
 type ProbedServer = { readonly tools: readonly Tool[] } | { readonly problem: string }
 
-/** Starts servers of a configuration, and ends them. Nothing is served to others, kept or recorded. */
+/** Starts servers of a configuration, and stops them. Serves, stores and records nothing. */
 export async function probeServers(
   names: readonly string[],
   config: GatewayConfig,
@@ -17,7 +17,7 @@ export async function probeServers(
   const gateway = await start({
     ...rest,
     listen: { host: '127.0.0.1', port: 0 },
-    // Their own word is what is to be written down.
+    // The servers' own annotations are wanted, without the configuration's.
     servers: config.servers
       .filter(({ name }) => names.includes(name))
       .map((server) => ({ ...server, trustHints: true })),
@@ -51,13 +51,16 @@ export async function probeServers(
 export const TAGS = ['read', 'write', 'ask'] as const
 export type Tag = (typeof TAGS)[number]
 
-/** Absent hints mean what MCP says: it writes, and may destroy. */
+/** Returns the tag of a tool. Absent hints have MCP's defaults: the tool writes, and may destroy. */
 export function tagOf({ annotations: { readOnlyHint, destructiveHint } }: Tool): Tag {
   if (readOnlyHint === true) return 'read'
   return destructiveHint === false ? 'write' : 'ask'
 }
 
-/** Returns the overlay of a server's entry: a tag for each of its tools, and how to compare what they write with what is there. */
+/**
+ * Returns the overlay for a server's entry: a tag for each of its tools, and a reading tool for each writing tool, so
+ * that people can compare.
+ */
 export function tagsOf(tools: readonly Tool[]): object {
   if (tools.length === 0) return {}
   const entries = tools.map((tool) => {

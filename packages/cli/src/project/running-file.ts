@@ -4,13 +4,15 @@ import path from 'node:path'
 import { parseObject } from '../json.ts'
 import { readOwn, writeOwn } from './own-file.ts'
 
-/** A gateway that serves a configuration, and what it proves with who it is. */
+/** The running gateway of a configuration, and the secret that proves its identity. */
 interface RunningFile {
   readonly url: string
   readonly secret: Buffer
 }
 
-/** Where `toolgate serve` writes where it listens, for its owner only. Git ignores it. */
+/**
+ * Returns the path at which `toolgate serve` writes its address. Only the owner can read the file, and git ignores it.
+ */
 function runningPath(config: string): string {
   const { dir, base } = path.parse(path.resolve(config))
   return path.join(dir, '.toolgate', `${base}.running.json`)
@@ -21,8 +23,8 @@ export function newIdentity(): Buffer {
 }
 
 /**
- * Writes where the gateway of a configuration listens, and returns the function that removes it. In a folder that cannot
- * be written to, nobody will find the gateway.
+ * Writes the address of a configuration's gateway, and returns a function that removes it. If the folder is not
+ * writable, other commands cannot find the gateway.
  */
 export function announce(config: string, { url, secret }: RunningFile): () => void {
   const file = runningPath(config)
@@ -32,14 +34,14 @@ export function announce(config: string, { url, secret }: RunningFile): () => vo
     return () => {}
   }
   return () => {
-    // Another one may serve the same configuration by now.
+    // Another gateway may serve the same configuration by now.
     if (readRunning(config)?.secret.equals(secret)) rmSync(file, { force: true })
   }
 }
 
 /**
- * Returns what was written last; `undefined` if nothing is there. It may no longer run. In a folder that others can write to, a
- * file of theirs would send keys to them: it is not read.
+ * Returns the last written address, or `undefined` if there is none. The gateway may no longer run. The file is ignored
+ * if others can write to its folder, because their file could redirect keys to them.
  */
 export function readRunning(config: string): RunningFile | undefined {
   try {

@@ -10,18 +10,21 @@ import { type GatewayConfig, openAudit } from '@toolgate/gateway'
 import { OPENERS_CHAIN } from '../commands/audit-common.ts'
 import { openAuditFile } from '../commands/audit.ts'
 
-/** An audit with sealed inputs, and what opens them. */
+/** An audit with sealed inputs, and the function that opens them. */
 export interface SealedAudit extends AuditReader, InputBoxes {
   readonly open: InputOpener
-  /** Writes an entry to the audit itself. Absent for a copy. */
+  /** Adds an entry to the audit itself. Absent for a copy. */
   leaveTrace?(entry: AuditEntry): Promise<void>
   close(): Promise<void>
 }
 
-/** The variable of the key, for a file without its configuration. */
+/** The environment variable of the key, for a file without its configuration. */
 export const KEY_VARIABLE = 'TOOLGATE_INPUT_KEY'
 
-/** Returns the opener of sealed inputs, with the keys of the configuration or the key of the environment; `undefined` without a key. */
+/**
+ * Returns a function that opens sealed inputs, with the keys of the configuration or of the environment, or `undefined`
+ * without a key.
+ */
 export function openerOf(
   inputs: GatewayConfig['audit']['inputs'],
   env: Readonly<Record<string, string | undefined>>,
@@ -32,8 +35,8 @@ export function openerOf(
 }
 
 /**
- * Returns what opens the sealed inputs of an audit, or of a file of one; `undefined` without a key, and where the audit is not on this
- * machine.
+ * Returns a function that opens the sealed inputs of an audit, or of an audit file. `undefined` without a key, or if
+ * the audit is not on this machine.
  */
 export async function sealedInputsOf(
   config: GatewayConfig,
@@ -45,7 +48,7 @@ export async function sealedInputsOf(
   return file === undefined ? openSealedAudit(config, open) : openSealedFile(file, open)
 }
 
-/** Opens a file, such as a copy, only to read. */
+/** Opens a file, such as a copy, only for reading. */
 export async function openSealedFile(path: string, open: InputOpener): Promise<SealedAudit> {
   const audit = await openAuditFile(path)
   return {
@@ -56,7 +59,10 @@ export async function openSealedFile(path: string, open: InputOpener): Promise<S
   }
 }
 
-/** Opens the audit of a configuration; `undefined` if this machine has none, such as one in the memory of a gateway. */
+/**
+ * Opens the audit of a configuration. `undefined` if this machine has none, for example because it is in a gateway's
+ * memory.
+ */
 export async function openSealedAudit(
   { audit: config, stores }: GatewayConfig,
   open: InputOpener,
@@ -85,7 +91,7 @@ async function openShared(config: GatewayConfig['audit'], url: string, open: Inp
     query: (query) => stores.auditReader.query(query),
     inputBoxes: (records) => stores.auditReader.inputBoxes(records),
     async leaveTrace(entry) {
-      // As the replicas sign: it may be the one that does now.
+      // These are the replicas' options for signing, because this process may become the signer.
       const log = { ...(keyFile && { key: readFileSync(keyFile, 'utf8') }), ...(everyMs && { everyMs }) }
       const audit = await stores.openAudit({ replica: OPENERS_CHAIN, log })
       await audit.write(entry)

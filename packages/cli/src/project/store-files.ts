@@ -1,6 +1,6 @@
 import type { GatewayConfig } from '@toolgate/gateway'
 
-/** Returns the files of a configuration that cannot be used. Changes nothing. */
+/** Returns the unusable files of a configuration. Changes nothing. */
 export async function findUnusableFiles({
   audit,
   state,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { TestContext } from 'node:test'
 
-/** A home with a configuration of two agents, and what tests write and read in it. */
+/** A home folder with a configuration of two agents, with functions to write and read its files. */
 interface ClientFolder {
   readonly home: string
   readonly config: string

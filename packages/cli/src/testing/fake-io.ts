@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import type { Io } from '../io.ts'
 
-/** Returns an Io that keeps its output. */
+/** Returns an Io that stores its output. */
 export function fakeIo(env: Io['env'] = {}, terminal = false): Io & { out(): string; err(): string } {
   const stdout = keeping(terminal)
   const stderr = keeping(terminal)

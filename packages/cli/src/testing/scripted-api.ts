@@ -12,7 +12,7 @@ interface Asked {
   readonly method: string | undefined
   readonly url: string | undefined
   readonly authorization: string | undefined
-  /** Parsed; `undefined` without a body. */
+  /** The parsed body. `undefined` without a body. */
   readonly body: unknown
 }
 
@@ -22,7 +22,10 @@ interface Answer {
   readonly body: object
 }
 
-/** Serves scripted answers in place of a gateway while a suite runs. Returns a function that runs the command against it with a console key. */
+/**
+ * Serves scripted answers in place of a gateway while a suite runs. Returns a function that runs the command with a
+ * console key against these answers.
+ */
 export function serveScripted(
   answer: (asked: Asked) => Answer,
 ): (...args: string[]) => Promise<{ readonly code: number; readonly out: string; readonly err: string }> {

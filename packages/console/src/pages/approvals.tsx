@@ -9,7 +9,7 @@ import { FilterBar, OneOf, useIsFiltered } from '../parts/filters.tsx'
 import { PageHead, Pending } from '../parts/panels.tsx'
 import type { ApprovalRow } from '../wire.ts'
 
-/** The waiting requests with their inputs, and past decisions. */
+/** Shows the waiting requests with their inputs, and past decisions. */
 export function ApprovalsPage(): ReactElement {
   const answer = usePending()
   const filters: ApprovalFilters = useFilter(APPROVAL_FILTERS)
@@ -45,7 +45,7 @@ const LABELS: Readonly<Record<keyof ApprovalFilters, readonly [label: string, ev
   tenant: ['Tenant', 'all tenants'],
 }
 
-/** Offers the fields by which the waiting requests differ. Its size does not change when requests arrive. */
+/** Shows filters for the fields by which the waiting requests differ. Its size does not change when requests arrive. */
 function Filters({ approvals }: { approvals: readonly ApprovalRow[] }): ReactElement {
   const isOpen = useIsFiltered(APPROVAL_FILTERS)
   const isNarrow = useNarrow()
@@ -62,7 +62,7 @@ function Filters({ approvals }: { approvals: readonly ApprovalRow[] }): ReactEle
   )
 }
 
-/** Turns desktop notifications on and off. Browsers ask the person only after a press. */
+/** Turns desktop notifications on and off. Browsers ask for permission only after a press. */
 function NoticeButton(): ReactElement | null {
   const state = useSyncExternalStore(desktopNotices.subscribe, () => desktopNotices.state)
   if (state === 'absent') return null

@@ -17,12 +17,12 @@ import type { AuditEvidenceBody, CallsBody } from '../wire.ts'
 
 const PAGE = 200
 
-/** Every call, newest first, with its records: searched by the gateway. */
+/** Shows every call with its records, newest first. The gateway does the search. */
 export function CallsPage(): ReactElement {
   const of = useChoices()
   const filter = useFilter(CALL_FILTERS)
   const [round, setRound] = useState(0)
-  // A range such as "the last hour" stays what it was until the person asks again.
+  // A period such as "the last hour" stays the same until the person searches again.
   const query = useMemo(() => queryOf(new Map(Object.entries(filter)), Date.now()), [filter, round])
   const found = useCalls(query, round)
   const { data, isFetchingNextPage, hasNextPage, fetchNextPage } = found
@@ -30,7 +30,7 @@ export function CallsPage(): ReactElement {
   const latest = data?.pages.at(-1)
   const open = of('open')
   const loadMore = useCallback(() => {
-    // A page without calls was a long search: the person decides whether to go on.
+    // A page without calls took a long search, so the person decides whether to continue.
     if (hasNextPage && !isFetchingNextPage && latest && latest.calls.length > 0) void fetchNextPage()
   }, [hasNextPage, isFetchingNextPage, latest, fetchNextPage])
   const texts = JSON.stringify(filter)
@@ -80,7 +80,7 @@ function useCalls(query: Readonly<Record<string, string>>, round: number) {
       getJson<CallsBody>('/api/calls', { query: { ...query, limit: PAGE, before: pageParam }, signal }),
     initialPageParam: undefined as number | undefined,
     getNextPageParam: ({ next }) => next,
-    // The list moves only when the person asks for it.
+    // The list changes only when the person asks for it.
     refetchOnWindowFocus: false,
     staleTime: Infinity,
   })
@@ -90,7 +90,7 @@ function exportLink(query: Readonly<Record<string, string>>, format: string): st
   return `/api/calls/export?${new URLSearchParams({ ...query, format })}`
 }
 
-/** Counts calls that end while the page is open, and shows them when the person asks. */
+/** Counts calls that end while the page is open, and shows them on request. */
 function NewCalls({ show }: { show: () => void }): ReactElement | null {
   const [newer, setNewer] = useState(0)
   useEffect(() => {
@@ -117,7 +117,7 @@ function NewCalls({ show }: { show: () => void }): ReactElement | null {
   )
 }
 
-/** How far the chain of the audit is signed. */
+/** Shows up to which record the audit is signed. */
 function ChainState(): ReactElement | null {
   const { data } = useApi<AuditEvidenceBody>({ key: ['audit', 'evidence'], path: '/api/audit/evidence' })
   if (!data) return null

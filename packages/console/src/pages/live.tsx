@@ -15,10 +15,10 @@ import { RecordTable } from '../parts/record-table.tsx'
 import type { AuditBody } from '../wire.ts'
 
 const REFRESH_MS = 2000
-/** A socket may have died without an event. */
+/** The time between fetches, in milliseconds, because a socket may die without an event. */
 const SELDOM_MS = 15_000
 
-/** All records, newest first, as they happen. */
+/** Shows all records as they happen, newest first. */
 export function LivePage(): ReactElement {
   const of = useChoices()
   const filter: RecordFilter = useFilter(FILTER_FIELDS)
@@ -67,7 +67,7 @@ function Filters(): ReactElement {
   )
 }
 
-/** Returns the feed of matching records: fetched, then followed live. */
+/** Returns the feed of matching records: fetched first, then updated live. */
 function useFeed(filter: RecordFilter): readonly [Feed, FeedSnapshot] {
   const feed = useMemo(
     () =>
@@ -83,7 +83,7 @@ function useFeed(filter: RecordFilter): readonly [Feed, FeedSnapshot] {
   const isFollowed = useLiveState() === 'open' && snapshot.error === undefined
   useEffect(() => {
     const stops = [
-      // In the turn in which the socket opens, before any record comes: those that were missed meanwhile are older.
+      // This runs in the turn in which the socket opens, before any record arrives, so the missed records are older.
       live.subscribe(() => void feed.catchUp()),
       live.onMessage((message) => {
         if (message.type === 'audit') feed.add(message.record)
@@ -99,7 +99,7 @@ function useFeed(filter: RecordFilter): readonly [Feed, FeedSnapshot] {
   return [feed, snapshot]
 }
 
-/** The table of records. It stops updating while it is paused or scrolled, so that nothing jumps. */
+/** Shows the table of records. It stops updating while it is paused or scrolled, so that rows do not move. */
 function Records({ feed, snapshot }: { feed: Feed; snapshot: FeedSnapshot }): ReactElement {
   const { records, isEnd } = snapshot
   const [isPaused, setPaused] = useState(false)
@@ -108,7 +108,7 @@ function Records({ feed, snapshot }: { feed: Feed; snapshot: FeedSnapshot }): Re
   const [held, setHeld] = useState(records)
   if (!isHolding && held !== records) setHeld(records)
   const newer = isHolding ? countNewer(held, records) : 0
-  // Older records are added meanwhile, since they move nothing.
+  // Older records are still added, because they move no row.
   const shown = useMemo(() => (newer === 0 ? records : records.slice(newer)), [records, newer])
   const loadOlder = useCallback(() => void feed.loadOlder(), [feed])
 

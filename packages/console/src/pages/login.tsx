@@ -19,7 +19,7 @@ export function LoginPage(): ReactElement {
   )
 }
 
-/** A login over the page that was open when the session ended, such as at a restart of the gateway. */
+/** Shows a login over the open page when the session has ended, such as after a restart of the gateway. */
 export function SessionEnded({ user }: { user: string }): ReactElement {
   return (
     <Dialog.Root open>
@@ -40,7 +40,7 @@ export function SessionEnded({ user }: { user: string }): ReactElement {
   )
 }
 
-/** Logs in. `before` is the user who was logged in on this page: for another user, all loaded data is dropped. */
+/** Logs in. `before` is the previous user of this page. For another user, all loaded data is dropped. */
 function LoginForm({ before }: { before?: string }): ReactElement {
   const client = useQueryClient()
   const help = useId()
@@ -90,7 +90,7 @@ function LoginForm({ before }: { before?: string }): ReactElement {
   )
 }
 
-/** The login at an authorization server, where the gateway has one. */
+/** Shows the login at an authorization server, if the gateway has one. */
 function OtherLogin(): ReactElement | undefined {
   const { data } = useQuery({
     queryKey: ['logins'],

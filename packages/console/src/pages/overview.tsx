@@ -19,7 +19,7 @@ const PERIODS: readonly (readonly [OverviewPeriod, string])[] = [
   ['7d', 'week'],
 ]
 
-/** What happened in the last hour, day or week, as the gateway counts it. */
+/** Shows the activity of the last hour, day or week, as the gateway counts it. */
 export function OverviewPage(): ReactElement {
   const of = useChoices()
   const [period] = PERIODS.find(([name]) => name === of('period')) ?? (['24h'] as const)
@@ -126,7 +126,7 @@ function errorsOf({ outcomes }: AttemptsRow): number {
   return outcomes.failed + outcomes.abandoned
 }
 
-/** Columns of every table of attempts. */
+/** The columns of all tables of attempts. */
 const CALLS: Column<AttemptsRow> = {
   name: 'Calls',
   isNumber: true,

@@ -12,7 +12,7 @@ interface View {
   readonly name: string
   readonly title: string
   readonly Content: () => ReactElement
-  /** Only for people who may manage keys. The gateway decides; here it is hidden. */
+  /** Whether only people who may manage keys see it. The gateway decides; this only hides it. */
   readonly isForOperators?: true
 }
 
@@ -22,7 +22,7 @@ const VIEWS: readonly [View, ...View[]] = [
   { name: 'keys', title: 'Keys', Content: AllKeys, isForOperators: true },
 ]
 
-/** Who can use this gateway, and how. */
+/** Shows the people who can use this gateway, and their access. */
 export function PeoplePage(): ReactElement {
   const view = useChoices()('view')
   const session = useContext(Session)

@@ -15,7 +15,7 @@ import type { ClauseRow, PolicyBody } from '../wire.ts'
 
 const REFRESH_MS = 5000
 
-/** The policy in force: its text, what each clause has done, and what another text would mean. */
+/** Shows the policy in force: its text, the matches of each clause, and the effect of another text. */
 export function PolicyPage(): ReactElement {
   const session = useContext(Session)
   const answer = useApi<PolicyBody>({ key: ['policy'], path: '/api/policy', everyMs: REFRESH_MS })
@@ -119,10 +119,10 @@ function InForce({ body }: { body: PolicyBody }): ReactElement {
   )
 }
 
-/** More would make a page that nobody reads. */
+/** The maximum number of clauses of the list. Nobody reads more. */
 const MAX_OTHERS = 500
 
-/** Clauses without a line here: those of apps, or all, for people who do not see the text. */
+/** Shows clauses without a line in the text: those of apps, or all clauses for people who do not see the text. */
 function Others({ clauses, isAll }: { clauses: readonly ClauseRow[]; isAll: boolean }): ReactElement {
   return (
     <section className="stack other-clauses" aria-label={isAll ? 'The clauses' : 'Clauses of apps'}>

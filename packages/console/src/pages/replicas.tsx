@@ -11,7 +11,7 @@ import type { ReplicaRowBody, ReplicasBody } from '../wire.ts'
 
 const REFRESH_MS = 2000
 
-/** The gateways that share their stores: what each runs, and whether it takes calls. */
+/** Shows the gateways that share their stores: each one's configuration, and whether it accepts calls. */
 export function ReplicasPage(): ReactElement {
   const answer = useApi<ReplicasBody>({ key: ['replicas'], path: '/api/replicas', everyMs: REFRESH_MS })
   const { data } = answer

@@ -20,7 +20,7 @@ const REFRESH_MS = 5000
 const FILTERS = ['text', 'user', 'tenant', 'label', 'state', 'range'] as const
 const RANGES = TIME_RANGES.slice(0, 2)
 
-/** Runs of agents, and sessions of clients: what each has done, and with which labels. */
+/** Shows runs of agents and sessions of clients, with their calls and labels. */
 export function RunsPage(): ReactElement {
   const of = useChoices()
   const answer = useRuns(useDeferredValue(useFilter(FILTERS)))
@@ -63,7 +63,7 @@ function NoRuns(): ReactElement {
 }
 
 function useRuns({ range, ...named }: Readonly<Record<(typeof FILTERS)[number], string>>) {
-  // A range such as "the last hour" stays what it was until another one is chosen.
+  // A period such as "the last hour" stays the same until another one is chosen.
   const since = useMemo(() => queryOf(new Map([['range', range]]), Date.now())['since'] ?? '', [range])
   const query = { ...named, since }
   return useInfiniteQuery({
@@ -76,7 +76,7 @@ function useRuns({ range, ...named }: Readonly<Record<(typeof FILTERS)[number], 
   })
 }
 
-/** A run with a new record is on the first page, and may still be on a later one. */
+/** Removes duplicates. A run with a new record is on the first page, and may also be on a later one. */
 function distinct(runs: readonly RunRow[]): readonly RunRow[] {
   return [...new Map(runs.map((run) => [runKey(run), run])).values()]
 }

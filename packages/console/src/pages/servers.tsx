@@ -18,10 +18,10 @@ import type { ConnectionsBody, LogsBody, RestartedBody, ServerRow, ServersBody, 
 
 const REFRESH_MS = 2000
 const LINES = 200
-/** How many users or rejected items are shown at first, and with each press more. */
+/** The number of users or rejected items at first, and of those that each press adds. */
 const PAGE = 50
 
-/** The servers behind the gateway: how each is, what it says, and its restart. */
+/** Shows the servers behind the gateway: their state, their messages, and a button to restart them. */
 export function ServersPage(): ReactElement {
   const name = useChoices()('server')
   const answer = useApi<ServersBody>({
@@ -149,7 +149,7 @@ function Some({ title, rows }: { title: string; rows: readonly string[] }): Reac
     <Part title={title} level="h2">
       <ul className="stack tight notes">
         {rows.slice(0, shown).map((text, i) => (
-          // They have no id, and their order does not change.
+          // The items have no id, and their order does not change.
           <li key={i}>
             <Exact text={text} />
           </li>
@@ -164,7 +164,7 @@ function Some({ title, rows }: { title: string; rows: readonly string[] }): Reac
   )
 }
 
-/** The person's own account at a server that wants one. */
+/** Shows the person's own account at a server that requires one. */
 function Connection({ server }: { server: string }): ReactElement | null {
   const { data } = useApi<ConnectionsBody>({ key: ['connections'], path: '/api/connections' })
   const own = data?.connections.find((row) => row.server === server)

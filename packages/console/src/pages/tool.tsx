@@ -64,7 +64,7 @@ export function ToolPage(): ReactElement {
 
 interface FactsProps {
   readonly tool: ToolRow
-  /** Absent if the gateway does not send it. */
+  /** The tool. Absent if the gateway does not send it. */
   readonly body: ToolBody | undefined
   readonly whose: Readonly<Record<string, string>>
   readonly callers: CallersBody['callers']

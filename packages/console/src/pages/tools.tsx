@@ -17,7 +17,7 @@ import { Since } from '../parts/when.tsx'
 
 const REFRESH_MS = 2000
 
-/** The tools that one caller sees, and for every other tool the reason why not. */
+/** Shows the tools that one caller sees, and for every other tool the reason why it is hidden. */
 export function ToolsPage(): ReactElement {
   const of = useChoices()
   const callers = useCallers()
@@ -84,7 +84,7 @@ function Listing({ body, apps, busy, whose }: ListingProps): ReactElement {
   useEffect(() => {
     if (!busy && !isFirst.current) announce(summary)
     isFirst.current = false
-    // Announced after actions of the reader, not after every update.
+    // It is announced after the user's actions, but not after every update.
   }, [body.as, body.kind, words, outcome, app, busy])
   return (
     <div className={busy ? 'listing busy' : 'listing'} aria-busy={busy}>
@@ -134,7 +134,7 @@ function OutcomeChips({ counts }: { counts: Readonly<Record<OutcomeWord, number>
   )
 }
 
-/** The requirements of an app's tools. Open while one is missing, and absent if there are none. */
+/** Shows the requirements of an app's tools. It is open while one is missing, and absent if there are none. */
 function AppNeeds({ app }: { app: AppRow }): ReactElement | null {
   const { name, title = name } = app
   const { data } = useApi<NeedsBody>({
@@ -143,7 +143,7 @@ function AppNeeds({ app }: { app: AppRow }): ReactElement | null {
     parameters: { app: name },
     everyMs: REFRESH_MS,
   })
-  // Until this app's list arrives, `data` is the list of the app shown before.
+  // Until this app's list arrives, `data` is the previous app's list.
   if (!data || data.app !== name || data.needs.length === 0) return null
   const missing = data.needs.filter(({ state }) => state !== 'available').length
   return (

@@ -13,16 +13,19 @@ import { TenantTag, useManyTenants } from './tenant-tag.tsx'
 import { Ago } from './when.tsx'
 
 interface ApprovalCardProps {
-  /** Equal requests, oldest first. */
+  /** The cards of equal requests, oldest first. */
   readonly cards: readonly Card[]
   readonly nowMs: number
-  /** The place in the list, and how long that is: the page has only some of it. */
+  /** The position in the list, and the list's length, because the page has only a part of it. */
   readonly index: number
   readonly size: number
   readonly measure: Ref<HTMLLIElement>
 }
 
-/** Equal requests with everything a person needs to decide them. The card keeps its place and size after the decision. */
+/**
+ * Shows equal requests with everything that a person needs to decide. The card keeps its position and size after the
+ * decision.
+ */
 export function ApprovalCard({ cards, nowMs, index, size, measure }: ApprovalCardProps): ReactElement | null {
   const id = useId()
   const [first] = cards
@@ -31,7 +34,7 @@ export function ApprovalCard({ cards, nowMs, index, size, measure }: ApprovalCar
   const isWaiting = cards.some(({ state }) => state === 'pending' || state === 'held')
   const open = cards.filter(({ state, approval }) => state === 'pending' && approval.mayDecide)
   const isForeign = cards.every(({ approval }) => !approval.mayDecide)
-  // The form stays as an empty place once the requests are decided.
+  // The form stays as an empty space once the requests are decided.
   const [hadForm, setHadForm] = useState(open.length > 0)
   if (open.length > 0 && !hadForm) setHadForm(true)
   return (
@@ -72,7 +75,7 @@ export function ApprovalCard({ cards, nowMs, index, size, measure }: ApprovalCar
   )
 }
 
-/** Each request is read for its own caller: their file may be another. */
+/** Shows one comparison per request, because each is read for its own caller, whose file may differ. */
 function ComparisonPlace({ card: { state, approval } }: { card: Card }): ReactElement | null {
   const isComparable = approval.mayCompare === true && (state === 'pending' || state === 'approved')
   const [wasComparable, setWasComparable] = useState(isComparable)
@@ -80,7 +83,7 @@ function ComparisonPlace({ card: { state, approval } }: { card: Card }): ReactEl
   return wasComparable ? <Comparison approval={approval} isOver={!isComparable} /> : null
 }
 
-/** Who asks, for whom, from which run, and until when. */
+/** Shows the caller, the user, the run and the expiry of a request. */
 function Asked({ card: { approval, state }, nowMs }: { card: Card; nowMs: number }): ReactElement {
   const { user, tenant, keyMadeBy, behind = [], run, requestedAt, expiresAt } = approval
   const isTagged = useManyTenants() && tenant !== undefined
@@ -158,7 +161,7 @@ const ENDS: Readonly<Record<Exclude<CardState, 'pending' | 'held'>, string>> = {
   gone: 'It no longer waits. The history below may show why.',
 }
 
-/** The result of the requests, in the place of their buttons. */
+/** Shows the result of the requests in place of their buttons. */
 function Result({ cards, nowMs, tool }: Pick<ApprovalCardProps, 'cards' | 'nowMs'> & { tool: string }): ReactElement {
   const line = useRef<HTMLDivElement>(null)
   const { held } = useVerdicts()
@@ -211,7 +214,7 @@ function ResultOfAll({ cards }: { cards: readonly Card[] }): ReactElement {
   )
 }
 
-/** Who may decide the request, for a person who may not. */
+/** Shows who may decide the request, to a person who may not. */
 function Deciders({ approval: { deciders, tenant } }: { approval: ApprovalRow }): ReactElement {
   return (
     <p className="deciders">

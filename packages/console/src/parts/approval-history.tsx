@@ -14,7 +14,7 @@ const SELDOM_MS = 15_000
 const PAGE = 50
 const DECIDED: readonly ApprovalStatus[] = ['approved', 'consumed', 'rejected', 'revoked', 'expired']
 
-/** Past decisions, newest first. */
+/** Shows past decisions, newest first. */
 export function History(): ReactElement {
   const id = useId()
   const status = useChoices()('status')

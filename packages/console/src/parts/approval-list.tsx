@@ -14,18 +14,20 @@ import { Empty } from './panels.tsx'
 interface ApprovalListProps {
   /** The requests that match the filter. */
   readonly pending: readonly ApprovalRow[]
-  /** How many wait in all. */
+  /** The number of all waiting requests. */
   readonly total: number
 }
 
-/** The waiting requests, oldest first. New ones wait in a bar, so that nothing moves under the pointer. */
+/**
+ * Shows the waiting requests, oldest first. New ones are announced in a bar, so that nothing moves under the pointer.
+ */
 export function ApprovalList({ pending, total }: ApprovalListProps): ReactElement {
   const nowMs = useNow(1000)
   const { ended, held } = useVerdicts()
   const isFiltered = useIsFiltered(APPROVAL_FILTERS)
   const [shown, setShown] = useState<readonly Batch[]>([])
   const { groups, fresh } = toQueue({ shown, pending, ended, held: new Set(held.keys()), nowMs })
-  // On an empty page nothing can move, so requests show at once.
+  // On an empty page nothing can move, so requests are shown at once.
   if (shown.length === 0 && fresh.length > 0) setShown(addFresh([], fresh))
   useEffect(() => {
     if (fresh.length > 0) announce(`${formatNumber(fresh.length)} new ${plural(fresh.length, 'request')}`)
@@ -81,13 +83,13 @@ function stillWaiting(groups: readonly (readonly Card[])[]): readonly Batch[] {
   return groups.filter((cards) => !isOver(cards)).map((cards) => cards.map(({ approval }) => approval))
 }
 
-/** Less than most cards have, so that the first screen is full. */
+/** The estimated height of a card. Most cards are higher, so the first screen is full. */
 const ESTIMATED_PX = 220
 const GAP_PX = 12
-/** The sticky header and bar. */
+/** The height of the sticky header and bar. */
 const COVERED_PX = 110
 
-/** The cards near the screen. */
+/** Renders the cards near the screen. */
 function Cards({ groups, nowMs }: { groups: readonly (readonly Card[])[]; nowMs: number }): ReactElement {
   const list = useRef<HTMLUListElement>(null)
   const top = useTop(list)
@@ -128,7 +130,7 @@ function Cards({ groups, nowMs }: { groups: readonly (readonly Card[])[]; nowMs:
   )
 }
 
-/** The buttons of the focused card that keys press. */
+/** The keys that press buttons of the focused card. */
 const PRESSED: ReadonlyMap<string, string> = new Map([
   ['a', '.verdict .approve'],
   ['r', '.verdict .reject'],
@@ -140,7 +142,7 @@ const STEPS: ReadonlyMap<string, number> = new Map([
   ['k', -1],
 ])
 
-/** J and K move between cards; A, R, U and C press the buttons of the card that has the focus. */
+/** Handles keys: J and K move between cards; A, R, U and C press the buttons of the focused card. */
 function useInboxKeys(list: React.RefObject<HTMLUListElement | null>, rows: Rows): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {

@@ -5,14 +5,14 @@ import type { AuditOutcome, OverviewBody } from '../wire.ts'
 
 type Outcomes = OverviewBody['outcomes']
 
-/** Returns a part of a whole in percent: `12 %`, `< 1 %`, or nothing for none. */
+/** Returns a part of a whole in percent: `12 %`, `< 1 %`, or an empty text for none. */
 export function partOf(part: number, whole: number): string {
   if (part === 0 || whole === 0) return ''
   const percent = (100 * part) / whole
   return percent < 1 ? '< 1 %' : `${Math.round(percent)} %`
 }
 
-/** How attempts ended over the period, as bars. */
+/** Shows the outcomes of attempts over the period, as bars. */
 export function Attempts({ body }: { body: OverviewBody }): ReactElement {
   const { buckets, bucketMs, since, outcomes } = body
   const most = Math.max(...buckets.map(sumOf))

@@ -4,12 +4,12 @@ import { type Look, OUTCOME_LOOKS, type State, STATE_LOOKS, notesOf, wordsOfNote
 import type { ApprovalStatus, AuditRecord, OutcomeWord, MayStillRow, ServerRow, PinRow, PinsBody } from '../wire.ts'
 import { useApi } from '../hooks.ts'
 
-/** A word with a colour and a shape, so that the meaning never depends on colour alone. */
+/** Shows a word with a colour and a shape, so that the meaning never depends on colour alone. */
 export function Badge({ word, look }: { word: string; look: Look }): ReactElement {
   return <span className={`badge ${look}`}>{word}</span>
 }
 
-/** One of the four words. */
+/** Shows an outcome: `allow`, `ask`, `wait` or `deny`. */
 export function OutcomeBadge({ outcome }: { outcome: OutcomeWord }): ReactElement {
   return <Badge word={outcome} look={OUTCOME_LOOKS[outcome]} />
 }
@@ -38,7 +38,7 @@ interface DecisionBadgeProps {
   readonly mayStill: readonly MayStillRow[] | undefined
 }
 
-/** One of the four words, with the dependencies of the decision. */
+/** Shows an outcome with the dependencies of the decision. */
 export function DecisionBadge({ outcome, mayStill }: DecisionBadgeProps): ReactElement {
   return (
     <>
@@ -87,7 +87,7 @@ export function wordOfApproval(status: ApprovalStatus): string {
 const REFRESH_MS = 12_000
 const NO_PINS: readonly PinRow[] = []
 
-/** Fetches the pins with something to look at. Call it once per page, not per row. */
+/** Fetches the pins that need attention. Call it once per page, not per row. */
 export function usePins(): readonly PinRow[] {
   const { data } = useApi<PinsBody>({
     key: ['pins'],

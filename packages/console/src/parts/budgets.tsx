@@ -9,7 +9,7 @@ import { RowTable } from './row-table.tsx'
 
 const REFRESH_MS = 5000
 
-/** What is left of budgets, of all or of one user. Nothing where no limit has a cost, or no call has asked for one. */
+/** Shows the remaining budgets, of all users or of one. It is empty if no limit has a cost, or no call has used one. */
 export function Budgets({ of }: { of?: Who }): ReactElement | null {
   const { data } = useApi<LimitsBody>({ key: ['limits'], path: '/api/limits', everyMs: REFRESH_MS })
   const nowMs = useNow(REFRESH_MS)

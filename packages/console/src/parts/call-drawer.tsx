@@ -15,7 +15,7 @@ interface CallDrawerProps {
   readonly held: CallRow | undefined
 }
 
-/** A call with all its records, the first one first. */
+/** Shows a call with all its records, the first one first. */
 export function CallDrawer({ id, held }: CallDrawerProps): ReactElement {
   const found = useApi<CallsBody>({
     key: ['calls', 'one', id],

@@ -12,7 +12,7 @@ import { WindowedTable } from './windowed-table.tsx'
 
 interface CallTableProps {
   readonly calls: readonly CallRow[]
-  /** Called near the end of the list. */
+  /** Called when the list is scrolled near its end. */
   readonly onEnd: () => void
 }
 
@@ -69,7 +69,7 @@ function narrow(call: CallRow): ReactElement {
   )
 }
 
-/** The latest record of a call says how it stands. */
+/** Returns the latest record of a call, which has its state. */
 function recordOf({ records }: CallRow): AuditRecord | undefined {
   return records.at(-1)
 }
@@ -83,7 +83,7 @@ function OutcomeBadge({ call: { outcome } }: { call: CallRow }): ReactElement {
   return <Badge word={outcome} look={CALL_LOOKS[outcome]} />
 }
 
-/** The time of a call opens it. */
+/** Shows the time of a call. A press opens the call. */
 function Time({ call: { id, startedAt } }: { call: CallRow }): ReactElement {
   const time = formatTime(Date.parse(startedAt), Date.now())
   return (

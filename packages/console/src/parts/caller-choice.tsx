@@ -11,13 +11,13 @@ interface CallerChoiceProps {
   readonly custom: string
 }
 
-/** Never a user's name, since those have no control characters. */
+/** A value that no user's name has, because names have no control characters. */
 const OTHER = '\u0000other'
 
 /**
  * Chooses the caller whose view is shown: a configured caller, or any caller as JSON.
  *
- * The options are made when the choice gets the focus: a thousand of them take longer than the rest of a page.
+ * The options are rendered on focus, because a thousand of them take longer than the rest of a page.
  */
 export function CallerChoice({ callers, as, custom }: CallerChoiceProps): ReactElement {
   const id = useId()

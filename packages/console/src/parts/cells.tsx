@@ -8,14 +8,14 @@ import { Exact } from './exact.tsx'
 export interface Column<Row> {
   readonly name: string
   readonly width?: string
-  /** Its cells are aligned to the right. */
+  /** Whether the cells contain numbers, which are aligned to the right. */
   readonly isNumber?: true
-  /** Of its cells. */
+  /** The class name of the cells. */
   readonly className?: string | ((row: Row) => string)
   readonly cell: (row: Row) => ReactNode
 }
 
-/** Returns the classes of a cell; for a head without its row. */
+/** Returns the classes of a cell. Without a row: those of the head. */
 export function classOf<Row>({ isNumber, className }: Column<Row>, row?: Row): string | undefined {
   const own = row === undefined ? '' : typeof className === 'function' ? className(row) : (className ?? '')
   return `${isNumber ? 'n' : ''} ${own}`.trim() || undefined
@@ -31,7 +31,7 @@ export function Duration({ ms }: { ms: number | undefined }): ReactElement {
 }
 
 interface OpenerProps {
-  /** Names the row in the address. */
+  /** The id of the row in the address. */
   readonly id: string
   readonly choice?: string
   readonly className?: string
@@ -41,7 +41,7 @@ interface OpenerProps {
   readonly children: ReactNode
 }
 
-/** The link that opens a row in a drawer. The other choices of the address stay, so that the filters do. */
+/** A link that opens a row in a drawer. It keeps the other choices in the address, such as filters. */
 export function Opener({ id, choice = 'open', className = '', title, label, children }: OpenerProps): ReactElement {
   return (
     <a
@@ -57,7 +57,7 @@ export function Opener({ id, choice = 'open', className = '', title, label, chil
   )
 }
 
-/** A value that filters the list by itself when it is pressed. */
+/** Shows a value. A press filters the list by it. */
 export function Choice({ name, text }: { name: string; text: string | undefined }): ReactElement {
   if (text === undefined) return <None />
   return (
@@ -73,7 +73,7 @@ interface TwoLinesProps {
   readonly second: ReactNode
 }
 
-/** A row on a narrow screen. */
+/** Shows a row on a narrow screen. */
 export function TwoLines({ first, end, second }: TwoLinesProps): ReactElement {
   return (
     <>

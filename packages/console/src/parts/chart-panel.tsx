@@ -24,7 +24,7 @@ interface ChartPanelProps {
   readonly span: string
 }
 
-/** Calls by outcome, as the gateway counts them, and the latency of the loaded ones, as numbers and charts. */
+/** Shows calls by outcome, as the gateway counts them, and the latency of the loaded calls, as numbers and charts. */
 export function ChartPanel({ records, isPart, filter, span }: ChartPanelProps): ReactElement {
   const nowMs = useNow(1000)
   const { Content: Charts, hasFailed } = useLater(CHARTS)
@@ -83,12 +83,12 @@ export function ChartPanel({ records, isPart, filter, span }: ChartPanelProps): 
 }
 
 interface Counted {
-  /** Absent while loading, and if the gateway cannot count. */
+  /** The gateway's counts. Absent while they load, and if the gateway cannot count. */
   readonly counted: AuditCountsBody | undefined
   readonly isComing: boolean
 }
 
-/** New records are added to the counts here, so the counts are seldom fetched again. */
+/** The time between fetches of the counts, in milliseconds. New records are added to the counts here meanwhile. */
 const COUNT_AGAIN_MS = 15_000
 
 /** Fetches the gateway's counts of a period. */
@@ -100,7 +100,7 @@ function useCounts(filter: RecordFilter, { startMs, endMs, bucketMs }: ChartPeri
     parameters: { ...filter, since: startMs, until: endMs + (endMs - startMs), bucket: bucketMs },
     everyMs: COUNT_AGAIN_MS,
   })
-  // Placeholder data is of another period or filter.
+  // Placeholder data belongs to another period or filter.
   return { counted: isPlaceholderData ? undefined : data, isComing: isPending || isPlaceholderData }
 }
 
@@ -111,7 +111,7 @@ interface Counting {
   readonly counted: AuditCountsBody | undefined
 }
 
-/** Computes the chart when the time, the choice or the counts change, and not for each new record. */
+/** Computes the chart when the time, the choice or the counts change, but not for each new record. */
 function useEverySecond({ records, ms, nowMs, counted }: Counting, period: ChartPeriod): ChartData {
   const [latest, setLatest] = useState(() => ({ ms, nowMs, counted, data: toChartData(records, period, counted) }))
   if (latest.ms === ms && latest.nowMs === nowMs && latest.counted === counted) return latest.data

@@ -10,7 +10,10 @@ import type { AuditOutcome } from '../wire.ts'
 const COUNT_HEIGHT = 132
 const AXIS_FONT = '11px system-ui, sans-serif'
 
-/** Two charts over the same time: calls by outcome, stacked, and the latency of the calls that ran. Drawn for new data only. */
+/**
+ * Shows two charts over the same time: calls by outcome, stacked, and the latency of the calls that ran. They are drawn
+ * only for new data.
+ */
 export default memo(Charts)
 
 function Charts({ data }: { data: ChartData }): ReactElement {
@@ -61,7 +64,7 @@ function Plot({ data, options, label }: PlotProps): ReactElement {
   return <div ref={box} className="plot" role="img" aria-label={label} />
 }
 
-/** Drawn from the highest down, each over the one before, so that only its own share stays visible. */
+/** The outcomes, drawn from the highest stack down. Each covers the previous one except for its own part. */
 const STACKED: readonly AuditOutcome[] = AUDIT_OUTCOMES.toReversed()
 
 function toStacks({ times, counts }: ChartData): uPlot.AlignedData {
@@ -156,13 +159,13 @@ function axes(format: (value: number) => string, splits?: uPlot.Axis.Splits): uP
   ]
 }
 
-/** Times are the starts of buckets, so the axis is extended to the end of the last one. */
+/** Extends the time axis to the end of the last bucket, because times are the starts of buckets. */
 const toLastEnd: uPlot.Range.Function = ({ data: [times] }, min, max) => [
   min,
   max + (max - min) / Math.max(1, times.length - 1),
 ]
 
-/** Lines of a logarithmic axis at powers of ten only. */
+/** Returns the lines of a logarithmic axis at powers of ten only. */
 const powersOfTen: uPlot.Axis.Splits = (_plot, _axis, min, max) => {
   const from = Math.round(Math.log10(min))
   return Array.from({ length: Math.round(Math.log10(max)) - from + 1 }, (_, i) => 10 ** (from + i))

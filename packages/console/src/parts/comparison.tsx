@@ -7,18 +7,18 @@ import { announce } from './announcer.tsx'
 import { DiffBlock, Exact } from './exact.tsx'
 import { Problem } from './form.tsx'
 
-/** Longer than the gateway waits for the server. */
+/** The longest wait, in milliseconds. It is longer than the gateway waits for the server. */
 const TIMEOUT_MS = 20_000
-/** More than a person reads. */
+/** The maximum number of lines. A person does not read more. */
 const MAX_LINES = 1000
 
 interface ComparisonProps {
   readonly approval: ApprovalRow
-  /** It can no longer be decided. What was read stays, so that the card keeps its size. */
+  /** Whether the request can no longer be decided. The comparison stays, so that the card keeps its size. */
   readonly isOver: boolean
 }
 
-/** Compares what a call would write with what is there, when the person asks for it. Nothing is read before. */
+/** Compares a call's new content with the current content, on request. Nothing is read before. */
 export function Comparison({ approval: { id, tool }, isOver }: ComparisonProps): ReactElement {
   const [body, setBody] = useState<ApprovalComparisonBody>()
   const [problem, setProblem] = useState('')

@@ -15,11 +15,11 @@ import type { ConnectionRow, ConnectionsBody } from '../wire.ts'
 const REFRESH_MS = 5000
 
 interface ConnectionsProps {
-  /** Whose. Absent: those of the person who looks, who alone can connect something. */
+  /** The user. Absent for the logged-in person, who alone can connect an account. */
   readonly of?: Who | undefined
 }
 
-/** The servers that want an account of their user, and what this user has connected. */
+/** Shows the servers that require an account of their user, and the accounts that this user has connected. */
 export function Connections({ of }: ConnectionsProps): ReactElement {
   const answer = useApi<ConnectionsBody>({
     key: ['connections', of],

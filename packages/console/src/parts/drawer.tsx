@@ -5,28 +5,28 @@ import { Exact } from './exact.tsx'
 import { Empty, Loading } from './panels.tsx'
 
 interface DrawerProps<Row> {
-  /** Of the row's `Opener`, whose link opened it and gets the focus back. */
+  /** The id of the row's `Opener`, which opened the drawer and gets the focus back. */
   readonly id: string
-  /** The choice of the address that names the row. */
+  /** The choice in the address that names the row. */
   readonly choice?: string
   readonly title: ReactNode
-  /** Beside the title. */
+  /** Content beside the title. */
   readonly beside?: ReactNode
   readonly isWide?: boolean
-  /** What is opened, such as `call`. */
+  /** The kind of the opened row, such as `call`. */
   readonly what: string
-  /** Absent: it is not loaded. */
+  /** The row. Absent while it is not loaded. */
   readonly row: Row | undefined
-  /** Whether it was asked for and not found. */
+  /** Whether the row was fetched and not found. */
   readonly isUnknown: boolean
   readonly children: (row: Row) => ReactNode
 }
 
-/** A row of a list, opened in a dialog at its side. Escape and a click beside it close it. */
+/** Shows a row of a list in a dialog at the side. Escape and a click beside it close it. */
 export function Drawer<Row>(props: DrawerProps<Row>): ReactElement {
   const { id, choice = 'open', title, beside, isWide = false, what, row, isUnknown, children } = props
   const close = (): void => choose({ [choice]: '' })
-  // Where the row is no longer rendered, the page gets the focus.
+  // If the row is no longer rendered, the page gets the focus.
   const focusOpener = (): void => {
     const opener = document.querySelector<HTMLElement>(`[data-opens="${CSS.escape(id)}"]`)
     const back = opener ?? document.querySelector<HTMLElement>('main')
@@ -56,7 +56,7 @@ export function Drawer<Row>(props: DrawerProps<Row>): ReactElement {
 
 interface PartProps {
   readonly title: ReactNode
-  /** `h2` on a page, `h3` in a drawer. */
+  /** The level of the heading: `h2` on a page, `h3` in a drawer. */
   readonly level?: 'h2' | 'h3'
   readonly children: ReactNode
 }

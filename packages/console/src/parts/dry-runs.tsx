@@ -8,11 +8,11 @@ import { writeDigits } from '../digits.ts'
 export interface DryRun {
   readonly input: unknown
   readonly body: WhyInputBody
-  /** What was stated to have happened before, if anything. */
+  /** The history that was entered for the dry run, if any. */
   readonly history?: string
 }
 
-/** The answer to the latest dry run, and below it those to earlier ones, to compare inputs. */
+/** Shows the answer to the latest dry run, and below it earlier answers, to compare inputs. */
 export function DryRuns({ runs }: { runs: readonly DryRun[] }): ReactElement {
   const [latest, ...earlier] = runs
   return (
@@ -69,7 +69,7 @@ function afterOf({ history }: DryRun): string {
   return history === undefined ? '' : ' It was judged after what you have stated.'
 }
 
-/** The layers that are not against the call. */
+/** Shows the layers that do not oppose the call. */
 function SaidYes({ body: { reasons, answers } }: Pick<DryRun, 'body'>): ReactElement | null {
   const yes = answers.filter(({ outcome }) => outcome === 'allow').map(({ layer }) => layer)
   return reasons.length > 0 && yes.length > 0 ? <p className="dim">Layers that allow it: {yes.join(', ')}.</p> : null

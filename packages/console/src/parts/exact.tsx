@@ -3,7 +3,7 @@ import { toSegments, type JsonPart, toJsonParts } from '../exact-text.ts'
 import { count, toSentence } from '../format.ts'
 import type { DiffLine, SkippedLines } from '../line-diff.ts'
 
-/** Untrusted text, shown so that nothing in it is invisible or affects the text around it. */
+/** Shows untrusted text so that no character is invisible or affects the text around it. */
 export function Exact({ text, className }: { text: string; className?: string | undefined }): ReactElement {
   return (
     <bdi className={className}>
@@ -24,11 +24,11 @@ interface PhraseProps {
   readonly before?: string
   readonly text: string | undefined
   readonly after?: string
-  /** Of the text. */
+  /** The class name of the text. */
   readonly className?: string
 }
 
-/** Untrusted text between words of ours. Nothing without a text. */
+/** Shows untrusted text within our own words. It is empty without a text. */
 export function Phrase({ before = '', text = '', after = '', className }: PhraseProps): ReactElement | null {
   if (text === '') return null
   return (
@@ -40,7 +40,7 @@ export function Phrase({ before = '', text = '', after = '', className }: Phrase
   )
 }
 
-/** Why something is as it is, on a line of its own. Nothing without a reason. */
+/** Shows a reason on its own line. It is empty without a reason. */
 export function Because({ reason = '' }: { reason: string | undefined }): ReactElement | null {
   return reason === '' ? null : (
     <span className="sub">
@@ -54,7 +54,7 @@ interface IdsProps {
   readonly linkOf?: (id: string) => string
 }
 
-/** Ids in one line, as links where they lead somewhere. */
+/** Shows ids in one line, as links if they have a target. */
 export function Ids({ ids, linkOf }: IdsProps): ReactElement {
   return (
     <>
@@ -75,10 +75,10 @@ export function Ids({ ids, linkOf }: IdsProps): ReactElement {
 }
 
 /**
- * A value as JSON, which the keyboard can scroll too.
+ * Shows a value as JSON, which can be scrolled by keyboard.
  *
- * Strings of several lines are in their own blocks, with a mark at each line break. So a line cannot look like a part of
- * the value, and a wrapped line does not look like two. A text with its replacement is a difference.
+ * Strings of several lines are in their own blocks, with a mark at each line break. So a line cannot imitate a part of
+ * the value, and a wrapped line does not look like two lines. A text with its replacement is shown as a difference.
  */
 export function JsonBlock({ value, label }: { value: unknown; label: string }): ReactElement {
   const parts = useMemo(() => toJsonParts(value), [value])
@@ -99,7 +99,7 @@ export function JsonBlock({ value, label }: { value: unknown; label: string }): 
   )
 }
 
-/** A difference of two texts, with the equal lines that are left out counted. */
+/** Shows the difference of two texts, with the number of skipped equal lines. */
 export function DiffBlock({
   lines,
   label,
@@ -140,7 +140,10 @@ function Line({ line: { kind, text } }: { line: DiffLine }): ReactElement {
   )
 }
 
-/** A block of lines already ends its line. The comma after it would stand alone on the next one. */
+/**
+ * Returns the notation after a block of lines. The block already ends its line, so a comma would stand alone on the
+ * next one.
+ */
 function afterBlock(text: string, before: JsonPart | undefined): string {
   return before === undefined || before.kind === 'text' ? text : text.replace(/^,?\n/, '')
 }

@@ -3,16 +3,16 @@ import { choose, useChoices } from '../hooks.ts'
 import { Field, Select } from './form.tsx'
 import { Empty } from './panels.tsx'
 
-/** Choices of the address, by their names. */
+/** Names of choices in the address. */
 type Names = readonly string[]
 
-/** Returns whether one of the choices is made. */
+/** Returns whether one of the choices is set. */
 export function useIsFiltered(names: Names): boolean {
   const of = useChoices()
   return names.some((name) => of(name) !== '')
 }
 
-/** Filters of a list, with a button that takes all of them away. */
+/** Shows filters of a list, with a button that removes all of them. */
 export function FilterBar({ names, children }: { names: Names; children: ReactNode }): ReactElement {
   return (
     <div className="toolbar">
@@ -22,7 +22,7 @@ export function FilterBar({ names, children }: { names: Names; children: ReactNo
   )
 }
 
-/** Shown in place of a list that a filter leaves empty. */
+/** Shown in place of a list if a filter leaves it empty. */
 export function NoMatch({ title, names }: { title: string; names: Names }): ReactElement {
   return (
     <Empty title={title}>
@@ -44,7 +44,7 @@ function Clear({ names, className, text }: { names: Names; className?: string; t
 }
 
 interface FilterProps {
-  /** Of the choice in the address. */
+  /** The name of the choice in the address. */
   readonly name: string
   readonly label: string
 }
@@ -52,11 +52,11 @@ interface FilterProps {
 interface OneOfProps extends FilterProps {
   readonly every: string
   readonly values: readonly string[]
-  /** Choices that another value makes meaningless. */
+  /** Returns the choices that a value makes meaningless. They are cleared. */
   readonly clears?: (value: string) => Names
 }
 
-/** A filter with a few values. */
+/** A filter with a few fixed values. */
 export function OneOf({ name, label, every, values, clears = () => [] }: OneOfProps): ReactElement {
   const value = useChoices()(name)
   const unknown = value !== '' && !values.includes(value) ? [value] : []
@@ -71,15 +71,15 @@ export function OneOf({ name, label, every, values, clears = () => [] }: OneOfPr
 }
 
 interface ChipProps {
-  /** Of the choice `show`. Empty: all. */
+  /** The value of the choice `show`. Empty: all. */
   readonly value: string
   readonly word: string
   readonly n: ReactNode
-  /** One of the four words, whose colour the number has. */
+  /** The outcome whose colour the number has. */
   readonly look?: string
 }
 
-/** A button that narrows a list to some of it, with their number. A second press shows all again. */
+/** A button that filters a list, with the number of matching items. A second press shows all items again. */
 export function Chip({ value, word, n, look = '' }: ChipProps): ReactElement {
   const isChosen = useChoices()('show') === value
   return (
@@ -101,7 +101,7 @@ interface SegmentedProps<Value extends string> {
   readonly apply: (value: Value) => void
 }
 
-/** One of a few values, all of them in sight. */
+/** A choice of a few values, which are all visible. */
 export function Segmented<Value extends string>(props: SegmentedProps<Value>): ReactElement {
   const { label, options, value, apply } = props
   return (
@@ -115,7 +115,7 @@ export function Segmented<Value extends string>(props: SegmentedProps<Value>): R
   )
 }
 
-/** A filter for words of a list, applied with each letter. */
+/** A search field for a list. It is applied with each letter. */
 export function SearchField({ name, example }: { name: string; example: string }): ReactElement {
   const value = useChoices()(name)
   return (
@@ -135,11 +135,11 @@ export function SearchField({ name, example }: { name: string; example: string }
 
 interface ExactlyProps extends FilterProps {
   readonly example: string
-  /** Whether a part of the value is enough. */
+  /** Whether a part of the value matches too. */
   readonly isPart?: boolean
 }
 
-/** A filter for an exact value, applied when the reader has finished typing. */
+/** A filter for an exact value. It is applied when the user has finished typing. */
 export function Exactly({ name, label, example, isPart = false }: ExactlyProps): ReactElement {
   const value = useChoices()(name)
   const id = useId()

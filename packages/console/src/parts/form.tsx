@@ -4,13 +4,13 @@ import { Exact } from './exact.tsx'
 interface FieldProps {
   readonly label: ReactNode
   readonly isGrowing?: boolean
-  /** The label is for screen readers only. */
+  /** Whether the label is for screen readers only. */
   readonly isUnseen?: boolean
-  /** The control, with the id that the label names. */
+  /** Renders the control, with the id that its label refers to. */
   readonly children: (id: string) => ReactNode
 }
 
-/** A control below its label. */
+/** Shows a control below its label. */
 export function Field({ label, isGrowing = false, isUnseen = false, children }: FieldProps): ReactElement {
   const id = useId()
   return (
@@ -23,7 +23,7 @@ export function Field({ label, isGrowing = false, isUnseen = false, children }: 
   )
 }
 
-/** A value, and its text where that is another one. */
+/** A value, with its text if they differ. */
 type Option = string | readonly [value: string, text: string]
 
 interface SelectProps extends Pick<FieldProps, 'label' | 'isUnseen'> {
@@ -51,7 +51,7 @@ export function Select({ options, value, apply, ...field }: SelectProps): ReactE
   )
 }
 
-/** Says at once what went wrong. Shows nothing without a text. */
+/** Shows a problem, and announces it at once. It is empty without a text. */
 export function Problem({ text }: { text: string | undefined }): ReactElement | null {
   if (text === undefined || text === '') return null
   return (
@@ -64,7 +64,7 @@ export function Problem({ text }: { text: string | undefined }): ReactElement | 
 interface DialogButtonProps {
   readonly label: ReactNode
   readonly className?: string | undefined
-  /** Called just before it opens. */
+  /** Called just before the dialog opens. */
   readonly onOpen?: () => void
   readonly onClose?: () => void
   readonly title: ReactNode
@@ -73,8 +73,8 @@ interface DialogButtonProps {
 }
 
 /**
- * A button and the dialog that it opens. A native dialog keeps the focus, closes on Escape, and returns the focus. Its
- * content is a new one at each opening, so that fields are empty.
+ * A button and its dialog. A native dialog keeps the focus, closes on Escape, and returns the focus. Its content is
+ * created at each opening, so that fields are empty.
  */
 export function DialogButton(props: DialogButtonProps): ReactElement {
   const { label, className, onOpen, onClose, title, about, children } = props
@@ -116,7 +116,7 @@ export function DialogButton(props: DialogButtonProps): ReactElement {
 }
 
 interface DialogButtonsProps {
-  /** The button that closes the dialog. */
+  /** The text of the button that closes the dialog. */
   readonly cancel: string
   readonly close: () => void
   readonly children?: ReactNode

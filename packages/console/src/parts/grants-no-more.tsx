@@ -10,12 +10,12 @@ const LOOKS: Readonly<Record<CompareBody['grantsNoMore'], Look>> = { yes: 'good'
 const MAX_ROWS = 20
 
 interface GrantsNoMoreProps {
-  /** Absent: not compared yet. */
+  /** The answer. Absent until the policies are compared. */
   readonly body: CompareBody | undefined
   readonly problem: string | undefined
 }
 
-/** Whether the draft grants no more than the policy in force: with a counterexample, or why nobody knows. */
+/** Shows whether the draft grants no more than the policy in force, with a counterexample, or why this is unknown. */
 export function GrantsNoMore({ body, problem }: GrantsNoMoreProps): ReactElement {
   return (
     <section className="grants" aria-label="Grants no more than today" aria-busy={!body && problem === undefined}>

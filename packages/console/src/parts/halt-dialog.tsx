@@ -29,17 +29,17 @@ type Fields = Readonly<Partial<Record<TargetField, string>>>
 interface HaltButtonProps {
   readonly label: string
   readonly className?: string
-  /** What the fields hold at first. */
+  /** The initial values of the fields. */
   readonly target?: Fields
 }
 
-/** Opens the dialog with a target filled in. Absent for a person who may not halt. */
+/** Opens the dialog with a target filled in. It is absent if the person may not halt. */
 export function HaltButton(props: HaltButtonProps): ReactElement | null {
   const halts = useApi<HaltsBody>({ key: ['halts'], path: '/api/halts' })
   return halts.data?.mayHalt === true ? <HaltDialogButton className="reject" {...props} /> : null
 }
 
-/** Asks what to halt and why. */
+/** Asks for the target and the reason of a halt. */
 export function HaltDialogButton({ label, className, target = {} }: HaltButtonProps): ReactElement {
   return (
     <DialogButton
@@ -110,7 +110,7 @@ function HaltForm({ target, close }: { target: Fields; close: () => void }): Rea
 interface TargetInputProps {
   readonly field: TargetField
   readonly typed: string
-  /** What it holds at first. */
+  /** The initial value. */
   readonly first: string | undefined
   readonly isOff: boolean
   readonly change: (text: string) => void
@@ -144,7 +144,7 @@ function TargetInput({ field, typed, first, isOff, change }: TargetInputProps): 
   )
 }
 
-/** Offers the names that the gateway has seen. They are fetched when the field has the focus. */
+/** Suggests names that the gateway has seen. They are fetched when the field gets the focus. */
 function Offered({ id, field, typed }: { id: string; field: TargetField; typed: string }): ReactElement {
   const asked = useDeferredValue(typed)
   const isOfPeople = field === 'user' || field === 'tenant'
@@ -172,7 +172,7 @@ function Offered({ id, field, typed }: { id: string; field: TargetField; typed: 
   )
 }
 
-/** Says what the halt would stop, before it is set. */
+/** Shows the effect of the halt before it is set. */
 function Preview({ fields, isAll }: { fields: Fields; isAll: boolean }): ReactElement {
   const target: Readonly<Record<string, string>> = useDeferredValue(toTarget(fields, isAll))
   const { data, error } = useApi<HaltReachBody>({
@@ -181,7 +181,7 @@ function Preview({ fields, isAll }: { fields: Fields; isAll: boolean }): ReactEl
     parameters: target,
     enabled: Object.keys(target).length > 0,
   })
-  // What was found for another target does not count for this one.
+  // A result for another target does not apply to this one.
   const isAsked = Object.keys(target).length > 0
   return (
     <p className="strong" role="status">

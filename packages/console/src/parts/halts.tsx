@@ -12,7 +12,9 @@ import { Ago } from './when.tsx'
 
 const REFRESH_MS = 3000
 
-/** The halts, on every page, with the button to add one. Absent without halts for a person who may not add one. */
+/**
+ * Shows the halts on every page, with the button to add one. It is absent without halts if the person may not add one.
+ */
 export function Halts(): ReactElement | null {
   const halts = useApi<HaltsBody>({ key: ['halts'], path: '/api/halts', everyMs: REFRESH_MS })
   if (!halts.data) return null
@@ -36,7 +38,7 @@ export function Halts(): ReactElement | null {
   )
 }
 
-/** One halt, with the button that lifts it. `anchor` is the id by which the palette finds that button. */
+/** Shows one halt with the button that releases it. `anchor`: the id of that button, for the palette. */
 export function Halted({ row, anchor }: { row: HaltRow; anchor?: string }): ReactElement {
   const client = useQueryClient()
   const release = useMutation<HaltRow, ApiError>({

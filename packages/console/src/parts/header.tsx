@@ -10,7 +10,7 @@ import { dropDraft } from '../policy-draft.ts'
 import type { LogoutBody, SessionBody, WaitingApprovalRow } from '../wire.ts'
 import { Exact } from './exact.tsx'
 
-/** In the order of the links. */
+/** The titles of the pages, in the order of the links. */
 export const TITLES: Readonly<Record<Page, string>> = {
   overview: 'Overview',
   tools: 'Tools',
@@ -26,7 +26,7 @@ export const TITLES: Readonly<Record<Page, string>> = {
 }
 export const NAVIGATED = (Object.keys(TITLES) as Page[]).filter((page) => page !== 'tool')
 
-/** The gateway decides who may see these; here they are only hidden. */
+/** Pages for operators only. The gateway decides who may see them; this only hides them. */
 export const OPERATORS: ReadonlySet<Page> = new Set(['replicas'])
 
 export function Header({ session, page }: { session: SessionBody; page: Page }): ReactElement {
@@ -36,7 +36,7 @@ export function Header({ session, page }: { session: SessionBody; page: Page }):
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${TITLES[page]} · Toolgate`
   }, [page, waiting])
-  // Beside the links on a wide screen and above them on a narrow one; the Tab key follows.
+  // It is beside the links on a wide screen and above them on a narrow one. The order of the Tab key is the same.
   const isNarrow = useNarrow()
   const links = <Links key="links" session={session} page={page} waiting={waiting} />
   const account = <Account key="account" session={session} />
@@ -54,7 +54,7 @@ export function Header({ session, page }: { session: SessionBody; page: Page }):
 interface LinksProps {
   readonly session: SessionBody
   readonly page: Page
-  /** How many approvals wait. */
+  /** The number of waiting approvals. */
   readonly waiting: number
 }
 
@@ -97,7 +97,7 @@ function Account({ session }: { session: SessionBody }): ReactElement {
   )
 }
 
-/** Notifies of requests that this person may decide, and that came after the page was opened. */
+/** Notifies the person of requests that they may decide and that arrived after the page was opened. */
 function useNotices(pending: readonly WaitingApprovalRow[] | undefined): void {
   const known = useRef<ReadonlySet<string>>(undefined)
   useEffect(() => {
@@ -109,9 +109,10 @@ function useNotices(pending: readonly WaitingApprovalRow[] | undefined): void {
 }
 
 /**
- * On a narrow screen the links scroll sideways. `scrollIntoView` would also move where the Tab key goes on from.
+ * Scrolls the links sideways to the current one on a narrow screen. `scrollIntoView` would also move the starting point
+ * of the Tab key.
  *
- * Waits for the frame, which lays the page out anyway.
+ * It waits for the next frame, which needs a layout anyway.
  */
 function showLink(link: HTMLElement | null): void {
   requestAnimationFrame(() => {
@@ -122,7 +123,7 @@ function showLink(link: HTMLElement | null): void {
   })
 }
 
-/** How the page is kept up to date. */
+/** Shows how the page is kept up to date. */
 function Connection(): ReactElement {
   const state = useLiveState()
   const { isStale } = useHealth()

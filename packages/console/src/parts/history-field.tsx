@@ -5,13 +5,13 @@ import { Field } from './form.tsx'
 interface HistoryFieldProps {
   readonly text: string
   readonly change: (text: string) => void
-  /** A line for each. */
+  /** The problems, one per line. */
   readonly problem: string | undefined
 }
 
 const EXAMPLE = 'labels: [untrusted]\ncalls:\n  - { tool: web:fetch, ago: 5m }'
 
-/** What a dry run takes to have happened before: labels and earlier calls, as files of tests write them. */
+/** A field for the history of a dry run: labels and earlier calls, in the format of test files. */
 export function HistoryField({ text, change, problem }: HistoryFieldProps): ReactElement {
   return (
     <details className="stated-history">

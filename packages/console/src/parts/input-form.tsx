@@ -6,11 +6,11 @@ interface InputFieldsProps {
   readonly field: Field
   readonly draft: Draft
   readonly change: (draft: Draft) => void
-  /** Of what is typed, and of what the gateway has found. */
+  /** The problems of the typed input, and those that the gateway found. */
   readonly problems: Problems
 }
 
-/** The fields of an input, each with its problem beside it. Names and texts are a server's. */
+/** Shows the fields of an input, each with its problem beside it. A server chooses the names and texts. */
 export function InputFields({ field, draft, change, problems }: InputFieldsProps): ReactElement {
   const shared = { draft, change, problems, pointer: '' }
   if (field.kind !== 'object') return <Control {...shared} field={field} label="Input, as JSON" isRequired />
@@ -159,7 +159,7 @@ function Items({
   return (
     <div className="stack loose input-fields">
       {items.map((one, i) => (
-        // The items have no other name, and are only added and removed.
+        // The items have no other id, and are only added and removed.
         <div key={i} className="input-item">
           <Control
             field={item}
@@ -186,7 +186,7 @@ function Items({
   )
 }
 
-/** Sets an own property, also one that is named `__proto__`. */
+/** Sets an own property, even if its name is `__proto__`. */
 function withOwn(draft: Draft, name: string, next: Draft): Draft {
   const before = typeof draft === 'object' && !Array.isArray(draft) ? Object.entries(draft) : []
   return Object.fromEntries([...before.filter(([key]) => key !== name), [name, next]])

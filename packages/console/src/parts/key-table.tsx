@@ -16,7 +16,7 @@ import type { KeysBody } from '../wire.ts'
 
 const REFRESH_MS = 5000
 
-/** The keys of the file and the made ones. Makes and revokes the latter. */
+/** Shows the file's keys and the created ones. A person can create keys, and revoke created ones. */
 export function AllKeys(): ReactElement {
   const answer = useApi<KeysBody>({ key: ['keys'], path: '/api/keys', everyMs: REFRESH_MS })
   const { data } = answer
@@ -123,7 +123,7 @@ function Expiry({ row: { expiresAt, isExpired }, nowMs }: { row: KeyRow; nowMs: 
   )
 }
 
-/** Asks once more: what was opened with the key ends at once. */
+/** Asks for a confirmation: everything that was opened with the key ends at once. */
 function Revoke({ id }: { id: string }): ReactElement {
   const client = useQueryClient()
   const [isAsked, setAsked] = useState(false)

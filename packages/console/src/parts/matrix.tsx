@@ -13,11 +13,11 @@ import { Exact } from './exact.tsx'
 
 type Column = MatrixBody['columns'][number]
 
-/** How many callers are shown at once. */
+/** The number of callers that are shown at once. */
 const COLUMNS = 8
 const REFRESH_MS = 5000
 
-/** Who sees which tools: groups down, callers across, with the tools of the open group. */
+/** Shows which callers see which tools: groups are rows, callers are columns, and an open group lists its tools. */
 export function CallerMatrix(): ReactElement {
   const of = useChoices()
   const from = Math.max(0, Math.floor(Number(of('from'))) || 0)
@@ -50,7 +50,7 @@ export function CallerMatrix(): ReactElement {
   )
 }
 
-/** Goes to the callers before and after. */
+/** Buttons for the previous and the next callers. */
 function Steps({ body: { from, total, columns } }: { body: MatrixBody }): ReactElement {
   const to = (at: number) => () => choose({ from: at > 0 ? String(at) : '' })
   return (
@@ -69,12 +69,15 @@ function Steps({ body: { from, total, columns } }: { body: MatrixBody }): ReactE
   )
 }
 
-/** A row of the table: a group, or a tool of an open group. `at` is its place in the answer. */
+/** A row of the table: a group, or a tool of an open group. `at`: its index in the answer. */
 type Line = { readonly row: MatrixRow; readonly at: number; readonly tool?: string }
 
 const LINE_PX = 32
 
-/** The table of groups and callers. Renders only the lines on the screen, since an open group may have thousands. */
+/**
+ * Shows the table of groups and callers. It renders only the lines on the screen, because an open group may have
+ * thousands.
+ */
 function Matrix({ body }: { body: MatrixBody }): ReactElement {
   const { columns, open } = body
   const lines = useMemo(() => toLines(body), [body])

@@ -8,7 +8,7 @@ import type { AppsBody, NewKeyBody, NewKeyRequestBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
 import { DialogButton, DialogButtons, Field, Problem, Select } from './form.tsx'
 
-/** Asks whose key to make, and then shows it: once, as nothing keeps it. */
+/** Asks for the user of a new key, and then shows the key once, because it is not stored. */
 export function NewKeyButton({ keys }: { keys: readonly KeyRow[] }): ReactElement {
   return (
     <DialogButton label="Make a key…" className="main" title="Make a key">
@@ -26,7 +26,7 @@ function NewKey({ keys, close }: NewKeyProps): ReactElement {
   const client = useQueryClient()
   const make = useMutation<NewKeyBody, ApiError, NewKeyRequestBody>({
     mutationFn: (body) => postJson('/api/keys', body),
-    // It is not kept with what was fetched.
+    // The key must not stay in the cache.
     gcTime: 0,
     onSettled: () => client.invalidateQueries({ queryKey: ['keys'] }),
   })
@@ -108,7 +108,7 @@ function Apps(): ReactElement | null {
   )
 }
 
-/** The key itself. It is gone when the dialog closes. */
+/** Shows the key. It disappears when the dialog closes. */
 function Made({ made, close }: { made: NewKeyBody; close: () => void }): ReactElement {
   const [note, setNote] = useState('')
   const copy = () =>

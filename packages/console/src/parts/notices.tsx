@@ -4,7 +4,10 @@ import { useHealth, useApi } from '../hooks.ts'
 import type { WarningsBody, AuditEvidenceBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
 
-/** Shows that the page is out of date while the gateway does not answer. Always present, so screen readers announce it. */
+/**
+ * Shows that the page is out of date while the gateway does not answer. The element is always present, so that screen
+ * readers announce changes.
+ */
 export function StaleStrip(): ReactElement {
   const { isStale, sinceMs } = useHealth()
   return (
@@ -20,7 +23,7 @@ export function StaleStrip(): ReactElement {
 
 const REFRESH_MS = 15_000
 
-/** The warnings about the configuration, on every page. Absent without warnings. */
+/** Shows the warnings about the configuration on every page. It is absent without warnings. */
 export function Warnings(): ReactElement | null {
   const { data } = useApi<WarningsBody>({ key: ['warnings'], path: '/api/warnings', everyMs: REFRESH_MS })
   if (!data || data.warnings.length === 0) return null
@@ -43,7 +46,7 @@ export function Warnings(): ReactElement | null {
   )
 }
 
-/** Warns if the audit has no checkpoints, or if someone who changes the audit could change its checkpoints too. */
+/** Warns if the audit has no checkpoints, or if a person who can change the audit could also change its checkpoints. */
 export function EvidenceStrip(): ReactElement {
   const { data } = useApi<AuditEvidenceBody>({
     key: ['audit', 'evidence'],

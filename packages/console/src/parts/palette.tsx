@@ -25,7 +25,7 @@ interface PaletteProps {
   readonly close: () => void
 }
 
-/** Finds pages, tools, callers, requests and halts by their names and goes there, or searches the calls. */
+/** Finds pages, tools, callers, requests and halts by name and opens them, or searches the calls. */
 export function Palette({ pages, close }: PaletteProps): ReactElement {
   const id = useId()
   const [query, setQuery] = useState('')
@@ -117,7 +117,7 @@ function Place({ entry: { kind, text, detail = '' } }: { entry: Entry }): ReactE
   )
 }
 
-/** Fetches what can be found while the palette is open. */
+/** Fetches the searchable items while the palette is open. */
 function useFound(pages: PaletteProps['pages'], query: string) {
   const { callers = [] } = useCallers().data ?? {}
   const [first] = callers

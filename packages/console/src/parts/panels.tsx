@@ -19,11 +19,11 @@ export function PageHead({ title, about, children }: PageHeadProps): ReactElemen
 
 interface PendingProps {
   readonly answer: { readonly data: unknown; readonly error: Error | null; readonly refetch: () => unknown }
-  /** What is fetched. */
+  /** The name of the fetched data. */
   readonly what: string
 }
 
-/** Stands for an answer of the gateway until there is one: it comes, or it has failed. */
+/** Shows a placeholder until the gateway answers, or the error. */
 export function Pending({ answer: { data, error, refetch }, what }: PendingProps): ReactElement | null {
   if (data) return null
   return error ? <Failed error={error} retry={refetch} /> : <Loading what={what} />
@@ -74,7 +74,7 @@ function Alert({ title, children }: { title: string; children: ReactNode }): Rea
   )
 }
 
-/** Keeps the error of one page from breaking the others. React requires a class for this. */
+/** Limits an error to its page. React requires a class for this. */
 export class FaultBoundary extends Component<{ children: ReactNode }, { hasFailed: boolean }> {
   override state = { hasFailed: false }
 
@@ -87,7 +87,7 @@ export class FaultBoundary extends Component<{ children: ReactNode }, { hasFaile
   }
 }
 
-/** A part whose files the gateway no longer has, or cannot send. */
+/** Shows that a part could not be loaded: the gateway no longer has its files, or cannot send them. */
 export function NotLoaded(): ReactElement {
   return (
     <Reloadable

@@ -19,7 +19,7 @@ const REFRESH_MS = 8000
 const FILTERS = ['text', 'tenant', 'role', 'order'] as const
 const NO_HALTS: readonly HaltRow[] = []
 
-/** Everybody who can use the gateway, or has lately. */
+/** Shows everybody who can use the gateway, or has used it recently. */
 export function PeopleList(): ReactElement {
   const of = useChoices()
   const filters = useDeferredValue({ text: of('text'), tenant: of('tenant'), role: of('role') })
@@ -150,7 +150,7 @@ function narrowWith(state: (row: PersonRow) => ReactElement): (row: PersonRow) =
   }
 }
 
-/** The name opens the person. */
+/** Shows the name. A press opens the person. */
 function Name({ row }: { row: PersonRow }): ReactElement {
   return (
     <Opener id={personId(row)} className="strong">
@@ -160,7 +160,7 @@ function Name({ row }: { row: PersonRow }): ReactElement {
   )
 }
 
-/** `agent, person`: what their keys are for; or how they are known. */
+/** Returns the uses of a person's keys, such as `agent, person`, or otherwise how the person is known. */
 function usesOf({ callers, client, calls, isSelf, keys }: PersonRow): string {
   const uses = [...new Set(callers.map(wordOfUse))].toSorted()
   if (uses.length > 0) return uses.join(', ')

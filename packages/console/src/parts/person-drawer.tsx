@@ -22,13 +22,13 @@ import { TenantTag } from './tenant-tag.tsx'
 import { Ago } from './when.tsx'
 
 interface PersonDrawerProps {
-  /** A `personId`, or `OWN`. */
+  /** The person's `personId`, or `OWN`. */
   readonly id: string
   /** The person, if they are loaded. */
   readonly held: PersonRow | undefined
 }
 
-/** One person: what they hold, what holds them, what they see and what they did. */
+/** Shows one person: their keys and roles, the halts on them, the tools that they see, and their activity. */
 export function PersonDrawer({ id, held }: PersonDrawerProps): ReactElement {
   const [name = '', tenant] = id.split('/').map(decodeURIComponent).toReversed()
   const found = useApi<PeopleBody>({
@@ -126,7 +126,7 @@ function Facts({ row, who }: { row: PersonRow; who: Who }): ReactElement {
   )
 }
 
-/** What agents with these rights see. */
+/** Shows the tools that agents with these rights see. */
 function Sees({ row: { callers, user, tenant, seenRoles } }: { row: PersonRow }): ReactElement {
   const caller = JSON.stringify({ user, tenant, roles: seenRoles })
   return (
@@ -179,7 +179,7 @@ function HaltsOn({ who }: { who: { readonly user: string; readonly tenant?: stri
   )
 }
 
-/** The gateway shows keys to those who manage them. */
+/** Shows a person's keys, to people who may manage keys. */
 function Keys({ who }: { who: Who }): ReactElement | null {
   const session = useContext(Session)
   const mayManage = session !== undefined && mayManageKeys(session)
@@ -224,7 +224,7 @@ function Instances({ who }: { who: Who }): ReactElement | null {
 
 const SHOWN = 5
 
-/** The latest calls and runs. The filter by user finds those of another tenant, too. */
+/** Shows the latest calls and runs. The filter by user also finds users of the same name in other tenants. */
 function Recent({ who: { user = '', tenant } }: { who: Who }): ReactElement {
   const asked = { user, tenant: tenant ?? '' }
   const calls = useApi<CallsBody>({

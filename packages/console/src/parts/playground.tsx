@@ -20,9 +20,9 @@ import { HistoryField } from './history-field.tsx'
 import { InputFields } from './input-form.tsx'
 import { writeDigits } from '../digits.ts'
 
-/** Dry runs that stay on the page, to compare inputs. */
+/** The number of dry runs that stay on the page, to compare inputs. */
 const KEPT_RUNS = 5
-/** A call may take as long as its server lets it. */
+/** The longest wait for a call, in milliseconds. Its server limits the time. */
 const CALL_TIMEOUT_MS = 10 * 60_000
 
 interface PlaygroundProps {
@@ -32,7 +32,7 @@ interface PlaygroundProps {
   readonly callers: CallersBody['callers']
 }
 
-/** Says what a call would get with an input, and makes it as an agent of one's own user. */
+/** Shows the decision about a call with an input, and makes the call as an agent of one's own user. */
 export function Playground({ tool, inputSchema, whose, callers }: PlaygroundProps): ReactElement {
   const typed = useTyped(tool, inputSchema)
   const { text, field, shown } = typed
@@ -41,7 +41,7 @@ export function Playground({ tool, inputSchema, whose, callers }: PlaygroundProp
   const { runs, ask, isPending, error } = useDryRuns(typed.setShown)
   const historyProblem = error?.startsWith('history:') ? error : undefined
 
-  /** Returns the call of what is typed; `undefined`, with the problems shown, where that is no input. */
+  /** Returns the call in the form, or `undefined` if the input is invalid, after showing the problems. */
   function readCall(): TrialRequestBody | undefined {
     const { input, problems } = typed.read()
     typed.setShown(problems)
@@ -91,7 +91,7 @@ export function Playground({ tool, inputSchema, whose, callers }: PlaygroundProp
   )
 }
 
-/** What a person has typed: in fields, or as JSON while `text` is there. */
+/** The typed input: in fields, or as JSON while `text` is set. */
 function useTyped(tool: ToolRow, inputSchema: unknown) {
   const field = useMemo(() => fieldOf(tool, inputSchema), [tool.kind, inputSchema])
   const [draft, setDraft] = useState<Draft>(() => (tool.kind === 'template' ? { uri: tool.wireName } : undefined))
@@ -103,11 +103,11 @@ function useTyped(tool: ToolRow, inputSchema: unknown) {
     setDraft,
     text,
     setText,
-    /** The problems beside the fields. */
+    /** The problems that are shown beside the fields. */
     shown,
     setShown,
     read: () => (text === undefined ? toInput(field, draft) : fromText(text)),
-    /** From the fields to JSON, or back. */
+    /** Switches from the fields to JSON, or back. */
     turn(): void {
       setText(text === undefined ? writeDigits(toInput(field, draft).input, 2) : undefined)
       setShown(NONE)
@@ -138,7 +138,7 @@ function toCall(tool: ToolRow, whose: PlaygroundProps['whose'], input: unknown):
   }
 }
 
-/** There is one playground on a page. */
+/** The id of the problem. A page has one playground. */
 const PROBLEM = 'playground-problem'
 
 interface JsonInputProps {
@@ -168,7 +168,7 @@ function JsonInput({ text, change, shown }: JsonInputProps): ReactElement {
 
 const NONE: Problems = new Map()
 
-/** A resource is read by its URI, which its id has. */
+/** Returns the field of the input. The field of a resource is empty, because the id contains the URI. */
 function fieldOf({ kind }: ToolRow, schema: unknown): Field {
   if (kind === 'resource') return { kind: 'object', members: [] }
   if (kind !== 'template') return toField(schema)
@@ -189,7 +189,7 @@ function fromText(text: string): ReturnType<typeof toInput> {
   return { input: value, problems: isObject ? NONE : new Map([['', 'The input must be a JSON object.']]) }
 }
 
-/** Returns what the gateway has found in the input. */
+/** Returns the problems that the gateway found in the input. */
 function problemsOf(reasons: readonly Reason[]): Problems {
   return new Map(
     reasons.flatMap(({ code, pointer, text }) => (code === 'input_invalid' ? [[pointer ?? '', text] as const] : [])),
@@ -203,7 +203,7 @@ interface RealCallProps extends Pick<PlaygroundProps, 'tool' | 'whose' | 'caller
   readonly done: () => void
 }
 
-/** Makes the call after a confirmation. Offered only for an agent of one's own user, as the gateway says. */
+/** Makes the call after a confirmation. It is offered only for an agent of one's own user, as the gateway decides. */
 function RealCall({ tool, whose, callers, prepare, asked, done }: RealCallProps): ReactElement {
   const client = useQueryClient()
   const own = callers.filter(({ mayCall }) => mayCall === true)

@@ -5,7 +5,7 @@ import { Badge } from './badges.tsx'
 import { Exact } from './exact.tsx'
 import { Ago, Since } from './when.tsx'
 
-/** What a clause has done since it is counted. */
+/** Shows the matches of a clause since counting began. */
 export function ClauseNote({ clause }: { clause: ClauseRow }): ReactElement {
   const { clause: name, hits, lastHitAt, countedSince, matchesTools, shadow } = clause
   return (

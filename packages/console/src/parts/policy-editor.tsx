@@ -10,7 +10,7 @@ import { PolicyProblems } from './policy-problems.tsx'
 import { Reload } from './reload.tsx'
 import { WhatIfResult } from './what-if.tsx'
 
-/** The gateway reads records for a minute. */
+/** The longest wait, in milliseconds. The gateway reads records for up to a minute. */
 const WHAT_IF_TIMEOUT_MS = 90_000
 const DAY_MS = 86_400_000
 const PERIODS = [
@@ -21,12 +21,12 @@ const PERIODS = [
 
 interface PolicyEditorProps {
   readonly body: PolicyBody
-  /** Whose draft it is. */
+  /** The user who owns the draft. */
   readonly user: string
   readonly close: () => void
 }
 
-/** Changes a copy of the policy, says what it would mean, and how it gets into force. Nothing here writes the file. */
+/** Edits a copy of the policy, and shows its effect and how to put it into force. It never writes the file. */
 export function PolicyEditor({ body, user, close }: PolicyEditorProps): ReactElement {
   const id = useId()
   const written = useMemo(() => (body.text ?? '').replaceAll('\r', ''), [body.text])
@@ -60,9 +60,9 @@ export function PolicyEditor({ body, user, close }: PolicyEditorProps): ReactEle
   )
 }
 
-/** The text of the editor: the draft that this person has kept, or what is written in the file. */
+/** Returns the text of the editor: this person's draft, or the text of the file. */
 function useDraft(user: string, written: string) {
-  // A text that nobody has changed is no draft: it follows what is in force.
+  // An unchanged text is not a draft: it follows the policy in force.
   const [draft, setDraft] = useState(() => {
     const kept = readDraft(user)
     return kept?.text === written ? undefined : kept
@@ -80,10 +80,10 @@ function useDraft(user: string, written: string) {
 
 type Preview = ReturnType<typeof usePreview>
 
-/** Asks what a text would mean: for recorded calls, and then for all. */
+/** Fetches the effect of a text: on recorded calls, and then on all calls. */
 function usePreview() {
   const [days, setDays] = useState(7)
-  // After the what-if, as a gateway answers one such question at a time.
+  // This runs after the what-if, because a gateway answers one of these questions at a time.
   const compare = useMutation<CompareBody, ApiError, string>({
     mutationFn: (policy) => postJson('/api/compare', { policy }, { timeoutMs: WHAT_IF_TIMEOUT_MS }),
     onSuccess: ({ grantsNoMore }) => announce(`Grants no more than today: ${grantsNoMore}`),
@@ -162,7 +162,7 @@ interface LinesProps {
   readonly isWrong: boolean
 }
 
-/** A text with the numbers that its lines have in the file. */
+/** Shows a text with its line numbers in the file. */
 function Lines({ id, text, first, change, field, isWrong }: LinesProps): ReactElement {
   const numbers = useRef<HTMLPreElement>(null)
   const lineCount = text.split('\n').length
@@ -202,6 +202,6 @@ function download(text: string): void {
   link.href = url
   link.download = 'policy.yaml'
   link.click()
-  // The browser has begun to read it.
+  // By then the browser has begun to read the URL.
   setTimeout(() => URL.revokeObjectURL(url), 10_000)
 }

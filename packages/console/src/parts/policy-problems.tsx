@@ -5,11 +5,11 @@ import { Exact } from './exact.tsx'
 interface PolicyProblemsProps {
   readonly problems: readonly PolicyProblem[]
   readonly id?: string
-  /** Goes to the place of a problem. Absent where its text is not on the page. */
+  /** Moves to the position of a problem. Absent if the text is not on the page. */
   readonly goTo?: ((problem: PolicyProblem) => void) | undefined
 }
 
-/** What is wrong with a text. Each place leads there. */
+/** Shows the problems of a text. Each position is a link. */
 export function PolicyProblems({ id, problems, goTo }: PolicyProblemsProps): ReactElement {
   return (
     <div id={id} role="alert">

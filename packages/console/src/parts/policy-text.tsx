@@ -7,16 +7,16 @@ import { ClauseNote } from './policy-clause.tsx'
 
 const LINE_PX = 22
 const NOTE_PX = 28
-/** A list in one line may have any number of clauses. */
+/** The maximum number of notes of a line, because a list in one line may have any number of clauses. */
 const MAX_NOTES = 50
 
 interface PolicyTextProps {
   readonly lines: readonly PolicyLine[]
-  /** The path of the clause that the page is about, or empty. */
+  /** The path of the clause that the page shows, or empty. */
   readonly at: string
 }
 
-/** The policy as it is written, with what each clause has done. It renders only the lines near the screen. */
+/** Shows the policy's text with the matches of each clause. It renders only the lines near the screen. */
 export function PolicyText({ lines, at }: PolicyTextProps): ReactElement {
   const list = useRef<HTMLOListElement>(null)
   const top = useTop(list)
@@ -32,13 +32,13 @@ export function PolicyText({ lines, at }: PolicyTextProps): ReactElement {
   const number = lines[target]?.number
   useEffect(() => {
     if (number === undefined) return undefined
-    // After the page has scrolled to its top, as each new one does.
+    // This runs after the page has scrolled to its top, as each new page does.
     const frame = requestAnimationFrame(() => {
       rows.scrollToIndex(target, { align: 'center' })
       requestAnimationFrame(() => document.getElementById(`line-${number}`)?.focus({ preventScroll: true }))
     })
     return () => cancelAnimationFrame(frame)
-    // Once for each clause, not each time that counts are fetched.
+    // This runs once for each clause, not each time counts are fetched.
   }, [number, at])
   const items = rows.getVirtualItems()
   return (

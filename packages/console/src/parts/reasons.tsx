@@ -8,7 +8,7 @@ import { Since } from './when.tsx'
 
 type Ways = NonNullable<WhyInputBody['wouldAllow']>
 
-/** What would have to change, each way by itself. */
+/** Shows the changes that would allow the call. Each way works alone. */
 export function WouldAllow({ ways = [] }: { ways: Ways | undefined }): ReactElement | null {
   if (ways.length === 0) return null
   return (
@@ -21,7 +21,7 @@ export function WouldAllow({ ways = [] }: { ways: Ways | undefined }): ReactElem
             <li key={text}>
               {text.split('`').map((part, i) => {
                 const exact = <Exact text={part} />
-                // What stands between two marks is code.
+                // The text between two marks is code.
                 return i % 2 === 1 ? <code key={i}>{exact}</code> : <Fragment key={i}>{exact}</Fragment>
               })}
             </li>
@@ -33,11 +33,11 @@ export function WouldAllow({ ways = [] }: { ways: Ways | undefined }): ReactElem
 }
 
 interface MayStillProps {
-  /** Undefined: it is not known yet. */
+  /** Undefined while it is unknown. */
   readonly mayStill: readonly PlacedMayStill[] | undefined
 }
 
-/** The reasons that may still be against a call, each with an input if one is known. */
+/** Shows the reasons that may still oppose a call, each with an example input if known. */
 export function MayStill({ mayStill = [] }: MayStillProps): ReactElement | null {
   if (mayStill.length === 0) return null
   return (
@@ -69,7 +69,7 @@ const MAY_STILL: Readonly<Record<PlacedMayStill['on'], string>> = {
   now: 'holds now',
 }
 
-/** All reasons, the deciding one first. `none`: the text for an empty list. */
+/** Shows all reasons, the deciding one first. `none`: the text for an empty list. */
 export function Reasons({
   reasons,
   none,
@@ -123,7 +123,7 @@ function ReasonText({ reason, lead }: { reason: Reason | PlacedReason; lead: str
   )
 }
 
-/** Leads to the rule in the policy, with its line where that is known. */
+/** A link to the rule in the policy, with its line if known. */
 function Rule({ reason: { path = '', ...reason } }: { reason: Reason | PlacedReason }): ReactElement | null {
   if (!/^(policy\[|apps\.)/.test(path)) return null
   const place = 'place' in reason ? reason.place : undefined

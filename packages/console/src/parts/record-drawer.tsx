@@ -71,7 +71,7 @@ function Detail({ record }: { record: AuditRecord }): ReactElement {
   )
 }
 
-/** The redacted beginning of the input. */
+/** Shows the redacted beginning of the input. */
 export function InputPreview({ record: { input_preview: preview } }: { record: AuditRecord }): ReactElement | null {
   if (preview === undefined) return null
   return (
@@ -83,7 +83,7 @@ export function InputPreview({ record: { input_preview: preview } }: { record: A
   )
 }
 
-/** The fields shown first. The others follow in the order of the record. */
+/** The first fields. The others follow in the order of the record. */
 const FIRST: readonly (keyof AuditRecord)[] = [
   'ts',
   'tool',

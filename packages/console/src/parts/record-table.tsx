@@ -10,7 +10,7 @@ import { WindowedTable } from './windowed-table.tsx'
 
 interface RecordTableProps {
   readonly records: readonly AuditRecord[]
-  /** Called near the end of the list. */
+  /** Called when the list is scrolled near its end. */
   readonly onEnd: () => void
 }
 
@@ -75,7 +75,7 @@ export function WhoAndWhy({ record }: { record: AuditRecord }): ReactElement {
   )
 }
 
-/** The time of a record opens it. */
+/** Shows the time of a record. A press opens the record. */
 function Time({ record: { seq, ts } }: { record: AuditRecord }): ReactElement {
   const time = formatTime(Date.parse(ts), Date.now())
   return (

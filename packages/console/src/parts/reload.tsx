@@ -12,8 +12,8 @@ import { PolicyProblems } from './policy-problems.tsx'
 const RELOAD_TIMEOUT_MS = 60_000
 
 /**
- * Brings what the file says now into force, after it has been shown. The console sends no text for that: who writes the
- * file decides what the gateway runs, and a login here must not be enough to grant oneself anything.
+ * Shows the changes in the file, and then puts them into force. The console sends no policy text: only a person who can
+ * write the file may change what the gateway runs, because a login here must not suffice to grant oneself access.
  */
 export function Reload({ body }: { body: PolicyBody }): ReactElement {
   const result = useRef<HTMLDivElement>(null)
@@ -61,7 +61,7 @@ export function Reload({ body }: { body: PolicyBody }): ReactElement {
 }
 
 type How = Pick<ReloadRequestBody, 'dryRun' | 'preview'>
-/** `outdated`: nothing was applied, since this preview is another one than the person saw. */
+/** `outdated`: the file changed after the person's preview, so nothing was applied. */
 type Reloaded = ReloadBody & { readonly outdated?: string }
 
 function useReload(onApplied: () => void) {
@@ -90,7 +90,7 @@ function useReload(onApplied: () => void) {
 
 function Shown({ body, isWaiting }: { body: Reloaded; isWaiting: boolean }): ReactElement {
   const { outdated, isApplied, revision } = body
-  // The first line is the head, which the page has in words of its own.
+  // The first line is the head, which the page words differently.
   const [, ...changes] = body.text
   return (
     <>

@@ -3,25 +3,28 @@ import { formatNumber } from '../format.ts'
 import { classOf, type Column } from './cells.tsx'
 
 interface RowTableProps<Row> {
-  /** Names the region, which scrolls on its own where it is too wide. */
+  /** The name of the region, which scrolls on its own if it is too wide. */
   readonly label: string
   readonly caption: string
   readonly rows: readonly Row[]
   readonly keyOf: (row: Row, i: number) => string | number
-  /** The first one names the row. On a narrow screen each row is a card, with the names of the others in it. */
+  /**
+   * The columns. The first one names the row. On a narrow screen each row is a card that also contains the other
+   * columns' names.
+   */
   readonly columns: readonly Column<Row>[]
-  /** A last column of buttons, whose name is for screen readers. */
+  /** A last column of buttons. Its name is for screen readers. */
   readonly actions?: { readonly name: string; readonly cell: (row: Row) => ReactNode }
   /** Whether a row no longer works. */
   readonly isOff?: (row: Row) => boolean
-  /** The cells of a card stand beside each other. */
+  /** Whether the cells of a card are beside each other. */
   readonly isCompact?: boolean
 }
 
-/** How many rows are shown at first, and with each press more. */
+/** The number of rows at first, and of those that each press adds. */
 const PAGE = 100
 
-/** A table whose rows are not sorted: the first hundred, and more as they are asked for. */
+/** A table whose rows are not sorted. It shows the first hundred rows, and more on request. */
 export function RowTable<Row>(props: RowTableProps<Row>): ReactElement {
   const { label, caption, rows, keyOf, columns, actions, isOff, isCompact = false } = props
   const [shown, setShown] = useState(PAGE)

@@ -23,12 +23,12 @@ export function RunTable({ runs, onEnd }: { runs: readonly RunRow[]; onEnd: () =
   )
 }
 
-/** Runs of two tenants may have one id. */
+/** Returns the key of a run. Runs of two tenants may have the same id. */
 export function runKey({ kind, tenant = '', id }: Pick<RunRow, 'kind' | 'tenant' | 'id'>): string {
   return [kind, tenant, id].map(encodeURIComponent).join('/')
 }
 
-/** Returns the address of the runs with one opened, and with a filter. */
+/** Returns the address of the page of runs, with this run open and with a filter. */
 export function runLink(run: RunRow, filter: Readonly<Record<string, string>>): string {
   return linkTo('runs', { ...filter, open: runKey(run) })
 }
@@ -84,7 +84,7 @@ function narrow(run: RunRow): ReactElement {
   )
 }
 
-/** The time of its start opens it. */
+/** Shows the start time of a run. A press opens the run. */
 function Started({ run }: { run: RunRow }): ReactElement {
   const { id, kind, startedAt } = run
   return (

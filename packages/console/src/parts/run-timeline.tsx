@@ -12,15 +12,15 @@ const MAX_RECORDS = 200
 
 interface RunTimelineProps {
   readonly run?: string
-  /** Instead of a run: the session of a client. */
+  /** The session of a client, in place of a run. */
   readonly session?: string
-  /** Of which tenant, empty for none. Absent: it is not known. */
+  /** The tenant, or empty for none. Absent if it is unknown. */
   readonly tenant?: string
-  /** The record that the person looks at. */
+  /** The number of the displayed record. */
   readonly seq?: number
 }
 
-/** The calls of a run, oldest first, with its labels as they rise. */
+/** Shows the calls of a run, oldest first, with the labels that each raised. */
 export function RunTimeline({ run, session, tenant, seq }: RunTimelineProps): ReactElement {
   const { data, error } = useApi<AuditBody>({
     key: ['audit', 'run', run, session],

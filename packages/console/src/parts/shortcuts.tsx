@@ -6,7 +6,7 @@ import type { SessionBody } from '../wire.ts'
 import { NAVIGATED, OPERATORS, TITLES } from './header.tsx'
 import { NotLoaded } from './panels.tsx'
 
-/** What keys do, as the help shows it. */
+/** The keys, as the help shows them. */
 const SHORTCUTS: readonly { readonly keys: readonly string[]; readonly does: string; readonly on?: string }[] = [
   { keys: ['Ctrl K', '⌘ K'], does: 'find a page, tool, caller, request, halt or call' },
   { keys: ['?'], does: 'show these keys' },
@@ -33,7 +33,7 @@ export function Shortcuts({ session }: { session: SessionBody }): ReactElement {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       const asked = shortcutOf(event)
-      // Over another dialog, it would lose what was filled in there.
+      // Over another dialog, the entries in that dialog would be lost.
       if (asked === undefined || (document.querySelector('dialog[open]') !== null && !dialog.current?.open)) return
       event.preventDefault()
       setShown(asked)

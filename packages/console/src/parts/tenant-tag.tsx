@@ -7,7 +7,7 @@ export function useManyTenants(): boolean {
   return useContext(Session)?.manyTenants === true
 }
 
-/** The tenant of a caller, for people who see several. */
+/** Shows the tenant of a caller, to people who see several tenants. */
 export function TenantTag({ tenant }: { tenant: string | undefined }): ReactElement | null {
   if (!useManyTenants() || tenant === undefined) return null
   return (

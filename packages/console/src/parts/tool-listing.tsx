@@ -21,7 +21,7 @@ const HEAD_PX = 46
 const TOOL_PX = 55
 const LINE_PX = 21
 
-/** All sections and tools. Renders only those on the screen. */
+/** Shows all sections and tools. It renders only those on the screen. */
 export function ToolListing({ kind, sections, whose }: ToolListingProps): ReactElement {
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set())
   const items = useMemo(() => toItems(sections, closed), [sections, closed])
@@ -35,7 +35,7 @@ export function ToolListing({ kind, sections, whose }: ToolListingProps): ReactE
     getItemKey: (i) => items[i]?.key ?? i,
     overscan: 10,
     scrollMargin: top,
-    // The height of the header, which stays on top.
+    // The height of the header, which stays at the top.
     scrollPaddingStart: 56,
   })
   const toggle = useCallback((key: string) => {
@@ -84,7 +84,7 @@ export function ToolListing({ kind, sections, whose }: ToolListingProps): ReactE
   )
 }
 
-/** Returns the estimated height of a row, so that little moves when it is measured. */
+/** Returns the estimated height of a row, so that measuring moves little. */
 function estimate(item: ListItem | undefined): number {
   if (item?.kind === 'tool') return TOOL_PX + (item.tool.reasons.length > 0 ? LINE_PX : 0)
   const { reason, elsewhere } = item?.section.group ?? {}
@@ -98,7 +98,7 @@ interface SectionRowProps {
   readonly toggle: (key: string) => void
 }
 
-/** The head of a group or a server: its state, since when, why, and what to do. */
+/** Shows the head of a group or a server: its state with its start and reason, and what to do. */
 function SectionRow({ kind, section, isClosed, toggle }: SectionRowProps): ReactElement {
   const { key, name, group, server, tools } = section
   const seen = tools.filter(({ visible }) => visible).length
@@ -180,7 +180,7 @@ function GroupDetail({ group }: { group: GroupRow }): ReactElement {
   )
 }
 
-/** The counts by state; for approvers also whose instances they are. */
+/** Shows the number of instances by state, and to approvers also their users. */
 function InstancesDetail({ instances }: { instances: ServerInstances }): ReactElement {
   const { users = [] } = instances
   const text = instancesText(instances)
@@ -232,15 +232,15 @@ function ServerDetail({ server }: { server: ServerRow }): ReactElement {
 
 interface ToolRowProps {
   readonly tool: Tool
-  /** The group in whose section it is. */
+  /** The group of the section. */
   readonly group: string | undefined
   readonly isLast: boolean
   readonly pin: PinRow | undefined
-  /** The caller and app, which the link keeps. */
+  /** The caller and the app, for the link. */
   readonly whose: Readonly<Record<string, string>>
 }
 
-/** A tool with its outcome and, unless it is allowed, the reason. */
+/** Shows a tool with its outcome and, unless it is allowed, the reason. */
 const ToolRow = memo(({ tool, group, isLast, pin, whose }: ToolRowProps): ReactElement => {
   const [deciding] = tool.reasons
   const state = stateOfTool(tool)
@@ -293,7 +293,7 @@ function Why({ reason }: { reason: Reason }): ReactElement {
   )
 }
 
-/** Returns the first line, cut to 300 characters, since long lines are slow to lay out. */
+/** Returns the first line, cut to 300 characters, because long lines are slow to lay out. */
 function firstLine(text: string): string {
   return text.trim().split('\n', 1)[0]?.slice(0, 300) ?? ''
 }

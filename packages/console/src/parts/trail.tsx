@@ -6,7 +6,7 @@ import { Ago } from './when.tsx'
 
 type Trail = NonNullable<Approval['trail']>
 
-/** What the run has done before the call, and where the call sends something. */
+/** Shows the run's calls before this call, and the recipients of the call. */
 export function ApprovalTrail({ approval: { run, trail } }: { approval: Approval }): ReactElement {
   return (
     <>
@@ -16,7 +16,7 @@ export function ApprovalTrail({ approval: { run, trail } }: { approval: Approval
   )
 }
 
-/** The timeline of a run, fetched once it is opened. */
+/** Shows the timeline of a run. It is fetched when it is opened. */
 function RunSoFar({ run }: { run: string }): ReactElement {
   const [isOpen, setOpen] = useState(false)
   return (
@@ -27,7 +27,7 @@ function RunSoFar({ run }: { run: string }): ReactElement {
   )
 }
 
-/** Nothing where no rule reads runs. */
+/** Shows the facts about a run. It is empty if no rule reads runs. */
 function Facts({ trail }: { trail: Trail | undefined }): ReactElement | null {
   if (!trail || (!trail.isUnknown && trail.read.length === 0 && trail.sends.length === 0)) return null
   const { read, sends, isUnknown } = trail

@@ -8,15 +8,15 @@ import { Field } from './form.tsx'
 const MOVED = 'The page has just moved. Nothing was sent: press again.'
 
 interface StillPress {
-  /** For the element around the buttons. */
+  /** A ref for the element around the buttons. */
   readonly ref: RefCallback<Element>
   readonly isStill: boolean
-  /** Why the last press did nothing, or empty. */
+  /** Why the last press did nothing, or an empty text. */
   readonly note: string
   press(work: () => void): void
 }
 
-/** Does what a button says only if it has not just moved. */
+/** Returns functions that run a button's action only if the button has not just moved. */
 function useStillPress(): StillPress {
   const [note, setNote] = useNote()
   const { ref, isStill, check } = useStillButtons()
@@ -34,13 +34,13 @@ function useStillPress(): StillPress {
 }
 
 interface VerdictFormProps {
-  /** The requests that this person decides together. Empty: the form only keeps its place. */
+  /** The requests that this person decides together. If empty, the form only keeps its space. */
   readonly open: readonly ApprovalRow[]
-  /** Of the card. */
+  /** The tool of the card. */
   readonly tool: string
 }
 
-/** Approve or reject, with a reason. */
+/** A form to approve or reject, with a reason. */
 export function VerdictForm({ open, tool }: VerdictFormProps): ReactElement {
   const [reason, setReason] = useState('')
   const { ref, isStill, note, press } = useStillPress()
@@ -123,7 +123,7 @@ interface UndoButtonProps {
   readonly isSmall?: boolean
 }
 
-/** Takes rejections back that were not sent yet. */
+/** Undoes rejections that were not sent yet. */
 export function UndoButton({ ids, tool, isSmall = false }: UndoButtonProps): ReactElement {
   return (
     <button

@@ -8,7 +8,7 @@ import { RowTable } from './row-table.tsx'
 
 const MAX_ROWS = 100
 
-/** Who would gain and lose what, and which recorded calls would have ended otherwise. */
+/** Shows which callers would gain and lose access, and which recorded calls would have ended differently. */
 export function WhatIfResult({ found }: { found: WhatIfBody }): ReactElement {
   const { calls, same, changed, unknown, drifted, missing, isWhole, callers } = found
   return (
@@ -130,7 +130,7 @@ const CALL_COLUMNS: readonly Column<WhatIfBody['rows'][number]>[] = [
   },
   {
     name: 'Rule',
-    // It has the longest text.
+    // This column has the longest text.
     width: '40%',
     cell: ({ rule, why }) => (
       <>

@@ -7,15 +7,15 @@ import { classOf, type Column } from './cells.tsx'
 interface WindowedTableProps<Row> {
   readonly rows: readonly Row[]
   readonly caption: string
-  /** A row is rendered again when this is another list. */
+  /** The columns. A new list renders all rows again. */
   readonly columns: readonly Column<Row>[]
   readonly className?: string
   readonly keyOf: (row: Row) => string | number
-  /** The one cell of a row on a narrow screen. A row is rendered again when this is another function. */
+  /** Renders the only cell of a row on a narrow screen. A new function renders all rows again. */
   readonly narrow: (row: Row) => ReactNode
-  /** Called near the end of the list. */
+  /** Called when the list is scrolled near its end. */
   readonly onEnd?: (() => void) | undefined
-  /** How many rows before the end that is. Default 50. */
+  /** The number of rows before the end at which `onEnd` is called. Default 50. */
   readonly endRows?: number
 }
 
@@ -41,7 +41,7 @@ export function WindowedTable<Row>(props: WindowedTableProps<Row>): ReactElement
   useEffect(() => {
     if (last >= all.length - endRows) onEnd?.()
   }, [last, all.length, onEnd, endRows])
-  // Rows link to the current address, and leave out the date of today.
+  // Rows contain links to the current address, and omit today's date.
   const context = `${location.hash} ${new Date().toDateString()}`
   const before = items[0] ? items[0].start - top : 0
   const after = rows.getTotalSize() - ((items.at(-1)?.end ?? top) - top)
@@ -82,13 +82,13 @@ export function WindowedTable<Row>(props: WindowedTableProps<Row>): ReactElement
 
 interface CellsProps<Row> extends Pick<WindowedTableProps<Row>, 'columns'> {
   readonly row: Row
-  /** Absent on a wide screen. */
+  /** Renders a row's only cell. Absent on a wide screen. */
   readonly narrow: ((row: Row) => ReactNode) | undefined
   /** Other values that the cells depend on. */
   readonly context: string
 }
 
-/** The cells of a row. New rows move the others, whose cells stay as they are. */
+/** Renders the cells of a row. New rows move the others without rendering their cells again. */
 const Cells = memo(function Cells({ row, columns, narrow }) {
   if (narrow) return <td>{narrow(row)}</td>
   return columns.map((column) => (

@@ -20,7 +20,10 @@ import {
 
 const NONE: readonly unknown[] = []
 
-/** Every refusal has the same text: the reason must not help someone who tries tokens. */
+/**
+ * Returns the error of a refused resume. Its text is always the same, so that it does not help somebody who guesses
+ * tokens.
+ */
 function refused(): ToolgateError {
   return new ToolgateError('resume_refused', 'This run cannot be resumed so.')
 }
@@ -37,7 +40,7 @@ export function openResumed(
   const caller = defineCaller(options.caller)
   checkBudgets(options.budgets)
   checkAnswers(options)
-  // `by: null`, as from a request without a login, does not mean the caller.
+  // `by: null`, as from a request without a login, must not mean the caller.
   const by = options.by === undefined ? caller : defineCaller(options.by)
   const identity = identityOf(caller)
   const readToken = () => {
@@ -57,21 +60,22 @@ export function openResumed(
     onStream,
     async check() {
       const before = checked(await pauses.get(id))
-      // Answers are checked before the pause is taken, so that a wrong one can be corrected.
+      // Answers are checked before the pause is taken, so that a wrong answer can be corrected.
       await readAnswers(openCallsOf(before.level), options, gate)
       return {
         runId: before.runId,
         app: before.app,
-        // The history has the words, and what earlier results have raised.
+        // The history has the user's texts and the labels that earlier results have raised.
         words: { earlierResults: NONE, resumed: true },
         before,
         async begin() {
-          // Checked again: the turn may have come much later.
+          // The pause is checked again, because the turn may have come much later.
           const { level, tools, app } = checked(await pauses.get(readToken()))
           const view = await gate.view(caller, { app, visibility: toolsOfPause(tools, options.visibility) })
           checkSubAgents(view)
           await decide(await readAnswers(openCallsOf(level), options, gate), by, gate)
-          // Taken last: a pause that cannot be resumed, or whose approvals this person may not decide, keeps its token.
+          // The pause is taken last. Its token stays valid if the run cannot be resumed, or this person may not decide
+          // its approvals.
           return toStart(checked(await pauses.take(id)), view, options, gate)
         },
       }
@@ -104,10 +108,10 @@ interface Verdict {
 }
 
 /**
- * Reads the answers to the waiting calls, and returns the verdicts that are still to be decided.
+ * Reads the answers to the waiting calls, and returns the verdicts that must still be applied.
  *
- * All calls must be answered: each input with one that its schema accepts, each approval here or, earlier, in the store.
- * An answer to a call that does not wait is an error.
+ * All calls must be answered: each input with a value that its schema accepts, each approval here or earlier in the
+ * store. An answer to a call that does not wait is an error.
  *
  * @throws {ToolgateError} `resume_unanswered`, which names the call
  */
@@ -120,7 +124,7 @@ async function readAnswers(open: readonly OpenCall[], answers: Answers, gate: Ga
     const { id, approvalId } = pending
     const approval = await gate.approvals.get(approvalId)
     const verdict = verdictOf(id)
-    // An approval that has ended is requested again when the call is made: the run then waits again.
+    // If an approval has ended, the call requests a new one when it is made: the run then waits again.
     if (approval?.status === 'pending' && !verdict)
       throw unanswered(id, 'waits for an approval: approve or reject it, here or in gate.approvals')
     if (approval?.status === 'pending' && verdict) verdicts.push({ approvalId, ...verdict })
@@ -129,8 +133,8 @@ async function readAnswers(open: readonly OpenCall[], answers: Answers, gate: Ga
 }
 
 /**
- * Decides the approvals, by the gate's own permissions. One that someone else has decided meanwhile stays as
- * decided.
+ * Decides the approvals, with the gate's own permissions. An approval that another person has decided meanwhile does
+ * not change.
  *
  * @throws {ToolgateError} `approval_forbidden`
  */
@@ -150,7 +154,7 @@ const OVER: ReadonlySet<string> = new Set(['approval_decided', 'approval_unknown
 /**
  * Reads the inputs that people give.
  *
- * @throws {ToolgateError} `resume_unanswered` for a missing, superfluous or invalid one
+ * @throws {ToolgateError} `resume_unanswered` for a missing, superfluous or invalid input
  */
 function readInputs(open: readonly OpenCall[], { input, inputs }: Answers): ReadonlyMap<PendingState, unknown> {
   const given = new Map(Object.entries(inputs ?? {}))
@@ -175,7 +179,7 @@ function readInputs(open: readonly OpenCall[], { input, inputs }: Answers): Read
   return settled
 }
 
-/** Whether it can be sent to a model. */
+/** Whether a value can be sent to a model. */
 function hasJson(value: unknown): boolean {
   try {
     return toJsonText(value) !== undefined

@@ -10,7 +10,7 @@ import { contextOf, type Scope } from '../run/scope.ts'
 import { type ToolResult, type ToolResultOutput, withResults } from '../run/step.ts'
 import type { Conversation, PendingState } from './state.ts'
 
-/** The result of settling waiting calls: their results are in the messages, or they wait again. */
+/** The result of settling waiting calls: the messages have their results, or they wait again. */
 type Settled = Pick<Conversation, 'messages' | 'pending'> & {
   /** The outcomes of ended calls, for a stream. */
   readonly parts: readonly ResumedPart[]
@@ -44,11 +44,11 @@ interface SettledCall {
   readonly status: CallOutcome['status']
   readonly result?: ToolResult
   readonly part?: ResumedPart
-  /** It waits again. */
+  /** The call's state, if it waits again. */
   readonly again?: PendingState
 }
 
-/** Where calls are settled: a scope, and the SDK's tools by wire name. */
+/** The scope in which calls are settled, and the SDK's tools by wire name. */
 interface Settling {
   readonly scope: Scope
   readonly offered: ReadonlyMap<string, ToolSet[string]>
@@ -66,7 +66,7 @@ async function settleOne(pending: PendingState, conversation: Conversation, sett
     const answer = scope.shared.answers.get(pending)
     return { status: 'done', result: toResult(pending, jsonOutput(answer)), part: resumedResult(pending, answer) }
   }
-  // A hidden tool's call is refused and recorded here, and runs nothing.
+  // A hidden tool's call is refused and recorded here. Nothing runs.
   const outcome = await inTurn(pending, scope, () => makeCall(pending, conversation, scope))
   const { kind, ...call } = pending
   switch (outcome.status) {
@@ -92,7 +92,7 @@ async function settleDone(pending: PendingState, given: unknown, { scope, offere
   try {
     output = await lastOf(given)
   } catch (error) {
-    // A stream that breaks off has ended its call in the audit. The model is told, as for any failed tool.
+    // A broken stream has ended its call in the audit. The model gets a text, as for any failed tool.
     const text = `${pending.name} failed: ${messageOf(error)}`
     return failedCall(pending, 'failed', text)
   }
@@ -124,7 +124,10 @@ async function shownOutput(
   }
 }
 
-/** An approval is for one call. Of several that wait for the same one, the others wait again and are not refused. */
+/**
+ * Runs work for one approval at a time. An approval is for one call, so other calls with the same approval wait again
+ * rather than being refused.
+ */
 async function inTurn<T>(pending: PendingState, { shared }: Scope, work: () => Promise<T>): Promise<T> {
   if (pending.kind !== 'approval') return work()
   const { approvalId } = pending
@@ -147,7 +150,7 @@ async function makeCall(pending: PendingState, conversation: Conversation, scope
     abortSignal: signal,
     ...contextOf(scope, continued),
   }
-  // A call that a person was asked about needs their approval, even if no policy asks any longer.
+  // A call that a person was asked about needs an approval, even if no policy asks any longer.
   const asking = pending.kind === 'approval' && view.has(tool) ? view.narrow({ policy: { ask: [tool] } }) : view
   const outcome = await asking.call({
     tool,
@@ -184,7 +187,7 @@ function jsonOutput(output: unknown): ToolResultOutput {
   try {
     const text: string | undefined = toJsonText(output)
     const value = text === undefined ? null : readOwnJson(text, 'exact')
-    // A provider cannot write a bigint.
+    // A provider cannot serialise a bigint.
     return holdsBigint(value) ? { type: 'text', value: text ?? '' } : { type: 'json', value: value as null }
   } catch {
     return { type: 'text', value: outputText(output) }
@@ -211,9 +214,9 @@ function resumedError({ callId, name, input }: PendingState, error: string): Res
 }
 
 /**
- * Returns a transform that puts the ends of waiting calls before the first step, as the SDK does for calls that its
- * own approvals allowed: a page that shows the call as waiting is updated. A step's own content
- * begins after that, so no message has them twice.
+ * Returns a transform that puts the ends of waiting calls before the first step, as the SDK does for calls that its own
+ * approvals allowed: a page that shows the call as waiting is updated. The step's own content follows, so no message
+ * contains these ends twice.
  */
 export function withResumed(parts: readonly ResumedPart[]): StreamTextTransform<ToolSet> {
   let told = false

@@ -6,10 +6,10 @@ import type { ModelMessage } from 'ai'
 import type { Budgets, Used } from '../budgets.ts'
 import type { AgentCall, PendingCall, RunStep, Usage } from '../result.ts'
 
-/** The data from which a paused run is resumed. It does not say what may run: the gate decides that at the resume. */
+/** The data from which a paused run is resumed. It grants nothing: the gate decides at the resume. */
 export interface PauseState {
   readonly version: 1
-  /** Makes each pause unique. */
+  /** A random value, so that no two pauses are equal. */
   readonly nonce: string
   readonly runId: string
   readonly identity: string
@@ -17,7 +17,7 @@ export interface PauseState {
   /** The tools that the run saw when it paused, with the hash of each definition. */
   readonly tools: readonly (readonly [id: string, definitionHash: string])[]
   readonly policyRevision: number
-  /** The forks that the planner came from. */
+  /** The lineage of forks of the planner. */
   readonly lineage: readonly string[]
   readonly budgets: Budgets
   readonly used: Used
@@ -28,10 +28,10 @@ export interface PauseState {
 
 /** One conversation with a model: the run's own, or that of a sub-agent in it. */
 export interface Conversation {
-  /** Without results of waiting calls. */
+  /** The messages, without the results of waiting calls. */
   readonly messages: readonly ModelMessage[]
   readonly steps: readonly RunStep[]
-  /** As `prepareStep` left them. */
+  /** The instructions as `prepareStep` returned them. */
   readonly instructions: string | undefined
   readonly context: unknown
   readonly pending: readonly PendingState[]
@@ -45,23 +45,23 @@ export type PendingState = WaitingCall &
     | { readonly kind: 'agent'; readonly level: Conversation }
   )
 
-/** A call whose result is not known yet. */
+/** A call without a result yet. */
 export interface WaitingCall {
   readonly callId: string
   /** A tool id. */
   readonly tool: string
-  /** As the model wrote it. */
+  /** The name that the model wrote. */
   readonly name: string
   readonly input: unknown
 }
 
-/** One call that a person must answer, as the result shows it and as the pause stores it. */
+/** One call that a person must answer, as in the result and in the stored pause. */
 export interface OpenCall {
   readonly pending: PendingCall
   readonly stored: Exclude<PendingState, { readonly kind: 'agent' }>
 }
 
-/** Returns all calls that people must answer, in call order, with those of a sub-agent in its place. */
+/** Returns all calls that people must answer, in call order. Those of a sub-agent are in its place. */
 export function openCallsOf(conversation: Conversation): readonly OpenCall[] {
   const ids = new Set<string>()
   return walk(conversation, []).map(({ stored, agents }) => {
@@ -87,7 +87,7 @@ function walk(
   )
 }
 
-/** Numbered, because some providers repeat ids. */
+/** Returns a free id: `wanted`, or a numbered form of it, because some providers repeat ids. */
 function freeId(wanted: string, taken: Set<string>): string {
   let id = wanted
   for (let n = 2; taken.has(id); n++) id = `${wanted}~${n}`
@@ -102,13 +102,13 @@ export function toolsOf(view: View): PauseState['tools'] {
 
 /**
  * Returns the visibility of a resumed run: the tools that it saw when it paused, if their definitions are unchanged,
- * narrowed by the host's visibility. It can only narrow: a tool that is gone, hidden or changed is left out.
+ * narrowed by the host's visibility. A tool that was removed, hidden or changed is left out.
  */
 export function toolsOfPause(paused: PauseState['tools'], visibility: Visibility | undefined): Visibility {
   const hashes = new Map(paused)
   return async (context) => {
     const unchanged = new Set(context.tools.filter((tool) => isUnchanged(tool, hashes)).map(({ id }) => id))
-    // An invalid visibility, such as `null`, throws here, and then nothing is shown.
+    // An invalid visibility, such as `null`, throws here, and no tool is visible.
     const given = visibility === undefined ? context.tools : visibility
     const shown = typeof given === 'function' ? await given(context) : given
     return [...shown].filter((named) => unchanged.has(typeof named === 'string' ? named : named.id))
@@ -134,12 +134,15 @@ export function forkLineage(lineage: Lineage, { policy, hooks, name }: ForkParts
   return [...lineage, name === undefined ? `parts:${sha256Hex(textOf([policy, hooks]))}` : `name:${name}`]
 }
 
-/** Whether a planner descends from all the forks that another one did. */
+/** Whether a planner's lineage begins with all the forks of another lineage. */
 export function descendsFrom(lineage: Lineage, other: Lineage): boolean {
   return other.every((fork, i) => lineage[i] === fork)
 }
 
-/** Functions and other values without JSON are known to this process only. */
+/**
+ * Returns a text for the parts of a fork. Functions and other values without JSON get a text that only this process
+ * knows.
+ */
 function textOf(parts: unknown): string {
   return JSON.stringify(parts, (_, value: unknown) => (isOpaque(value) ? idOf(value) : value))
 }
@@ -170,11 +173,11 @@ export function identityOf({ tenant, user, agent, session }: Caller): string {
 /** Returns the key of a caller's session within its tenant; `undefined` without a session. */
 export function sessionKeyOf({ tenant, session }: Caller): string | undefined {
   if (session === undefined) return undefined
-  // Hashed, because stores limit the length and characters of keys.
+  // The key is hashed, because stores limit the length and characters of keys.
   return `planner:${sha256Hex(lengthPrefixed([tenant, session]))}`
 }
 
-/** Encodes a list so that no two lists have the same text. An absent part differs from an empty one. */
+/** Encodes a list as a text that differs for all lists. An absent part differs from an empty one. */
 function lengthPrefixed(parts: readonly (string | undefined)[]): string {
   return parts.map((part) => (part === undefined ? '-' : `${part.length}:${part}`)).join(',')
 }

@@ -7,20 +7,23 @@ import { readOwnJson } from '@toolgate/values/json'
 import type { StateOptions, StateStore } from '@toolgate/core/stores'
 import type { Conversation, PauseState } from './state.ts'
 
-/** Keeps pauses, each under the hash of its content: one that was changed in the store is invalid. */
+/** Stores pauses, each under the hash of its content, so that a changed pause is invalid. */
 export interface PauseStore {
   /** Stores a pause, and returns its id: 43 characters of base64url. */
   put(state: PauseState, options: StateOptions): Promise<string>
   /** Reads a pause. */
   get(id: string): Promise<PauseState | undefined>
-  /** Takes a pause: of any number of callers, one gets it. */
+  /** Takes a pause. If several callers try, only one gets it. */
   take(id: string): Promise<PauseState | undefined>
 }
 
-/** The length of each part. A store takes 1 MiB in UTF-8, and a character needs three bytes there, or two where JSON escapes it. */
+/**
+ * The length of each part, in characters. A store accepts 1 MiB of UTF-8, in which a character takes up to three bytes,
+ * or two if JSON escapes it.
+ */
 const MAX_PART_CHARS = 300_000
 
-/** 300 MB. A changed head cannot cause an unbounded number of reads. */
+/** The maximum number of parts of a pause, so 300 million characters. A tampered head cannot cause more reads. */
 const MAX_PARTS = 1000
 
 interface Head {
@@ -29,7 +32,7 @@ interface Head {
 }
 
 export function createPauseStore(state: StateStore): PauseStore {
-  /** The head makes a pause; the other parts are nothing without it. */
+  /** Reads a pause. Without its head, the other parts are not a pause. */
   const read = async (
     id: string,
     head: unknown,
@@ -49,7 +52,7 @@ export function createPauseStore(state: StateStore): PauseStore {
       if (rest.length > MAX_PARTS)
         throw new RangeError(`the conversation is too long to be stored: ${text.length} characters`)
       for (const [i, part] of rest.entries()) await state.set(partKeyOf(id, i), part, options)
-      // Last, so that nobody finds an incomplete pause.
+      // The head is stored last, so that nobody finds an incomplete pause.
       await state.set(keyOf(id), { parts: rest.length, text: first } satisfies Head, options)
       return id
     },
@@ -78,7 +81,7 @@ function isHead(value: unknown): value is Head {
   )
 }
 
-/** Cuts between characters: stores reject half of a surrogate pair. */
+/** Splits a text between characters, because stores reject half of a surrogate pair. */
 function split(text: string): readonly string[] {
   const parts: string[] = []
   for (let start = 0; start < text.length;) {
@@ -129,7 +132,7 @@ export function fromStoredText(text: string): unknown {
 
 const BYTES = '~bytes'
 const ADDRESS = '~url'
-/** Whether an object's only key looks like one of ours. */
+/** Marks an object whose only key looks like one of our marks. */
 const OBJECT = '~'
 
 function encode(value: unknown): unknown {
@@ -166,23 +169,26 @@ function isMarked(value: object): boolean {
   return keys.length === 1 && (keys[0] === BYTES || keys[0] === ADDRESS || keys[0] === OBJECT)
 }
 
-/** Signs tokens, and verifies its own. */
+/** A key that signs and verifies tokens. */
 export interface TokenKey {
-  /** Part of each token: 1 to 32 of `[A-Za-z0-9_-]`. */
+  /** The key's id, which each token contains: 1 to 32 of `[A-Za-z0-9_-]`. */
   readonly id: string
   /** At least 32 bytes from a random source. A text counts its UTF-8 bytes. */
   readonly secret: string | Uint8Array
 }
 
-/** What a token is valid for. */
+/** The content of a token. */
 interface TokenClaims {
-  /** The pause: 43 characters of base64url. */
+  /** The id of the pause: 43 characters of base64url. */
   readonly pause: string
   /** Wall-clock milliseconds. */
   readonly expiresAt: number
 }
 
-/** Whom a token is for. It is signed but not part of the token: someone with a wrong one cannot tell what differs. */
+/**
+ * The audience and the identity that a token is for. They are signed but not contained, so a wrong token does not show
+ * what differs.
+ */
 interface TokenBinding {
   readonly identity: string
   /** The deployment. */
@@ -191,13 +197,16 @@ interface TokenBinding {
 
 export interface Tokens {
   sign(claims: TokenClaims, binding: TokenBinding): string
-  /** Returns `undefined` for any token that is not, byte by byte, signed with one of the keys for this binding, and unexpired. */
+  /**
+   * Returns the claims of a token. Returns `undefined` unless the token is exactly as one of the keys signed it for
+   * this binding, and has not expired.
+   */
   open(token: unknown, binding: TokenBinding, nowMs: number): TokenClaims | undefined
 }
 
 const KEY = shapeOf<TokenKey>({ id: true, secret: true }, 'field')
 const VERSION = 'tgr1'
-/** Separates these signatures from all others made with the same key. */
+/** A prefix that separates these signatures from all others with the same key. */
 const DOMAIN = 'toolgate.resume.v1'
 const KEY_ID = /^[A-Za-z0-9_-]{1,32}$/
 const TOKEN = /^tgr1\.([A-Za-z0-9_-]{1,32})\.([A-Za-z0-9_-]{43})\.([0-9a-z]{1,11})\.([A-Za-z0-9_-]{43})$/
@@ -250,7 +259,7 @@ function readKeys(keys: readonly TokenKey[]): ReadonlyMap<string, Uint8Array> {
   return secrets
 }
 
-/** Copies a secret, because the host may wipe its own. Only texts and bytes: a number would become zeros. */
+/** Copies a secret, because the host may wipe its own. It accepts only texts and bytes: a number would become zeros. */
 function secretOf({ secret }: TokenKey): Uint8Array | undefined {
   if (typeof secret === 'string') return Buffer.from(secret)
   return secret instanceof Uint8Array ? new Uint8Array(secret) : undefined

@@ -24,7 +24,7 @@ import {
 } from './scope.ts'
 import { callsOf, createTranscript, hasUnanswered, pendingOf, type SdkStep, type Transcript, usageOf } from './step.ts'
 
-/** Continues a conversation: first its waiting calls; when none waits, the model. */
+/** Continues a conversation: settles its waiting calls, and runs the model when none waits any longer. */
 export async function runConversation(request: ConversationRequest): Promise<ConversationEnd> {
   const { shared, view, model, stopWhen, events, signal, agents } = request
   const calls = shared.meter.calls()
@@ -52,11 +52,11 @@ function withCalls({ steps }: Conversation, calls: Awaited<ReturnType<typeof set
 type SdkPrepare = PrepareStepFunction<ToolSet>
 type Failure = { readonly reason: 'model_failed' | 'step_failed'; readonly error: unknown }
 
-/** Runs the SDK's own loop over a view. No call of the conversation waits. */
+/** Runs the SDK's own loop over a view. No call of the conversation is waiting. */
 class ConversationLoop {
   readonly #scope: Scope
   readonly #request: ConversationRequest
-  /** The ends of calls that waited before. */
+  /** The ends of calls that waited before this segment. */
   readonly #resumed: readonly ResumedPart[]
   readonly #transcript: Transcript
   readonly #steps: RunStep[]
@@ -118,7 +118,7 @@ class ConversationLoop {
     return { kind: this.#stopped ? 'stopped' : 'finished' }
   }
 
-  /** The first failure counts. */
+  /** Sets the failure. Only the first one counts. */
   #fail(reason: Failure['reason'], error: unknown): void {
     this.#failure ??= { reason, error }
   }
@@ -164,7 +164,7 @@ class ConversationLoop {
     const { shared, view, model: ownModel, events, paused } = this.#scope
     const steps = this.#hostSteps()
     return async (sdk) => {
-      // The SDK has run whatever came before the first step, such as approvals that the messages claim.
+      // Before the first step, the SDK may have run calls, such as those that the messages claim to be approved.
       if (sdk.steps.length === 0) this.#transcript.reset(sdk.messages)
       const facts = await factsOf(view, { id: shared.runId, ...shared.words })
       const step = await steps?.next({ messages: sdk.messages, facts })
@@ -175,7 +175,7 @@ class ConversationLoop {
       const catalog = await this.#hostsOwn(async () => shared.catalogOf(now))
       shared.meter.step()
       this.#ended.clear()
-      // No call waits from before: the SDK has run those that the messages approve.
+      // No earlier call waits any longer: the SDK has run those that the messages approve.
       paused.clear()
       const instructions = joinInstructions(this.#instructions, catalog)
       events.emit({ type: 'step-started', step: sdk.stepNumber, model: modelNameOf(model), tools })
@@ -188,7 +188,7 @@ class ConversationLoop {
     }
   }
 
-  /** Returns the steps as the host's `prepareStep` prepares them; each has the calls of the earlier steps. */
+  /** Returns the steps that the host's `prepareStep` prepares. Each has the calls of earlier steps. */
   #hostSteps(): Pick<Steps, 'next'> | undefined {
     const { prepareStep } = this.#request
     if (!prepareStep) return undefined
@@ -228,7 +228,7 @@ class ConversationLoop {
     shared.meter.tokens(usage.total)
     shared.addUsage(usage)
     this.#pending = shared.offering.approvals === 'tell' ? [] : pendingOf(step, this.#ended, paused)
-    // The host brings the results of tools that are executed elsewhere.
+    // The host supplies the results of tools that are executed elsewhere.
     this.#stopped = hasUnanswered(step)
     const { text, finishReason, response } = step
     if (finishReason === 'error') this.#fail('model_failed', new Error('the provider ended its answer with an error'))
@@ -239,7 +239,7 @@ class ConversationLoop {
     events.emit({ type: 'step-ended', step: stepNumber, calls, usage })
   }
 
-  /** Checked before each model request. */
+  /** Whether the loop must stop. Checked before each model request. */
   async #shouldStop(steps: SdkStep[]): Promise<boolean> {
     if (this.#pending.length > 0) return true
     const { stopWhen, shared, calls } = this.#scope
@@ -250,14 +250,14 @@ class ConversationLoop {
     return this.#spent !== undefined
   }
 
-  /** Ends a model that keeps calling after the call budget is used up. */
+  /** Returns `budget_calls` if the model still calls after the call budget is used up. */
   #overCalls(refused: boolean): BudgetReason | undefined {
     const wasRefused = this.#refusedBefore
     this.#refusedBefore = refused
     return refused && wasRefused ? 'budget_calls' : undefined
   }
 
-  /** Errors of the host's own code are not failures of the model. */
+  /** Runs the host's own code. Its errors are not failures of the model. */
   async #hostsOwn<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -268,7 +268,7 @@ class ConversationLoop {
   }
 }
 
-/** The steps of a resumed run continue its numbers. */
+/** Continues the step numbers of a resumed run. */
 function numbered(prepareStep: SdkPrepare, offset: number): SdkPrepare {
   return offset === 0 ? prepareStep : (sdk) => prepareStep({ ...sdk, stepNumber: sdk.stepNumber + offset })
 }
@@ -277,7 +277,9 @@ function modelNameOf(model: LanguageModel): string {
   return typeof model === 'string' ? model : model.modelId
 }
 
-/** Runs both, the planner's first. Both tool lists narrow; for the other fields the later answer holds. */
+/**
+ * Runs both functions, the planner's first. The tool lists of both narrow. For other fields the later answer applies.
+ */
 export function joinPrepareSteps(
   first: AnyPrepareStep | undefined,
   second: AnyPrepareStep | undefined,
@@ -291,7 +293,7 @@ export function joinPrepareSteps(
       ...(a?.instructions !== undefined && { instructions: a.instructions }),
     })
     if (isNothing(a) || isNothing(b)) return a ?? b
-    // An invalid answer is passed on, so that the step refuses it.
+    // An invalid answer is passed on, so that the step rejects it.
     if (typeof a !== 'object') return a
     if (typeof b !== 'object') return b
     const given = new Map([...Object.entries(a), ...Object.entries(b).filter(([, value]) => value !== undefined)])

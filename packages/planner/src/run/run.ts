@@ -18,7 +18,7 @@ export async function runSegment(parts: PlannerParts, request: SegmentRequest): 
   const { clock, onFault, sessions } = parts
   const { signal } = stopping
   const askedMs = clock.monotonicMs()
-  // Its place in the queue comes first, before any wait, so that runs keep their order.
+  // The run joins the queue before any wait, so that runs keep their order.
   const onLost = (reason: unknown) => stopping.abort(reason)
   const taking = takeTurn(sessions, caller, { signal, deadlineMs: options.queueDeadlineMs, onFault, onLost })
   const left = taking.catch(() => undefined)
@@ -26,7 +26,7 @@ export async function runSegment(parts: PlannerParts, request: SegmentRequest): 
     const segment: Segment = { ...request, ...(await checkedInTime(request)) }
     return await runInTurn(parts, segment, { taking, askedMs })
   } catch (error) {
-    // It may still be in the queue.
+    // The run may still be in the queue.
     stopping.abort(error)
     throw error
   } finally {
@@ -35,7 +35,7 @@ export async function runSegment(parts: PlannerParts, request: SegmentRequest): 
   }
 }
 
-/** Stops waiting for a store that does not answer if the run was cancelled. Nothing has begun then. */
+/** Runs the check, but stops waiting for a silent store if the run is cancelled. Nothing has begun then. */
 async function checkedInTime({ check, stopping: { signal } }: SegmentRequest): Promise<CheckedSegment> {
   try {
     return await untilAborted(signal, check)
@@ -151,7 +151,7 @@ function queueFailureOf(error: unknown, { signal }: Stopping): FailureReason {
   return error instanceof ToolgateError && error.code === 'lock_timeout' ? 'queue_timeout' : 'session_unavailable'
 }
 
-/** The result of a run that was cancelled, or timed out, before its turn: nothing has happened. */
+/** Returns the result of a run that was cancelled, or timed out, before its turn. Nothing has run. */
 function neverBegun(
   segment: Segment,
   events: Emitter,
@@ -214,7 +214,7 @@ async function conclude(parts: PlannerParts, segment: Segment, outcome: Ended): 
 async function pause(parts: PlannerParts, segment: Segment, outcome: Ended): Promise<RunResult> {
   const { view, meter, report, events, turn } = outcome
   const { conversation, lost } = toStorable(outcome.conversation)
-  // An integer, as the token has it.
+  // The token contains an integer.
   const expiresAt = Math.floor(parts.clock.wallMs()) + parts.pauseMs
   const identity = identityOf(segment.caller)
   const state: PauseState = {
@@ -233,7 +233,7 @@ async function pause(parts: PlannerParts, segment: Segment, outcome: Ended): Pro
   }
   const { signal } = segment.stopping
   const put = () => parts.pauses.put(state, { expiresAt, fence: turn.fence })
-  // A pause of a cancelled run is kept too: the host may answer what waits.
+  // A cancelled run's pause is stored too, because the host may answer its waiting calls.
   const id = await (signal.aborted ? put() : untilAborted(signal, put))
   const resumeToken = parts.tokens.sign({ pause: id, expiresAt }, { identity, audience: parts.deployment })
   const pending = openCallsOf(conversation).map((open) => open.pending)

@@ -31,37 +31,37 @@ export const SETTINGS = shapeOf<ModelSettings>(SETTING_KEYS, 'setting')
 
 export type AnyStopCondition = StopCondition<ToolSet>
 
-/** What a run and its sub-agents share. */
+/** The parts that a run and its sub-agents share. */
 export interface RunShared {
   readonly gate: Gate
   readonly runId: string
-  /** What the run begins with. Sub-agents bring nothing of their own. */
+  /** The user's texts and earlier results at the beginning of the run. Sub-agents add none. */
   readonly words: Pick<GuardOptions, 'userWords' | 'earlierResults' | 'resumed'>
   readonly meter: Meter
   readonly settings: ModelSettings
   /** How tools are offered; see the guide's page about the AI SDK. */
   readonly offering: Pick<GuardOptions, 'mode' | 'provider' | 'acceptUnenforceable' | 'approvals'>
   readonly catalogOf: (view: View) => string
-  /** Passed to `prepareStep`. */
+  /** The value for `prepareStep`. */
   readonly state: unknown
-  /** By waiting call. */
+  /** Answers by waiting call. */
   readonly answers: ReadonlyMap<PendingState, unknown>
-  /** By approval: the latest call that uses it. */
+  /** The latest call that uses each approval, by approval. */
   readonly approving: Map<string, Promise<unknown>>
   readonly warn: (text: string) => void
   readonly addUsage: (usage: { readonly input: number; readonly output: number; readonly total: number }) => void
 }
 
-/** One conversation with a model, as the calls in it see it. */
+/** One conversation with a model, for its calls. */
 export interface Scope {
   readonly shared: RunShared
-  /** The upper bound of what it sees. */
+  /** The upper bound of what the conversation sees. */
   readonly view: View
   readonly model: LanguageModel
   readonly stopWhen: readonly AnyStopCondition[]
   readonly events: Emitter
   readonly signal: AbortSignal
-  /** The sub-agent calls that it is in, the outermost first. */
+  /** The sub-agent calls that contain this conversation, the outermost first. */
   readonly agents: readonly AgentCall[]
   readonly calls: CallMeter
   /** Paused sub-agents, by the call that started them. */
@@ -74,19 +74,19 @@ export type AnyPrepareStep = PrepareStep
 
 export type AnyStream = StreamTextResult<ToolSet, never, never>
 
-/** One conversation with a model to run: the run's own, or that of a sub-agent. */
+/** A request to run one conversation with a model: the run's own, or a sub-agent's. */
 export interface ConversationRequest extends Pick<
   Scope,
   'shared' | 'view' | 'model' | 'stopWhen' | 'events' | 'signal' | 'agents'
 > {
   readonly prepareStep: AnyPrepareStep | undefined
-  /** A new or a paused one. */
+  /** A new or a paused conversation. */
   readonly conversation: Conversation
-  /** Called with the SDK's stream as soon as there is one. Without it nothing is streamed. */
+  /** Called with the SDK's stream when it exists. Without this callback nothing is streamed. */
   readonly onStream?: ((stream: AnyStream) => void) | undefined
 }
 
-/** How a conversation ended or paused. */
+/** The end or pause of a conversation. */
 export interface ConversationEnd {
   readonly end:
     | { readonly kind: 'finished' | 'stopped' | 'paused' }
@@ -104,7 +104,7 @@ const CALLER: unique symbol = Symbol('the run of a planner')
 /** The conversation in which a sub-agent was called. */
 class CallingRun {
   readonly scope: Scope
-  /** Where the sub-agent paused before. */
+  /** The sub-agent's paused conversation, if it continues one. */
   readonly continued: Conversation | undefined
 
   constructor(scope: Scope, continued: Conversation | undefined) {
@@ -113,12 +113,12 @@ class CallingRun {
   }
 }
 
-/** Returns the planner's part of a call's context, beside the SDK's own options. */
+/** Returns the planner's part of a call's context, in addition to the SDK's own options. */
 export function contextOf(scope: Scope, continued?: Conversation): object {
   return { [CALLER]: new CallingRun(scope, continued) }
 }
 
-/** Returns the run that a call was made in; `undefined` for a call that no planner made. */
+/** Returns the run that made a call, or `undefined` for a call that no planner made. */
 export function callingRunOf(context: unknown): CallingRun | undefined {
   if (typeof context !== 'object' || context === null || !(CALLER in context)) return undefined
   const { [CALLER]: calling } = context

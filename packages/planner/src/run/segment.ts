@@ -15,7 +15,7 @@ export interface SegmentRequest {
   readonly caller: Caller
   readonly options: SegmentOptions
   readonly stopping: ReturnType<typeof createStopping>
-  /** Called with the SDK's stream as soon as there is one. */
+  /** Called with the SDK's stream when it exists. */
   readonly onStream?: ((stream: AnyStream, runId: string) => void) | undefined
   /** Runs while the segment waits for its turn. If it throws, the run throws, and nothing has happened. */
   check(): Promise<CheckedSegment>
@@ -25,7 +25,7 @@ export interface CheckedSegment {
   readonly runId: string
   readonly app: string | undefined
   readonly words: RunShared['words']
-  /** What the run has used before this segment. */
+  /** The amounts that the run used before this segment. */
   readonly before: Pick<PauseState, 'used' | 'usage' | 'budgets'> | undefined
   /** Runs when the segment's turn comes. If it throws, the run throws. */
   begin(): Promise<SegmentStart>
@@ -38,7 +38,7 @@ export interface SegmentStart {
   readonly view: View
   readonly conversation: Conversation
   readonly answers: ReadonlyMap<PendingState, unknown>
-  /** What only a resumed segment has. */
+  /** Fields of a resumed segment only. */
   readonly resumed: { readonly hidden: readonly string[]; readonly policyChanged: boolean } | undefined
 }
 
@@ -59,7 +59,7 @@ export function openRun(
     stopping: createStopping(options.signal),
     onStream,
     async check() {
-      // Names are checked now, not when the turn comes.
+      // Names are checked now, rather than when the turn comes.
       if (app !== undefined || activeTools !== undefined) await parts.gate.view(caller, { app, activeTools })
       return {
         runId: randomUUID(),
@@ -87,7 +87,7 @@ export function openRun(
   }
 }
 
-/** A caller without narrowing shares the view of equal callers. */
+/** Returns the view of a run. Equal callers share one view if nothing narrows it. */
 function viewOf(
   { gate }: PlannerParts,
   caller: Caller,

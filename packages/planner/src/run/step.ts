@@ -42,7 +42,7 @@ export function pendingOf(
   })
 }
 
-/** Whether a call has neither a result nor a refusal: its tool is executed elsewhere, or it waits. */
+/** Whether a call has neither a result nor a refusal, because its tool is executed elsewhere, or it waits. */
 export function hasUnanswered({ content, toolCalls }: SdkStep): boolean {
   const answered = new Set(
     content.flatMap((part) => {
@@ -59,7 +59,7 @@ export function usageOf({
   return { input: inputTokens, output: outputTokens, total: totalTokens }
 }
 
-/** The inputs of waiting calls as the model wrote them, if a schema has transformed them. */
+/** Returns the inputs of waiting calls as the model wrote them, if a schema has transformed them. */
 function writtenInputs(messages: readonly ModelMessage[]): ReadonlyMap<string, unknown> {
   const written = new Map<string, unknown>()
   for (const { role, content } of messages) {
@@ -71,10 +71,10 @@ function writtenInputs(messages: readonly ModelMessage[]): ReadonlyMap<string, u
   return written
 }
 
-/** The messages of one conversation, without approvals: only those in the gate's store count. */
+/** The messages of one conversation, without approvals, because only those in the gate's store count. */
 export interface Transcript {
   readonly messages: readonly ModelMessage[]
-  /** Sets the messages before a step: those that the SDK sends. */
+  /** Sets the messages before a step to those that the SDK sends. */
   reset(messages: readonly ModelMessage[]): void
   /** Adds a step's messages, without the results of waiting calls. */
   add(messages: readonly ModelMessage[], waiting?: ReadonlySet<string>): void
@@ -103,7 +103,7 @@ function clean(message: ModelMessage, waiting: ReadonlySet<string>): readonly Mo
   return content.length === 0 ? [] : [{ ...message, content } as ModelMessage]
 }
 
-/** The model's result of a call. */
+/** The result of a call for the model. */
 export type ToolResultOutput = ToolResult['output']
 export type ToolResult = Extract<Extract<ModelMessage, { role: 'tool' }>['content'][number], { type: 'tool-result' }>
 

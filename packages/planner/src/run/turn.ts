@@ -4,9 +4,9 @@ import { sessionKeyOf } from '../pause/state.ts'
 
 /** A run's turn in its session. */
 export interface Turn {
-  /** Goes with each write of the run: a write after the turn was lost is refused. Absent where a turn cannot be lost. */
+  /** A token for each write of the run: a write after the turn was lost is refused. Absent if a turn cannot be lost. */
   readonly fence: Fence | undefined
-  /** Ends the turn; a second time does nothing. A fault of the lock is reported to the host, and changes nothing. */
+  /** Ends the turn. Further calls do nothing. A fault of the lock is reported to the host, and changes nothing. */
   end(): Promise<void>
 }
 
@@ -54,24 +54,25 @@ export async function takeTurn(
 
 const NO_TURN: Turn = { fence: undefined, end: () => Promise.resolve() }
 
-/** Ends a run early: its host's signal, its own time budget, or the reader of its stream. */
+/** The reasons that end a run early: its host's signal, its time budget, or the reader of its stream. */
 export interface Stopping {
   readonly signal: AbortSignal
-  /** Whether the time budget ended it. */
+  /** Whether the time budget ended the run. */
   readonly isLate: boolean
   abort(reason: unknown): void
   /** Releases the host's signal and the timer. */
   close(): void
 }
 
-/** The longest timer. */
+/** The longest delay of a timer, in milliseconds. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 export function createStopping(given: AbortSignal | undefined): Stopping & { endAfter(ms: number): void } {
   const controller = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let isLate = false
-  // Not `AbortSignal.any`: a host's signal may outlive any number of runs, and would keep its followers.
+  // `AbortSignal.any` does not serve here: a host's signal may outlive any number of runs, and would keep its followers
+  // in memory.
   const follow = () => controller.abort(given?.reason)
   given?.addEventListener('abort', follow, { once: true })
   if (given?.aborted) follow()
@@ -95,7 +96,7 @@ export function createStopping(given: AbortSignal | undefined): Stopping & { end
   }
 }
 
-/** Waits for a store or the like that may never answer, until the signal aborts. @throws the signal's reason */
+/** Waits for work that may never end, such as a store's, until the signal aborts. @throws the signal's reason */
 export async function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted()
   const aborted = Promise.withResolvers<never>()

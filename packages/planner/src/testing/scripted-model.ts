@@ -4,7 +4,7 @@ import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test'
 export type Turn = string | readonly ScriptedCall[]
 interface ScriptedCall {
   readonly name: string
-  /** Default: `call-` and its place, counted from 0. */
+  /** The call's id. Default: `call-` and its index, counted from 0. */
   readonly id?: string
   readonly input?: unknown
 }

@@ -25,23 +25,23 @@ export interface Stage {
   readonly model: ScriptedModel
   readonly witness: Witness
   readonly audit: MemoryAudit
-  /** The records of calls: `pay tool_blocked policy_denied`. */
+  /** Returns the records of calls: `pay tool_blocked policy_denied`. */
   attempts(): readonly string[]
   readonly clock: ManualClock
   readonly events: readonly PlannerEvent[]
-  /** The types of the events, in order. */
+  /** Returns the types of the events, in order. */
   told(): readonly string[]
 }
 
 export interface StageOptions {
   readonly turns: Parameters<typeof scriptedModel>[0]
-  /** Default: `search`, `pay` and `delete_all`. */
+  /** The tools. Default: `search`, `pay` and `delete_all`. */
   readonly tools?: readonly Tool[]
   readonly gate?: Omit<GateOptions, 'tools' | 'audit' | 'clock'>
   readonly planner?: Partial<PlannerOptions>
 }
 
-/** The tools that really ran: each records it. */
+/** Records each tool that runs. */
 interface Witness {
   readonly ran: readonly string[]
   body(name: string): () => string
@@ -52,7 +52,7 @@ export function createWitness(): Witness {
   return { ran, body: (name) => () => (ran.push(name), `${name} done`) }
 }
 
-/** A planner over a gate that a test can fully observe: model requests, runs, records and events. */
+/** Returns a planner over a gate. A test can observe its model requests, runs, records and events. */
 export function setStage({ turns, tools, gate: gateOptions, planner: options }: StageOptions): Stage {
   const witness = createWitness()
   const audit = memoryAudit()
@@ -98,13 +98,13 @@ export function callOf(name: string, input: unknown = {}, id?: string): Turn {
   return [id === undefined ? { name, input } : { name, input, id }]
 }
 
-/** @throws if the run did not pause */
+/** Returns a paused result. @throws if the run did not pause */
 export function paused(result: RunResult): RunPaused {
   if (result.status !== 'paused') throw new Error(`the run is ${result.status}: ${result.reason}`)
   return result
 }
 
-/** The model's results of a call, in the messages of a result. */
+/** Returns the result of a call for the model, in the messages of a result. */
 export function toldOf({ messages }: RunResult, callId: string): unknown {
   for (const message of messages) {
     if (message.role !== 'tool') continue

@@ -32,19 +32,19 @@ import { verifyAudit } from '../verify.ts'
 
 /** The files of a gateway. All paths are absolute. */
 export interface GatewayFiles {
-  /** Its configuration. */
+  /** The gateway's configuration file. */
   readonly config: string
-  /** Further files of it that are copied as they are, if they exist. */
+  /** Further files that are copied unchanged, if they exist. */
   readonly others?: readonly string[]
   readonly audit?: AuditPlace | undefined
-  /** Its state in SQLite. */
+  /** The gateway's state, in SQLite. */
   readonly state?: string | undefined
 }
 
 export interface AuditPlace {
   readonly store: 'sqlite' | 'jsonl'
   readonly path: string
-  /** Absent for the default place. */
+  /** The path of the checkpoints. Absent for the default path. */
   readonly checkpoints?: string | undefined
   readonly hasCheckpoints: boolean
 }
@@ -54,18 +54,18 @@ export type BackupRole = (typeof ROLES)[number]
 
 export interface BackedUpFile {
   readonly role: BackupRole
-  /** In the folder of its role. */
+  /** The file's name in the folder of its role. */
   readonly name: string
   readonly bytes: number
   readonly sha256: string
 }
 
-/** What a backup says of itself, in `backup.json`. */
+/** The content of `backup.json`, which describes a backup. */
 export interface BackupManifest {
   readonly format: 1
-  /** RFC 3339. */
+  /** The time of the backup, as RFC 3339. */
   readonly madeAt: string
-  /** The last record of the audit, and the last that a checkpoint signs. */
+  /** The number of the last record in the audit, and of the last record that a checkpoint signs. */
   readonly audit?: { readonly lastSeq: number; readonly signedSeq: number }
   readonly files: readonly BackedUpFile[]
 }
@@ -74,14 +74,14 @@ const MANIFEST = 'backup.json'
 const FORMAT = 1
 const ALL_PAGES = 2 ** 30
 const TRIES = 5
-/** A gateway that has just started signs its first checkpoint after a second. */
+/** The time between tries. A gateway that has just started signs its first checkpoint after a second. */
 const RETRY_MS = 500
 
 /**
- * Copies the files of a gateway, which may run meanwhile, into a new folder that only its owner can read.
+ * Copies the files of a gateway into a new folder that only its owner can read. The gateway may keep running.
  *
- * The checkpoints come first, then the state, then the audit: the audit then has every use of an approval that the state does
- * not know as used, and no checkpoint is ahead of it. The copy of the audit is verified.
+ * The checkpoints come first, then the state, then the audit: so the audit has every use of an approval that the state
+ * lacks, and no checkpoint is ahead of the audit. The copy of the audit is verified.
  *
  * @throws {ToolgateError} `audit_invalid` for an audit that does not verify, `audit_unavailable`, `state_unavailable`
  */
@@ -100,7 +100,7 @@ export async function makeBackup(files: GatewayFiles, folder: string, madeAtMs: 
     ...(audit === undefined ? {} : { audit }),
     files: copied,
   }
-  // Last: a folder without it is no backup.
+  // The manifest is written last, because a folder without it is not a backup.
   writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest, undefined, 2)}\n`, {
     mode: 0o600,
     flag: 'wx',
@@ -116,13 +116,16 @@ function makeFolder(folder: string): void {
   chmodSync(folder, 0o700)
 }
 
-/** Each role has a folder of its own: two files may have one name. */
+/** Returns the folder of a role. Each role has its own, because two files may have the same name. */
 function placeIn(folder: string, role: BackupRole, file: string): string {
   mkdirSync(join(folder, role), { recursive: true, mode: 0o700 })
   return join(folder, role, basename(file))
 }
 
-/** Copies the state and the audit. A retention or an opening between two copies is found by verifying, and tried again. */
+/**
+ * Copies the state and the audit. Verification detects retention or a restart between two copies, and the copy is
+ * repeated.
+ */
 async function copyConsistently(
   { audit, state }: GatewayFiles,
   folder: string,
@@ -143,12 +146,12 @@ async function copyConsistently(
       if (audit.store === 'sqlite') await copyDatabase(audit.path, copy)
       else {
         copyLines(audit.path, copy)
-        // After the records, so that none of their inputs is missing.
+        // The inputs are copied after the records, so that no input is missing.
         const boxes = boxesBeside(audit.path)
         if (existsSync(boxes)) await copyDatabase(boxes, boxesBeside(copy))
       }
     } catch (error) {
-      // Retention has removed a file meanwhile.
+      // Retention may remove a file during the copy.
       if (errnoOf(error) !== 'ENOENT' || tries === TRIES) throw error
       continue
     }
@@ -174,7 +177,7 @@ export function checkpointsOf({ path, checkpoints }: AuditPlace): string {
   return checkpointsPath(path, checkpoints === undefined ? {} : { path: checkpoints })
 }
 
-/** Returns the files beside the records: the checkpoints, and the keys that Toolgate made. */
+/** Returns the files that belong to the records: the checkpoints, and the keys that Toolgate created. */
 export function evidenceOf(audit: AuditPlace): readonly string[] {
   const checkpoints = checkpointsOf(audit)
   const keys = [inputKeyOf(checkpoints)]
@@ -187,7 +190,7 @@ function copyPlain(file: string, copy: string): void {
   chmodSync(copy, 0o600)
 }
 
-/** Copies a database in one step, which is consistent while others write. */
+/** Copies a database in one step. The copy is consistent even while others write. */
 async function copyDatabase(from: string, to: string): Promise<void> {
   rmSync(to, { force: true })
   writeFileSync(to, '', { mode: 0o600, flag: 'wx' })
@@ -199,7 +202,7 @@ async function copyDatabase(from: string, to: string): Promise<void> {
   }
 }
 
-/** Copies the closed files and the complete lines of the one that is written. */
+/** Copies the closed files, and the complete lines of the current file. */
 function copyLines(path: string, to: string): void {
   rmSync(dirname(to), { recursive: true })
   mkdirSync(dirname(to), { mode: 0o700 })
@@ -235,7 +238,7 @@ async function sha256Of(file: string): Promise<string> {
 }
 
 /**
- * Reads a backup and compares its files with what it says of them.
+ * Reads a backup and compares its files with its manifest.
  *
  * @throws {ToolgateError} `state_unavailable` for a folder that is not a whole backup
  */
@@ -279,7 +282,7 @@ function isManifest(value: unknown): value is BackupManifest {
   return Array.isArray(files) && files.every(isFile)
 }
 
-/** A name must not lead out of the folder. */
+/** Checks an entry of the manifest. Its name must not lead out of the folder. */
 function isFile(value: unknown): value is BackedUpFile {
   if (!isObject(value)) return false
   const { role, name, bytes, sha256 } = value

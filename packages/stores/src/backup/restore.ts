@@ -30,9 +30,9 @@ export function filesInPlace(files: GatewayFiles): readonly string[] {
 }
 
 /**
- * Checks that no gateway has these files open. Leaves each database in one file, without a log beside it.
+ * Checks that no gateway has these files open. Merges each database's log into its file.
  *
- * @throws {ToolgateError} `state_unavailable` if one has
+ * @throws {ToolgateError} `state_unavailable` if a gateway has one open
  */
 export function checkUnused({ audit, state }: GatewayFiles): void {
   if (audit?.store === 'jsonl' && existsSync(`${audit.path}.lock`)) {
@@ -46,13 +46,13 @@ export function checkUnused({ audit, state }: GatewayFiles): void {
   for (const path of [records, state]) if (path !== undefined && existsSync(path)) checkDatabase(path)
 }
 
-/** Leaving the mode WAL takes the only connection. */
+/** Checks that no other connection has the database open: only the last connection can leave WAL mode. */
 function checkDatabase(path: string): void {
   const db = new DatabaseSync(path, { timeout: 0 })
   try {
     db.exec('PRAGMA journal_mode = DELETE')
   } catch (error) {
-    // Something else than a database is kept aside as it is.
+    // A file that is not a database is moved aside unchanged.
     if (/locked|busy/i.test(messageOf(error))) throw inUse(path)
   } finally {
     db.close()
@@ -63,7 +63,7 @@ function inUse(path: string): ToolgateError {
   return new ToolgateError('state_unavailable', `A gateway has ${path} open: stop it first.`)
 }
 
-/** Moves files aside, to `<name>.before-restore-<stamp>`, with the log of a damaged database. Returns their new paths. */
+/** Renames files to `<name>.before-restore-<stamp>`, including the log of a damaged database. Returns the new paths. */
 export function moveAside(paths: readonly string[], stamp: string): readonly string[] {
   return paths.map((path) => {
     const aside = `${path}.before-restore-${stamp}`
@@ -74,7 +74,7 @@ export function moveAside(paths: readonly string[], stamp: string): readonly str
   })
 }
 
-/** A file of a backup, copied beside its place. */
+/** A file of a backup, copied beside its final path. */
 export interface Draft {
   readonly role: BackupRole
   readonly draft: string
@@ -82,10 +82,11 @@ export interface Draft {
 }
 
 /**
- * Copies the files of a backup beside their places. After an error, such as a full disk, no copy is left.
+ * Copies the files of a backup beside their final paths. After an error, such as a full disk, no copy is left.
  *
- * @param replaced the files that may be in these places
- * @throws {ToolgateError} `state_unavailable` if another file is in one: anyone can write the names in a backup
+ * @param replaced the files that the restore may replace
+ * @throws {ToolgateError} `state_unavailable` if another file has one of these paths, because anyone can write the
+ * names in a backup
  */
 export function draftFiles(
   folder: string,
@@ -121,19 +122,19 @@ export function draftFiles(
   return drafts
 }
 
-/** Checks that this version can open a copy. */
+/** Checks that this version can open a copied file. */
 function checkReadable(draft: string, role: 'state' | 'audit', store: AuditPlace['store'] = 'sqlite'): void {
   const problem = findFileProblem(draft, role, store)
   for (const end of ['-wal', '-shm']) rmSync(draft + end, { force: true })
   if (problem !== undefined) throw new ToolgateError('state_unavailable', `The backup's ${role}: ${problem}`)
 }
 
-/** Puts copies in their places. */
+/** Renames copies to their final paths. */
 export function placeFiles(drafts: readonly Draft[]): void {
   for (const { draft, place } of drafts) renameSync(draft, place)
 }
 
-/** The names of an audit's files begin with its own, and may have another one here. */
+/** Returns the final path of a file. Names of an audit's files begin with the audit's name, which may differ here. */
 function placeOf(
   role: BackupRole,
   name: string,
@@ -147,9 +148,9 @@ function placeOf(
 }
 
 export interface RestoredState {
-  /** Approvals that the audit shows as used. */
+  /** The number of approvals that the audit shows as used. */
   readonly used: number
-  /** Approvals that waited or were approved, and are not any more. */
+  /** The number of approvals that were waiting or approved, and no longer are. */
   readonly revoked: number
 }
 
@@ -157,18 +158,18 @@ const BY = 'toolgate restore'
 const OPEN = "status IN ('pending', 'approved')"
 
 /**
- * Makes the state of a backup safe to go on from: what was used since must not be used again.
+ * Makes the restored state safe to use: an approval that was used after the backup must not be used again.
  *
- * Approvals that the audit shows as used become so. Open ones are rejected or revoked unless they are kept, since they may have
- * been used after the backup. Rounds of calls that wait for input end, for the same reason. What runs have done since is lost,
- * and their rules get the strictest answer.
+ * Approvals that the audit shows as used become `used`. Open ones are rejected or revoked unless you keep them, because
+ * they may have been used after the backup. Rounds of calls that wait for input end for the same reason. The history of
+ * runs after the backup is lost, so rules that read it use their strictest answer.
  */
 export async function settleState(
   files: GatewayFiles,
   { nowMs, keepApprovals, reason }: { nowMs: number; keepApprovals: boolean; reason: string },
 ): Promise<RestoredState> {
   if (files.state === undefined || !existsSync(files.state)) return { used: 0, revoked: 0 }
-  // Upgrades a file of an earlier version.
+  // This upgrades a file of an earlier version.
   openSqliteStores({ path: files.state }).close()
   const db = new DatabaseSync(files.state, { timeout: 5000 })
   try {
@@ -202,7 +203,7 @@ export async function settleState(
   }
 }
 
-/** Returns the approvals that a call of the audit has used. */
+/** Returns the approvals that calls in the audit have used. */
 async function usedIn({ audit }: GatewayFiles, open: ReadonlySet<string>): Promise<ReadonlySet<string>> {
   const used = new Set<string>()
   if (audit === undefined || open.size === 0) return used

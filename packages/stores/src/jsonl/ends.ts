@@ -7,7 +7,7 @@ import { readTime } from './read.ts'
 
 type End = ChainEnd & { readonly end: number }
 
-/** Returns the number and the hash of the last complete record, and where it ends. */
+/** Returns the number, the hash and the end of the last complete record. */
 export function findEnd(fd: number): End {
   const { size } = fstatSync(fd)
   if (size === 0) return { seq: 0, head: GENESIS, end: 0 }
@@ -19,7 +19,7 @@ export function findEnd(fd: number): End {
   return { seq: 0, head: GENESIS, end: 0 }
 }
 
-/** Returns the end of the newest closed file, without an incomplete record of a crash before it was closed. */
+/** Returns the end of the newest closed file, without an incomplete record that a crash left. */
 export function endOfClosed(closed: readonly LogFile[]): ChainEnd {
   const newest = closed.at(-1)
   if (newest === undefined) return { seq: 0, head: GENESIS }
@@ -41,7 +41,7 @@ export function firstOf(fd: number, end: number): { seq: number; atMs: number } 
   return { seq, atMs: readTime(line) }
 }
 
-/** Moves the bytes after the last complete record to a file of their own. */
+/** Moves the bytes after the last complete record to a separate file. */
 export function putAside(fd: number, end: number, path: string): void {
   const { size } = fstatSync(fd)
   if (size <= end) return

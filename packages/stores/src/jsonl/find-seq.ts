@@ -1,15 +1,15 @@
 import { readSync } from 'node:fs'
 import { readSeq } from '@toolgate/core/audit'
 
-/** Less is read through. */
+/** The distance in bytes below which the file is read through. */
 const NEAR = 128 * 1024
-/** Where a line is longer, the search ends. */
+/** The bytes of one read. The search ends at a longer line. */
 const PART = 64 * 1024
 const LINE_FEED = 0x0a
 
 /**
- * Returns a place in a file of records, near the first record from a number on and not before it. Records are in order, so a few reads
- * find it, where reading the file from its end would read all that is newer.
+ * Returns a position in a file of records, at or shortly after the first record from `seq` on. Records are in order, so
+ * a few reads find the position; reading back from the file's end would read all newer records.
  */
 export function endBefore(fd: number, end: number, seq: number): number {
   let [low, high] = [0, end]

@@ -13,12 +13,12 @@ export interface LogFile {
 }
 
 /**
- * The ends of the names of closed files: ours, `.000000000001-000000005000` by the records in it, and those that logrotate
- * gives, `.1` or `-20261123`. Others, such as `.bak`, may be copies.
+ * The suffixes of closed files: our own, `.000000000001-000000005000`, which name the records, and logrotate's, `.1` or
+ * `-20261123`. Files with other suffixes, such as `.bak`, may be copies.
  */
 const CLOSED = /^(?:\.\d{12,16}-\d{12,16}|\.\d{1,6}|-\d{8,14})$/
 
-/** Returns the name that a file gets when it is closed. Sorted by name, closed files are in the order of their records. */
+/** Returns the name of a closed file. Sorted by name, closed files are in the order of their records. */
 export function closedName(path: string, firstSeq: number, lastSeq: number): string {
   return `${path}.${pad(firstSeq)}-${pad(lastSeq)}`
 }
@@ -27,7 +27,7 @@ function pad(seq: number): string {
   return String(seq).padStart(12, '0')
 }
 
-/** Returns the closed files of an audit, in the order of their records. What a file is called does not count. */
+/** Returns the closed files of an audit, in the order of their records, whatever their names are. */
 export function closedFiles(path: string): readonly LogFile[] {
   const [folder, name] = [dirname(path), basename(path)]
   if (!existsSync(folder)) return []
@@ -37,7 +37,7 @@ export function closedFiles(path: string): readonly LogFile[] {
     .toSorted((a, b) => a.firstSeq - b.firstSeq)
 }
 
-/** Returns the numbers of the first and the last record in a file; `undefined` if it has none. */
+/** Returns the numbers of the first and the last record in a file, or `undefined` if it has none. */
 function rangeOf(path: string): LogFile | undefined {
   let fd: number | undefined
   try {
@@ -49,14 +49,14 @@ function rangeOf(path: string): LogFile | undefined {
       if (lastSeq !== undefined) return { path, firstSeq: firstSeq ?? lastSeq, lastSeq }
     }
   } catch {
-    // It is a folder, or was removed meanwhile.
+    // The path is a folder, or the file was removed meanwhile.
   } finally {
     if (fd !== undefined) closeSync(fd)
   }
   return undefined
 }
 
-/** Returns the number of the first record in a file; `undefined` if its first part has none. */
+/** Returns the number of the first record in a file, or `undefined` if its first part has no record. */
 export function firstSeqIn(fd: number, end: number): number | undefined {
   const [lines = []] = linesForwards(fd, Math.min(end, 1 << 20))
     .take(1)
@@ -68,21 +68,21 @@ export function firstSeqIn(fd: number, end: number): number | undefined {
 export interface LogView {
   readonly parts: readonly LogPart[]
   forwards(): Generator<readonly string[], boolean>
-  /** Returns the lines, last one first: without most of those from the record `before` on. */
+  /** Returns the lines, last one first. With `before` it skips most lines from that record on. */
   backwards(before?: number): Generator<Line>
   close(): void
 }
 
 interface LogPart {
-  /** Empty for the file that is written. */
+  /** The path. Empty for the current file. */
   readonly path: string
-  /** Absent until it is read. */
+  /** The file descriptor. Absent until the file is read. */
   readonly fd?: number
   readonly end?: number
   readonly firstSeq: number
 }
 
-/** Returns a view of closed files and the one that is written, whose descriptor stays its owner's. */
+/** Returns a view of the closed files and the current one. The owner of the descriptor closes it. */
 export function viewOf(
   closed: readonly LogFile[],
   active: { readonly fd: number; readonly end: number } | undefined,
@@ -119,7 +119,7 @@ export function viewOf(
   }
 }
 
-/** Opens a part. One that retention has removed meanwhile is empty. */
+/** Opens a part. A part that retention has removed is empty. */
 function opened(part: LogPart): { fd: number | undefined; end: number; done: () => void } {
   if (part.fd !== undefined) return { fd: part.fd, end: part.end ?? 0, done: () => {} }
   if (!existsSync(part.path)) return { fd: undefined, end: 0, done: () => {} }
@@ -127,9 +127,9 @@ function opened(part: LogPart): { fd: number | undefined; end: number; done: () 
   return { fd, end: fstatSync(fd).size, done: () => closeSync(fd) }
 }
 
-/** Returns a view of an audit that another process may write and rotate. Must be closed. */
+/** Returns a view of an audit that another process may write and rotate. Close the view after use. */
 export function viewAt(path: string): LogView {
-  // Opened before the folder is read: a rotation between the two would hide a file.
+  // The file is opened before the folder is read, because a rotation between the two would hide a file.
   const fd = existsSync(path) ? openSync(path, 'r') : undefined
   const closed = closedFiles(path).filter((file) => fd === undefined || !isSameFile(fd, file.path))
   if (fd === undefined && closed.length === 0) throw new Error(`${path} does not exist`)
@@ -142,17 +142,17 @@ export function viewAt(path: string): LogView {
   }
 }
 
-/** Whether a path names the file of a descriptor. */
+/** Whether a path still refers to the file of a descriptor. */
 export function isSameFile(fd: number, path: string): boolean {
   const there = statSync(path, { throwIfNoEntry: false })
   const { dev, ino } = fstatSync(fd)
   return there?.dev === dev && there.ino === ino
 }
 
-/** The possible beginnings of a line: fields are sorted, and every record has a `catalog_revision`. */
+/** The texts with which a line may begin: fields are sorted, and every record has a `catalog_revision`. */
 const BEGINNINGS = RECORD_FIELDS.slice(0, RECORD_FIELDS.indexOf('catalog_revision') + 1).map((name) => `{"${name}":`)
 
-/** @throws {Error} for a file that is not an audit, which must not be cut */
+/** @throws {Error} for a file that is not an audit, because it must not be cut */
 export function checkKind(fd: number): void {
   const bytes = Buffer.alloc(32)
   const head = bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0)).toString('latin1')

@@ -30,7 +30,7 @@ export function queryLines(view: LogView, query: AuditQuery): readonly AuditReco
   return found
 }
 
-/** Reads with descriptors of its own, since the audit may be closed before the reader is done. */
+/** Reads with its own descriptors, because the audit may be closed before the reader has finished. */
 export async function* exportLines(
   path: string,
   query: AuditExportQuery,
@@ -39,7 +39,7 @@ export async function* exportLines(
   const checked = checkAuditQuery(query)
   const mayMatch = createMatch(checked)
   const view = viewAt(path)
-  /** Lines since the last record. */
+  /** The number of unreadable lines since the last record. */
   let unreadable = 0
   try {
     for (const lines of view.forwards()) {
@@ -91,7 +91,7 @@ export async function countLines(path: string, query: AuditCountQuery): Promise<
 
 const TIME_FIELD = ',"ts":"'
 
-/** Reads the time of a record from its text, which is much faster than parsing it; NaN if it has none. */
+/** Reads the time of a record from its text, or NaN if it has none. This is much faster than parsing the record. */
 export function readTime(text: string): number {
   const start = text.indexOf(TIME_FIELD) + TIME_FIELD.length
   return start < TIME_FIELD.length ? Number.NaN : Date.parse(text.slice(start, text.indexOf('"', start)))
@@ -104,7 +104,7 @@ export function* recordsBackwards(view: LogView): Generator<AuditRecord> {
   }
 }
 
-/** Returns whether a line may match a query. Most lines are not parsed. */
+/** Returns a function that checks whether a line may match a query. It parses few lines. */
 function createMatch({ tool, user, session, tenant, call, run, event, outcome }: AuditExportQuery) {
   const fields = { tool, user_id: user, session_id: session, tenant, tool_call_id: call, run_id: run, event }
   const needles = Object.entries(fields)

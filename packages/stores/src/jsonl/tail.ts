@@ -6,22 +6,25 @@ import { closedFiles, viewAt } from './log-files.ts'
 const PART_BYTES = 1 << 20
 const LINE_FEED = 0x0a
 
-/** Reads the records of an audit in JSON lines one part after the other, while this process writes and rotates it. */
+/** Reads the records of an audit in JSON lines part by part, while this process writes and rotates it. */
 export class LogTail {
   readonly #path: string
-  /** The last record that was returned. */
+  /** The number of the last record that was returned. */
   #seq: number
   #fd: number | undefined
-  /** Where the next record begins. */
+  /** The position of the next record. */
   #at = 0
 
-  /** Begins after a record. */
+  /** Creates a reader that begins after a record. */
   constructor(path: string, after: number) {
     this.#path = path
     this.#seq = after
   }
 
-  /** Returns the texts of some of the next records, up to a number that is in the audit. @throws if it has a gap */
+  /**
+   * Returns the texts of some of the next records, up to a number that the audit has.
+   * @throws if the audit has a gap
+   */
   read(upTo: number): readonly string[] {
     while (this.#seq < upTo) {
       const opened = this.#fd === undefined
@@ -56,7 +59,7 @@ export class LogTail {
     return []
   }
 
-  /** Returns the lines of a part that are wanted; `undefined` if all of them were read before. */
+  /** Returns the wanted lines of a part, or `undefined` if all of them were read before. */
   #take(part: Buffer, upTo: number): readonly string[] | undefined {
     const texts: string[] = []
     let from = 0
@@ -76,7 +79,7 @@ export class LogTail {
   }
 }
 
-/** Returns the number of the last complete record of an audit that nobody writes; 0 for none. */
+/** Returns the number of the last complete record of an audit without a writer, or 0 for none. */
 export function lastSeqAt(path: string): number {
   if (!existsSync(path) && closedFiles(path).length === 0) return 0
   const view = viewAt(path)

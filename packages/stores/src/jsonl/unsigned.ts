@@ -6,9 +6,12 @@ import type { LogView } from './log-files.ts'
 /** The records that are not signed yet. */
 export interface Unsigned {
   add(hashes: readonly string[], epoch: number | undefined): void
-  /** Ends a group of records here, which are signed together. Returns `false` before the first checkpoint: it cannot yet. */
+  /**
+   * Ends a group of records here. A group is signed as a whole. Returns `false` before the first checkpoint, when no
+   * group can end.
+   */
   cut(end: ChainEnd): boolean
-  /** Signs the records so far. Records that arrive meanwhile belong to the next checkpoint. */
+  /** Signs the records so far. The next checkpoint signs records that arrive meanwhile. */
   sign(file: CheckpointFile, sync: () => Promise<void>, end: SignedEnd): Promise<void>
 }
 
@@ -16,16 +19,19 @@ interface SignedEnd extends ChainEnd {
   readonly prunedSeq: number | undefined
 }
 
-/** `start` is the end of the records in the file at the opening, and `records` are they. */
+/**
+ * Returns the tracker of unsigned records. `records` are the records in the file at the opening, and `start` is their
+ * end.
+ */
 export function createUnsigned(start: ChainEnd, records: LogView): Unsigned {
   let tree: RecordTree | undefined
-  /** Groups of hashes before the first checkpoint, which determines where the tree begins. */
+  /** Groups of hashes before the first checkpoint, which determines the start of the tree. */
   let added: (readonly string[])[] = []
   let epoch = start.seq + 1
-  /** Segments whose checkpoint could not be written. They are signed first at the next try. */
+  /** Segments whose checkpoint failed. The next try signs them first. */
   let waiting: Segment[] = []
 
-  /** Returns a tree of the records so far that are not signed. Calls have their turns while those in the file are read. */
+  /** Returns a tree of the unsigned records so far. Calls may run while the file is read. */
   async function firstTree(file: CheckpointFile): Promise<RecordTree> {
     const last = file.last()
     const before = added
@@ -80,7 +86,7 @@ export function createUnsigned(start: ChainEnd, records: LogView): Unsigned {
   }
 }
 
-/** What one turn does of a long backlog: about two milliseconds. */
+/** The maximum number of hashes of a long backlog that one turn adds: about two milliseconds. */
 const PART_HASHES = 1000
 const PART_CHARACTERS = 500_000
 
@@ -89,7 +95,7 @@ function* hashesIn(records: LogView): Generator<readonly string[]> {
   for (const lines of records.forwards()) yield lines.flatMap((line) => readLink(line)?.hash ?? [])
 }
 
-/** Returns the hashes of the records after a number, in their order. */
+/** Returns the hashes of the records after a number, in order. */
 async function* hashesAfter(records: LogView, seq: number): AsyncGenerator<readonly string[]> {
   const hashes: string[] = []
   let characters = 0

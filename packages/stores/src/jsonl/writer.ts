@@ -34,10 +34,10 @@ import { countLines, exportLines, queryLines, recordsBackwards } from './read.ts
 import { createUnsigned, type Unsigned } from './unsigned.ts'
 
 const fdatasyncAsync = promisify(fdatasync)
-/** How many records are read at once for a removal. */
+/** The number of records that a removal reads at once. */
 const TEXTS = 500
 
-/** Follows what a writer does. */
+/** Callbacks about a writer's work. */
 interface WriterHooks {
   /** Called before records are written. An exception refuses them. */
   readonly onAppend: () => void
@@ -45,7 +45,7 @@ interface WriterHooks {
   readonly onSynced: (seq: number) => void
 }
 
-/** @throws {Error} for a file that cannot be opened, is something else or has a writer */
+/** @throws {Error} for a file that cannot be opened, is not an audit, or has a writer */
 export function openWriter(path: string, options: AuditFileOptions, hooks?: WriterHooks): AuditFile {
   mkdirSync(dirname(path), { recursive: true })
   const unlock = lockExclusively(path)
@@ -63,7 +63,7 @@ export function openWriter(path: string, options: AuditFileOptions, hooks?: Writ
   }
 }
 
-/** Only the owner may read the file: records hold who did what. */
+/** Opens the current file. Only the owner may read it, because records contain who did what. */
 function openActive(path: string): number {
   createPrivately(path)
   return openSync(path, 'a+', 0o600)
@@ -78,7 +78,7 @@ interface WriterParts {
   readonly boxes: InputBoxes | undefined
 }
 
-/** Writes the records of one chain into one file after the other. */
+/** Writes the records of one chain into a sequence of files. */
 class JsonlWriter implements AuditFile {
   readonly path: string
   readonly isSole = true
@@ -92,15 +92,15 @@ class JsonlWriter implements AuditFile {
   readonly #rotation: RotationOptions
   #closed: readonly LogFile[]
   #fd: number
-  /** Where the last complete record ends. */
+  /** The end of the last complete record. */
   #end: number
-  /** The first record of the file, and its time. */
+  /** The first record of the file, with its time. */
   #first: { readonly seq: number; readonly atMs: number } | undefined
   /** Descriptors of closed files that are not synced yet. */
   #unsynced: number[] = []
   /** Whether the file may end with an incomplete group. */
   #isTorn = false
-  /** Then the next checkpoint tries again. */
+  /** Whether a rotation failed. The next checkpoint tries again. */
   #hasFailedToRotate = false
   #latestFault = ''
 
@@ -145,7 +145,7 @@ class JsonlWriter implements AuditFile {
       this.#keepInputs(entries, before.seq)
       const bytes = Buffer.from(text)
       this.#isTorn = true
-      // A full disk may write a part, which only the count shows.
+      // A full disk may write only a part, which only the returned count shows.
       for (let at = 0; at < bytes.length;) at += writeSync(this.#fd, bytes, at)
       this.#isTorn = false
       this.#end += bytes.length
@@ -159,7 +159,7 @@ class JsonlWriter implements AuditFile {
     this.#rotateIfDue()
   }
 
-  /** Before the records: a box without a record is replaced by that of the next one. */
+  /** Stores inputs before their records. The next record's box replaces a box without a record. */
   #keepInputs(entries: readonly AuditEntry[], after: number): void {
     const { boxes } = this
     if (boxes === undefined || !sealsInputs(this.#options)) return
@@ -188,7 +188,7 @@ class JsonlWriter implements AuditFile {
     this.#rotateIfDue()
     const { seq, head } = this.#sealer
     await this.#unsigned?.sign(file, sync, { seq, head, prunedSeq })
-    // The first checkpoint of a process must be made before it can rotate.
+    // A process must create its first checkpoint before it can rotate.
     this.#rotateIfDue()
   }
 
@@ -269,7 +269,7 @@ class JsonlWriter implements AuditFile {
     return (this.#options.nowMs ?? Date.now)()
   }
 
-  /** Never throws: the records are stored, in this file or another. */
+  /** Rotates when it is time. Never throws, because the records are stored in either file. */
   #rotateIfDue(): void {
     if (this.#first === undefined || this.#hasFailedToRotate) return
     const { bytes = Number.POSITIVE_INFINITY, everyMs = Number.POSITIVE_INFINITY } = this.#rotation
@@ -277,7 +277,7 @@ class JsonlWriter implements AuditFile {
     this.#hasFailedToRotate = !this.#trying('be rotated', () => this.rotate())
   }
 
-  /** Returns whether an action succeeds. The audit does without it: its file is still open. */
+  /** Runs an action and returns whether it succeeds. On failure the audit continues with its open file. */
   #trying(what: string, action: () => unknown): boolean {
     try {
       action()
@@ -302,8 +302,8 @@ class JsonlWriter implements AuditFile {
   }
 
   /**
-   * Notices that another program has cut or extended the file, such as logrotate with `copytruncate`. Returns what must be
-   * written before the next record, so that it begins a line.
+   * Detects that another program has cut or extended the file, such as logrotate with `copytruncate`. Returns the text
+   * that must come before the next record, so that the record begins a line.
    */
   #resync(): string {
     const { size } = fstatSync(this.#fd)
@@ -321,7 +321,7 @@ class JsonlWriter implements AuditFile {
     return size > 0 && readSync(this.#fd, last, 0, 1, size - 1) === 1 && last.toString() !== '\n' ? '\n' : ''
   }
 
-  /** Goes on in a new file if another program has moved the file away, as logrotate does. */
+  /** Continues in a new file if another program has moved the file, as logrotate does. */
   #findAgain(): void {
     if (isSameFile(this.#fd, this.path) || this.#unsigned?.cut(this.#sealer) === false) return
     const there = statSync(this.path, { throwIfNoEntry: false })

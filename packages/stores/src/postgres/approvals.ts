@@ -28,7 +28,7 @@ import {
 import { tried } from '../state-rows.ts'
 import { type PostgresDatabase, statement } from './database.ts'
 
-/** How often a request is made again because another of the same asker came between. */
+/** The maximum number of tries of a request that another request of the same asker interrupts. */
 const MAX_TRIES = 200
 const PAGE = 500
 const COUNTED_EVERY_MS = 1000
@@ -36,21 +36,21 @@ const COUNTED_EVERY_MS = 1000
 /**
  * Returns the approvals in the database, each used once by all replicas together.
  *
- * The bounds are those of the approvals in memory and in SQLite. Each change is one conditional statement: it happens if the row
- * is still what was read, and is read again if not.
+ * The bounds are those of the approvals in memory and in SQLite. Each change is one statement that applies only if the
+ * row is unchanged since it was read. Otherwise the row is read again.
  */
 export function approvalsIn(db: PostgresDatabase, options: StoredApprovalsOptions = {}): ApprovalStore {
   const { ttlMs, historyMs, maxKept } = withDefaults(options)
   const sql = statementsFor(db.schema)
 
   async function find(id: string, nowMs: number): Promise<Approval | undefined> {
-    // No id of ours has a NUL, which the server does not take.
+    // Our ids never contain a NUL, which the server rejects.
     const [row] = id.includes('\0') ? [] : await db.query(sql.selectById, [id])
     if (row) await markEnds([row], nowMs)
     return row && approvalAt(toOwnApproval(row), nowMs)
   }
 
-  /** Keeps as expired what was seen so, before anything else is done with it. */
+  /** Stores `expired` for approvals that were found expired, before anything else uses them. */
   async function markEnds(rows: readonly Row[], nowMs: number): Promise<void> {
     const ended = rows.filter((row) => isEnded(row, nowMs)).map((row) => row['seq'])
     if (ended.length > 0) await tried(() => db.query(sql.setExpired, [ended, nowMs]))
@@ -73,7 +73,8 @@ export function approvalsIn(db: PostgresDatabase, options: StoredApprovalsOption
       const { id, texts, characters, request } = toNewRow(binding, input, about)
       await makeRoom(characters, nowMs)
       return untilDone(async () => {
-        // What is read after the asker's newest approval is at least as new, and the insert checks that it still is the newest.
+        // This read is at least as new as the asker's newest approval, and the insert checks that it is still the
+        // newest.
         const ofAsker = await db.query(sql.selectOfAsker, [asker])
         const meanwhile = await findLive(bound, nowMs)
         if (meanwhile) return meanwhile
@@ -122,7 +123,7 @@ export function approvalsIn(db: PostgresDatabase, options: StoredApprovalsOption
     },
   }
 
-  /** Returns where a page begins; `undefined` for an unknown id. */
+  /** Returns the start of a page, or `undefined` for an unknown id. */
   async function seqOf(before: string | undefined): Promise<unknown> {
     if (before === undefined) return '9223372036854775807'
     const [row] = before.includes('\0') ? [] : await db.query(sql.selectSeq, [before])
@@ -131,15 +132,16 @@ export function approvalsIn(db: PostgresDatabase, options: StoredApprovalsOption
 }
 
 /**
- * Returns a function that deletes approvals that were over long ago, and more recent ones if there is no room. Live ones stay. Counting takes as long
- * as there are rows, so it is done once a second: the bound is passed by what that second brings at most.
+ * Returns a function that deletes approvals that ended long ago, and more recent ones if there is no room. Live ones
+ * stay. Counting takes time proportional to the rows, so it runs once a second, and the bound may be exceeded by the
+ * approvals of one second.
  */
 function roomIn(
   db: PostgresDatabase,
   sql: ReturnType<typeof statementsFor>,
   { historyMs, maxKept }: { readonly historyMs: number; readonly maxKept: number },
 ): (characters: number, nowMs: number) => Promise<void> {
-  /** When there was room, and the rows were counted. */
+  /** The time of the last count that found room. */
   let roomyAtMs = Number.NEGATIVE_INFINITY
   return async (characters, nowMs) => {
     if (performance.now() - roomyAtMs < COUNTED_EVERY_MS) return
@@ -166,7 +168,7 @@ function statementsFor(schema: string) {
       DELETE FROM ${approvals} WHERE seq IN (
         SELECT seq FROM ${approvals} WHERE expires_at <= $1 ORDER BY expires_at LIMIT 1000 FOR UPDATE SKIP LOCKED)`),
     remove: statement(`DELETE FROM ${approvals} WHERE seq = ANY ($1::bigint[])`),
-    // The lock keeps the newest approval until this one is there.
+    // The lock keeps the newest approval unchanged until the insert.
     insert: statement(`
       WITH newest AS (SELECT FROM ${approvals} WHERE seq = $1 FOR KEY SHARE)
       INSERT INTO ${approvals} (follows, id, binding, asker, tenant, "user", tool, chat, status, requested_at, expires_at,
@@ -197,7 +199,7 @@ function statementsFor(schema: string) {
   }
 }
 
-/** Repeats a change that returns nothing because another came between. Each time, one of them is done. */
+/** Repeats a change that returns nothing because another change came first. Each time, one of the two succeeds. */
 async function untilDone<T>(change: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const done = await change()
@@ -207,7 +209,7 @@ async function untilDone<T>(change: () => Promise<T | undefined>): Promise<T> {
   throw new ToolgateError('state_unavailable', 'The state cannot be written: too many changes at once.')
 }
 
-/** Returns an approval whose texts of people are kept as JSON, since a text of Postgres holds no NUL. */
+/** Returns an approval. Texts by people are stored as JSON, because a text in Postgres cannot contain a NUL. */
 function toOwnApproval(row: Row): Approval {
   return toApproval({ ...row, decided_by: parseText(row['decided_by']), reason: parseText(row['reason']) })
 }
@@ -216,7 +218,7 @@ function parseText(text: unknown): unknown {
   return typeof text === 'string' ? readOwnJson(text) : text
 }
 
-/** Has one length for any text, so that an index can have it. */
+/** Returns a digest. It has one length for any text, so that it can be indexed. */
 function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }

@@ -2,7 +2,7 @@ import type { Clock, ClauseCountStore } from '@toolgate/core/stores'
 import { FORGET_MS, toClauseCount } from '../clause-rows.ts'
 import { type PostgresDatabase, SERVER_MS, statement } from './database.ts'
 
-/** The tables of the counts of clauses, for the migrations. A writer has the last of its batches that was added. */
+/** Returns the tables of clause counts, for the migrations. For each writer they store its last added batch. */
 export function clauseTables(schema: string): string {
   return `
   CREATE TABLE ${schema}.clause_counts (
@@ -25,7 +25,7 @@ export function clauseCountsIn(db: PostgresDatabase, clock: Clock | undefined): 
   const sql = statementsFor(db.schema)
   return {
     async add(counts, { writer, number }) {
-      // Rows are locked in one order, so that two replicas never wait for each other.
+      // All replicas lock rows in the same order, so that two never wait for each other.
       const rows = counts.toSorted((a, b) => (a.id < b.id ? -1 : 1))
       const columns = [
         rows.map(({ id }) => id),

@@ -5,16 +5,16 @@ import { type PostgresDatabase, statement } from './database.ts'
 
 export interface PostgresCountersOptions {
   /**
-   * `disk`: what was taken survives a crash of the server. `process`: such a crash may lose the last second, and takes of one
-   * key are many times faster, since none waits for the disk. Default `disk`.
+   * `disk`: counted uses survive a crash of the server. `process`: such a crash may lose the last second, but takes of
+   * one key are many times faster, because they do not wait for the disk. Default `disk`.
    */
   readonly survives?: 'disk' | 'process' | undefined
 }
 
 /**
- * Returns counters that all replicas share, exact over all of them, on the server's clock.
+ * Returns counters that all replicas share, exact over all of them, by the server's clock.
  *
- * A take locks its keys in one order, so takes of one key come after one another, each with its own wait for the disk.
+ * A take locks its keys in one order, so takes of one key run one after another, and each waits for the disk.
  */
 export function countersIn(
   db: PostgresDatabase,
@@ -65,7 +65,9 @@ export function countersIn(
   }
 }
 
-/** Returns the keys of uses once each, in one order for all, and the number of the key of each use, counted from 1. */
+/**
+ * Returns each key once, in an order that all replicas share, and for each use the number of its key, counted from 1.
+ */
 function sortKeys(uses: readonly LimitUse[]) {
   const named = uses.map((use) => ({ digest: digestOf(use), windowMs: use.windowMs }))
   const byDigest = new Map(named.map((each) => [each.digest.toString('latin1'), each]))
@@ -79,7 +81,7 @@ function sortKeys(uses: readonly LimitUse[]) {
 }
 
 function digestOf({ key, windowMs }: LimitUse): Buffer {
-  // UTF-16, which is different for every text. A lone surrogate has no UTF-8.
+  // UTF-16 differs for all texts. UTF-8 cannot encode a lone surrogate.
   return hash('sha256', Buffer.from(`${windowMs}|${key}`, 'utf16le'), 'buffer').subarray(0, 16)
 }
 

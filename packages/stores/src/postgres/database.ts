@@ -10,18 +10,18 @@ export interface Statement {
   readonly text: string
 }
 
-/** The connections of this process. Its errors are `state_unavailable`. */
+/** The connections of this process. Their errors are `state_unavailable`. */
 export interface PostgresDatabase {
-  /** The schema as it is written in SQL. */
+  /** The schema's name, quoted for SQL. */
   readonly schema: string
-  /** Runs one statement, which is a transaction by itself: nobody waits for a client between two statements. */
+  /** Runs one statement as a transaction of its own, so that nobody waits for a client between two statements. */
   query(statement: Statement, values?: readonly unknown[]): Promise<readonly Row[]>
   close(): Promise<void>
 }
 
 interface PoolOptions {
   readonly config: ClientConfig
-  /** Where it is, without the password. */
+  /** The database's URL without the password. */
   readonly place: string
   readonly schema: string
   readonly maxConnections: number
@@ -29,24 +29,24 @@ interface PoolOptions {
   readonly prepares: boolean
 }
 
-/** Statements that wait for a connection. More are refused at once. */
+/** The maximum number of statements that wait for a connection. Further ones are refused at once. */
 const MAX_WAITING = 1000
 const BACKOFF = { firstMs: 25, maxMs: 500 }
 
-/** The time of a statement, in milliseconds: its first parameter, or the server's if that is null. */
+/** SQL for the time in milliseconds: the first parameter, or the server's time if that is null. */
 export const SERVER_MS = 'coalesce($1::float8, extract(epoch FROM clock_timestamp())::float8 * 1000)'
 
-/** Returns a statement whose name comes from its text. */
+/** Returns a statement. Its name is derived from its text. */
 export function statement(text: string): Statement {
   return { name: `toolgate_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`, text }
 }
 
-/** Returns what the driver is given. A statement without a name is parsed each time, and not kept. */
+/** Returns a statement for the driver. Without a name, it is parsed each time and not kept. */
 export function toQuery({ name, text }: Statement, values: readonly unknown[], prepares: boolean): QueryConfig {
   return { ...(prepares && { name }), text, values: [...values] }
 }
 
-/** Returns a pool of connections, which are made when they are needed. */
+/** Returns a pool that opens connections when they are needed. */
 export function openPool(options: PoolOptions): PostgresDatabase {
   return new Database(options)
 }
@@ -56,9 +56,9 @@ class Database implements PostgresDatabase {
   readonly #place: string
   readonly #pool: Pool
   readonly #prepares: boolean
-  /** Failed attempts to connect since the last that succeeded. */
+  /** The number of failed attempts to connect since the last success. */
   #failures = 0
-  /** No connection is tried before this time. */
+  /** The time before which no connection is tried. */
   #retryAtMs = Number.NEGATIVE_INFINITY
   #lastError: unknown
 
@@ -72,9 +72,10 @@ class Database implements PostgresDatabase {
       allowExitOnIdle: true,
       verify: (client, done) => void refuseReadOnly(client, done),
     })
-    // A lost idle connection is replaced by the next statement, which reports if that fails.
+    // The next statement replaces a lost idle connection, and reports if that fails.
     this.#pool.on('error', () => undefined)
-    // One in use reports its loss twice: to its statement, and as an event that ends the process where nobody listens.
+    // A connection in use reports its loss to its statement and as an event. The event ends the process if nobody
+    // listens.
     this.#pool.on('connect', (client) => void client.on('error', () => undefined))
   }
 
@@ -88,7 +89,7 @@ class Database implements PostgresDatabase {
       if (!isAnswer(error)) broken = error instanceof Error ? error : new Error(messageOf(error))
       throw this.#toFault(error)
     } finally {
-      // Nobody knows what a connection does whose answer did not come.
+      // After a missing answer, the state of the connection is unknown.
       client.release(broken)
     }
   }
@@ -122,14 +123,14 @@ class Database implements PostgresDatabase {
   }
 }
 
-/** Returns the message of an error. An attempt at several addresses has one for each, and none of its own. */
+/** Returns the message of an error. An attempt at several addresses has a message for each, but none of its own. */
 export function describeError(error: unknown): string {
   return messageOf(error instanceof AggregateError ? (error.errors[0] ?? error) : error)
 }
 
 const SELECT_READ_ONLY = "SELECT current_setting('transaction_read_only') AS read_only"
 
-/** After a fail-over the address may still be that of the old primary, now a standby. */
+/** Refuses a read-only server. After a fail-over, the address may still lead to the old primary, now a standby. */
 async function refuseReadOnly(client: PoolClient, done: (error?: Error) => void): Promise<void> {
   try {
     const { rows } = await client.query<Row>(SELECT_READ_ONLY)
@@ -141,13 +142,13 @@ async function refuseReadOnly(client: PoolClient, done: (error?: Error) => void)
 
 const READ_ONLY_TRANSACTION = '25006'
 
-/** Returns whether the server has answered with an error and goes on with the connection. */
+/** Returns whether the server answered with an error and the connection is still usable. */
 function isAnswer(error: unknown): boolean {
   const severity = error instanceof Error && 'severity' in error ? error.severity : undefined
   return severity === 'ERROR' && errnoOf(error) !== READ_ONLY_TRANSACTION
 }
 
-/** All connections are in use: the server is not the reason. */
+/** Whether no connection was free. The server is not the cause. */
 function isPoolTimeout(error: unknown): boolean {
   return messageOf(error) === 'timeout exceeded when trying to connect'
 }

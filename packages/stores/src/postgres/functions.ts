@@ -1,10 +1,11 @@
 /**
- * The functions of the schema: what takes several statements runs in one, so that no row is locked while a client, which may
- * stand still, is waited for. They read the server's clock unless they are given a time. Each statement has its index, also while
- * nobody has counted the rows: a plan that reads a table would be kept while the table grows. No plan is worth compiling.
+ * The functions of the schema. Each runs several statements in one call, so that no row stays locked while the server
+ * waits for a client. They use the server's clock unless a time is passed. Each statement has its own index, even
+ * before the tables are analysed, because a plan that scans a table would be kept while the table grows. JIT
+ * compilation never pays off for these plans.
  */
 
-/** Takes a session that is free and that nobody has waited for longer, or keeps a place in its queue. */
+/** Takes a free session if nobody has waited longer, or keeps a place in its queue. */
 export function askLease(schema: string): string {
   return `
   CREATE FUNCTION ${schema}.ask_lease(
@@ -42,10 +43,10 @@ export function askLease(schema: string): string {
 }
 
 /**
- * A key is the hash of a limit's key and window. Its uses are numbered by the weights of all before them, so that counting those
- * in a window is a subtraction, and a row has the weight of one use: its cost, or 1.
+ * A key is the hash of a limit's key and window. Each use is numbered by the total weight of earlier uses, so that
+ * counting the uses in a window is a subtraction. A row's weight is the cost of one use, or 1.
  *
- * limit_clock is the latest time that was seen, to a tenth of a second: time never goes back for any key.
+ * limit_clock is the latest time seen, to a tenth of a second: time never goes back for any key.
  */
 export function limitTables(schema: string): string {
   return `
@@ -71,7 +72,7 @@ ${giveBackLimits(schema)}
 ${settleLimits(schema)}`
 }
 
-/** Locks keys in the order in which they are given, which is the same for all. Makes those that do not exist. */
+/** Locks keys in the given order, which all callers share. Creates missing keys. */
 function lockKeys(schema: string): string {
   return `
     FOR i IN 1 .. cardinality(keys) LOOP
@@ -85,12 +86,13 @@ function lockKeys(schema: string): string {
     END LOOP;`
 }
 
-/** Uses are numbered again from here on, so that their numbers never leave the range of a bigint. */
+/** The number from which uses are renumbered, so that numbers never exceed a bigint. */
 const MOST_COUNTED = 4_000_000_000_000_000_000n
 
 /**
- * Takes uses together or not at all, or looks whether they could be taken. keys are sorted, each with its window; places has the
- * number of the key of each use, costs what it takes. waits is whether the commit waits for the disk.
+ * Takes uses together or not at all, or only checks whether they could be taken. `keys` are sorted, each with its
+ * window; `places` has the number of each use's key; `costs` has each use's cost. `waits`: whether the commit waits for
+ * the disk.
  */
 function countLimits(schema: string): string {
   return `
@@ -177,7 +179,7 @@ function countLimits(schema: string): string {
   END $$;`
 }
 
-/** Returns the uses of a take, which had so many of each key; without its name, the newest ones. */
+/** Gives back the uses of a take, with the number for each key. Without the take's name, gives back the newest uses. */
 function giveBackLimits(schema: string): string {
   return `
   CREATE FUNCTION ${schema}.give_back_limits(taken_at double precision, name text, keys bytea[], counts integer[])
@@ -201,7 +203,7 @@ function giveBackLimits(schema: string): string {
   END $$;`
 }
 
-/** Sets what a take has counted for each key, once: what is counted no longer is what it took. */
+/** Replaces the cost that a take has counted for each key, once. Uses that have left their window no longer change. */
 function settleLimits(schema: string): string {
   return `
   CREATE FUNCTION ${schema}.settle_limits(

@@ -17,9 +17,11 @@ import type { Row } from '../rows.ts'
 import { type PostgresDatabase, statement } from './database.ts'
 
 /**
- * The tables of histories, for the migrations. Names and owners are bytes: a text of Postgres holds no NUL. Items are JSON.
+ * The tables of histories, for the migrations. Names and owners are bytes, because a text in Postgres cannot contain a
+ * NUL. Items are JSON.
  *
- * An addition locks the row of its history, so additions to one are one after the other, and those to others do not wait.
+ * An addition locks the row of its history, so additions to one history run one after another, and other histories do
+ * not wait.
  */
 export function historyTables(schema: string): string {
   return `
@@ -56,9 +58,9 @@ export function historyTables(schema: string): string {
 }
 
 /**
- * Counts histories for shadows apart, for the migrations: they take no room of those that enforced rules read.
+ * Counts histories for shadows separately, for the migrations. They take no room from those that enforced rules read.
  *
- * Replicas of the version before make none for shadows, and call the functions without the parameter about them.
+ * Replicas of the previous version create none for shadows, and call the functions without the parameter for shadows.
  */
 export function shadowHistories(schema: string): string {
   return `
@@ -82,7 +84,7 @@ ${addToHistory(schema)}
   `
 }
 
-/** Makes a history that is unknown or has expired. */
+/** Creates a history that is unknown or has expired. */
 function openHistory(schema: string): string {
   return `
   DROP FUNCTION IF EXISTS ${schema}.open_history(
@@ -109,7 +111,7 @@ function openHistory(schema: string): string {
   `
 }
 
-/** Adds items to a history, and returns those of others. */
+/** Adds items to a history, and returns the items that others added. */
 function addToHistory(schema: string): string {
   return `
   CREATE OR REPLACE FUNCTION ${schema}.add_to_history(
@@ -154,7 +156,7 @@ function addToHistory(schema: string): string {
   `
 }
 
-/** Returns the histories in the database, shared by all replicas. Nothing is forgotten to make room. */
+/** Returns the histories in the database, shared by all replicas. No history is deleted to make room. */
 export function historiesIn(db: PostgresDatabase, options?: StoredHistoriesOptions): HistoryStore {
   const { maxBytes, maxBytesOfOwner } = historyBounds('openPostgresStores.histories', options)
   const sql = statementsFor(db.schema)
@@ -189,13 +191,13 @@ export function historiesIn(db: PostgresDatabase, options?: StoredHistoriesOptio
         const [row = {}] = await db.query(sql.open, [Buffer.from(name), Buffer.from(owner), ...made])
         if (row['lacking'] !== null) throw historyFull(row['lacking'] === 'all' ? undefined : owner)
         const part = await read(name, undefined, nowMs)
-        // Another replica may have ended it in between.
+        // Another replica may have ended the history meanwhile.
         if (part) return part
       }
     },
     async add(name, addition) {
       const { items, since, unlessChanged, nowMs } = addition
-      // Most calls add nothing, and a question alone needs no write.
+      // Most calls add nothing, and reading needs no write.
       if (items.length > 0) return write(name, addition)
       const part = await read(name, since, nowMs)
       if (part === undefined || isDue(part, addition)) return part && write(name, addition)

@@ -5,23 +5,25 @@ import { ANSWER_MS } from '../replica/renewals.ts'
 import type { PostgresReplicas } from './replicas.ts'
 
 export interface JoinOptions {
-  /** Receives why the lease could not be renewed, once until it can. */
+  /** Called with the reason why the lease could not be renewed, once until it can be renewed again. */
   readonly onFault?: (error: unknown) => void
 }
 
-/** A process among those that share the database: what one of them halts, no other starts more than 2 s later. */
+/**
+ * A process among those that share the database. After a halt by one of them, no other starts calls for more than 2 s.
+ */
 export interface Joined {
-  /** For the gate. A halt resolves when it is in force in every process that has joined. */
+  /** The state for the gate. A halt resolves when it is in force in every process that has joined. */
   readonly state: StateStore
-  /** For the gate. It refuses calls once the database has not answered for 2 s. */
+  /** The lease for the gate. It refuses calls once the database has not answered for 2 s. */
   readonly lease: ReplicaLease
   /**
-   * Resolves when the gate, which was made with this state, knows what is halted, and the lease holds. Call it before each
-   * request: it has run out in a process that was frozen since the last one. Costs nothing while it holds. Resolves also if
-   * the database does not answer: the gate then refuses.
+   * Resolves when the gate with this state knows all halts, and the lease holds. Call it before each request, because
+   * the lease has expired if the process was frozen meanwhile. It costs nothing while the lease holds. It also resolves
+   * if the database does not answer: the gate then refuses.
    */
   ready(): Promise<void>
-  /** Goes on with a database that has lost changes, such as after a fail-over, once a person has looked. */
+  /** Continues with a database that has lost changes, such as after a fail-over. Call it once a person has checked. */
   accept(): Promise<void>
   close(): Promise<void>
 }

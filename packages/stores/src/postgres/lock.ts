@@ -11,7 +11,7 @@ import {
 import { numberIn } from '../rows.ts'
 import { type PostgresDatabase, SERVER_MS, statement } from './database.ts'
 
-/** Returns a lock for the sessions of all replicas. Its waits hold no connection. */
+/** Returns a lock for the sessions of all replicas. A waiting request uses no connection. */
 export function lockIn(db: PostgresDatabase, clock: Clock | undefined, options: LeasedLockOptions = {}): LeasedLock {
   return leasedLock(leasesIn(db, clock, options.leaseMs ?? LEASE_MS), options)
 }

@@ -33,22 +33,22 @@ import { openState, type PostgresState } from './state.ts'
 export interface PostgresStoresOptions {
   /** `postgres://user:password@host:5432/database?sslmode=verify-full`. Errors never contain the password. */
   readonly url: string
-  /** Default `toolgate`. It is made if it does not exist. */
+  /** The schema's name. It is created if it does not exist. Default `toolgate`. */
   readonly schema?: string
-  /** Shown by `pg_stat_activity`. Default `toolgate`. */
+  /** The name in `pg_stat_activity`. Default `toolgate`. */
   readonly applicationName?: string
-  /** Default 10. */
+  /** The maximum number of connections of the pool. Default 10. */
   readonly maxConnections?: number
-  /** The longest time for a connection, from the pool or a new one. Default 2,000 ms. */
+  /** The longest wait for a connection, from the pool or a new one. Default 2,000 ms. */
   readonly connectTimeoutMs?: number
   /** The longest time for a statement. The server ends it too. Default 5,000 ms. */
   readonly statementTimeoutMs?: number
   /**
-   * The URL is that of a pooler in transaction mode, such as PgBouncer's. Statements are then not prepared, changes are polled
-   * for, and the server does not end statements by itself. Default: the URL is that of the server.
+   * Set it if the URL is that of a pooler in transaction mode, such as PgBouncer. Statements are then not prepared,
+   * changes are polled for, and the server does not end slow statements. Default: the URL is that of the server.
    */
   readonly pooler?: 'transaction'
-  /** Its time must be the same for all replicas. Default: the server's. */
+  /** A clock whose time is the same for all replicas. Default: the server's. */
   readonly clock?: Clock
   readonly approvals?: StoredApprovalsOptions
   readonly counters?: PostgresCountersOptions
@@ -77,44 +77,44 @@ const JOIN = shapeOf<JoinOptions>({ onFault: true })
 export interface PostgresStores {
   readonly approvals: ApprovalStore
   readonly counters: CounterStore
-  /** What has happened in runs. */
+  /** The histories of runs. */
   readonly histories: HistoryStore
-  /** How often the clauses of policies have held. */
+  /** The number of times that each policy clause has matched. */
   readonly clauses: ClauseCountStore
   readonly lock: SessionLock
   readonly state: PostgresState
   /** Verifies the chains of all replicas against the signed log. */
   verifyAudit(options?: VerifySharedOptions): Promise<SharedVerdict>
-  /** The audit of all replicas, to export it and to prove records: see `@toolgate/stores/verify`. */
+  /** The audit of all replicas, for exports and proofs of records: see `@toolgate/stores/verify`. */
   readonly auditSource: SharedAuditSource
-  /** Reads the records of all replicas, and their sealed inputs. Writes none. */
+  /** Reads the records of all replicas, and their sealed inputs. Writes nothing. */
   readonly auditReader: SharedAuditReader
-  /** Runs statements of the host's own, prepared, with the pool and the errors of the stores. */
+  /** Runs the host's own statements, prepared, with the pool and the errors of the stores. */
   readonly database: PostgresDatabase
-  /** Opens the rows of replicas, which have leases on the state. `close` closes them, too. */
+  /** Opens the rows of replicas with leases on the state. `close` closes them too. */
   openReplicas(options: OpenReplicas): PostgresReplicas
-  /** Joins the processes that share the stores, for the lease of a gate. `close` ends that, too. */
+  /** Joins the processes that share the stores, for the lease of a gate. `close` ends this too. */
   join(options?: JoinOptions): Promise<Joined>
-  /** Opens the audit that replicas share, to write the records of one. `close` closes it, too. */
+  /** Opens the audit that replicas share, to write the records of one. `close` closes it too. */
   openAudit(options: SharedAuditOptions): Promise<SharedAudit>
-  /** Later requests are refused with `state_unavailable`. */
+  /** Closes the stores. Later requests are refused with `state_unavailable`. */
   close(): Promise<void>
 }
 
 export interface OpenReplicas {
-  /** How long a lease holds. */
+  /** The duration of a lease, in milliseconds. */
   readonly leaseMs: number
-  /** The longest time for a renewal. */
+  /** The longest time for a renewal, in milliseconds. */
   readonly answerMs: number
-  /** Called when another replica has changed something. A pooler may drop notifications, so polling alone must do. */
+  /** Called when another replica has made a change. A pooler may drop notifications, so polling alone must suffice. */
   readonly onNotice: () => void
 }
 
 /**
- * Opens the stores in a Postgres database, which any number of replicas may share. The database is checked, and the schema made
- * or upgraded, before it resolves.
+ * Opens the stores in a Postgres database, which any number of replicas may share. Before the promise resolves, the
+ * database is checked, and the schema is created or upgraded.
  *
- * @throws {ConfigError} for an unknown option, and for a URL, password, database, server or schema that cannot be used
+ * @throws {ConfigError} for an unknown option, and for an unusable URL, password, database, server or schema
  * @example
  * const { approvals, state, close } = await openPostgresStores({ url: 'postgres://toolgate@db.example/toolgate' })
  */
@@ -193,9 +193,9 @@ function toConfig(options: PostgresStoresOptions): ClientConfig {
     connectionString: url,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
-    // A pooler takes no settings of a session.
+    // A pooler accepts no settings of a session.
     ...(pooler === undefined && { statement_timeout: statementTimeoutMs }),
-    // The server answers first, unless it is silent.
+    // The server's timeout comes first, unless the server is silent.
     query_timeout: statementTimeoutMs + 500,
     keepAlive: true,
   }
@@ -205,7 +205,7 @@ async function prepare(config: ClientConfig, schema: string, place: string): Pro
   let client: Client | undefined
   try {
     client = new Client(config)
-    // The statement that waits for it reports the loss.
+    // The waiting statement reports the loss.
     client.on('error', () => undefined)
     await client.connect()
     await prepareSchema(client, schema)

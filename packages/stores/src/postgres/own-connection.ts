@@ -5,18 +5,18 @@ import { describeError, type PostgresDatabase, toQuery } from './database.ts'
 
 interface OwnConnectionOptions {
   readonly config: ClientConfig
-  /** Where it is, without the password. */
+  /** The server's URL without the password. */
   readonly place: string
-  /** Statements of each new connection. */
+  /** Statements that each new connection runs first. */
   readonly first: readonly string[]
-  /** Called for a notification, and after a new connection: some may have been missed. */
+  /** Called for a notification, and after a new connection, because notifications may have been missed. */
   readonly onNotice: () => void
   readonly prepares: boolean
 }
 
 /**
- * Returns one connection, for statements that must not wait for those of others, and for notifications. It is made when it is
- * needed, and replaced after each failure.
+ * Returns one connection, for notifications and for statements that must not wait for others. It is opened when needed,
+ * and replaced after each failure.
  */
 export function openOwnConnection(options: OwnConnectionOptions): Omit<PostgresDatabase, 'schema'> {
   return new OwnConnection(options)
@@ -79,7 +79,7 @@ class OwnConnection implements Omit<PostgresDatabase, 'schema'> {
   }
 }
 
-/** A connection that does not answer is not waited for. */
+/** Ends a connection without waiting for an answer. */
 function end(client: Client): void {
   client.end().catch(() => undefined)
 }

@@ -1,45 +1,52 @@
 import { numberIn, type Row, textIn } from '../rows.ts'
 import { type PostgresDatabase, statement } from './database.ts'
 
-/** A thing that lives in one replica, such as a session, and what the others need to take it over. */
+/** A resource that one replica owns, such as a session, with the data that another replica needs to take it over. */
 export interface Owned {
-  /** The incarnation of its replica. */
+  /** The incarnation of the owning replica. */
   readonly owner: string
-  /** Where that replica is reached. */
+  /** The URL of that replica. */
   readonly url?: string | undefined
-  /** As it was given. */
+  /** The stored data, unchanged. */
   readonly content: string
-  /** `lost`: its replica is gone, and the asker owns it now. `free`: it was given up, and the asker owns it now. */
+  /** Why the asker now owns it. `lost`: its replica is gone. `free`: its owner gave it up. */
   readonly taken?: 'lost' | 'free' | undefined
-  /** How often it was lost with its replica. The same as before: whoever had it in between has given it up. */
+  /**
+   * The number of times that it was lost with its replica. If the number is unchanged, each owner in between gave it
+   * up.
+   */
   readonly losses: number
 }
 
 /**
- * Which replica has what. An owner keeps what it has for as long as its row in `replicas` is live. Whoever asks for a thing
- * whose owner is gone gets it, in one transaction that locks the row of the owner, so that a thing never has two.
+ * Records which replica owns which resource. An owner keeps a resource while its row in `replicas` is live. If the
+ * owner is gone, the next asker becomes the owner, in one transaction that locks the owner's row, so that a resource
+ * never has two owners.
  */
 export interface PostgresOwners {
-  /** Returns who has a thing. The asker gets it if nobody live has it; `undefined` if it does not exist. */
+  /**
+   * Returns the owner of a resource. The asker becomes the owner if no live replica owns it. `undefined` if it does not
+   * exist.
+   */
   find(key: string, asker: string): Promise<Owned | undefined>
-  /** Returns who has a thing, if its replica is live. The asker gets nothing. */
+  /** Returns the owner of a resource if its replica is live. Never changes the owner. */
   look(key: string): Promise<Owned | undefined>
-  /** As `find`, and makes the thing if it does not exist. */
+  /** Does the same as `find`, and creates the resource if it does not exist. */
   claim(key: string, asker: string, content: string): Promise<Owned>
-  /** Makes a thing, or replaces what is kept of it. Returns `false` if another replica has it. */
+  /** Creates a resource, or replaces its data. Returns `false` if another replica owns it. */
   put(key: string, owner: string, content: string): Promise<boolean>
-  /** Forgets a thing of this owner. */
+  /** Deletes a resource of this owner. */
   remove(key: string, owner: string): Promise<void>
-  /** Gives things up: the next replica that asks for one gets it. */
+  /** Gives up resources: the next replica that asks for one becomes its owner. */
   free(keys: readonly string[], owner: string): Promise<void>
   /** Returns the keys of an owner. */
   keysOf(owner: string): Promise<readonly string[]>
 }
 
-/** Things that nobody has asked for so long are forgotten. */
+/** Resources that nobody has asked for in this time are deleted. */
 const KEPT = "interval '1 day'"
 
-/** The table of owners, for the migrations. An owner of `''` is nobody. */
+/** Returns the table of owners, for the migrations. The owner `''` means nobody. */
 export function ownerTables(schema: string): string {
   return `
   CREATE TABLE ${schema}.owners (
@@ -106,7 +113,7 @@ export function ownersIn(database: PostgresDatabase, leaseMs: number): PostgresO
       return row && toOwned(row)
     },
     async claim(key, asker, content) {
-      // Another replica may forget it between its two statements.
+      // Another replica may delete the resource between these two statements.
       for (;;) {
         const owned = await ask(key, asker, content)
         if (owned) return owned

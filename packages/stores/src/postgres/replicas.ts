@@ -6,56 +6,59 @@ import { ownersIn, type PostgresOwners } from './owners.ts'
 /** A replica, and one start of it. */
 export interface Replica {
   readonly id: string
-  /** Another one at each start. */
+  /** An id that differs at each start. */
   readonly incarnation: string
-  /** Where other replicas reach it. */
+  /** The URL for other replicas. */
   readonly url?: string | undefined
   readonly version: string
 }
 
-/** What a replica says of itself with each renewal. */
+/** The status that a replica publishes with each renewal. */
 export interface ReplicaWord {
-  /** The configuration that it runs, and since when, in wall-clock milliseconds of the replica. */
+  /** The configuration that it runs, and the start of that, in wall-clock milliseconds of the replica. */
   readonly configuration?: { readonly id: string; readonly since: number } | undefined
-  /** Its own file is another one, with this id. */
+  /** The id of the configuration in its own file, if that is a different one. */
   readonly file?: string | undefined
-  /** Why it starts no call. */
+  /** Why it starts no calls. */
   readonly refuses?: string | undefined
-  /** It is about to end, and nobody waits for it. */
+  /** Whether it is about to stop, so that nobody waits for it. */
   readonly isStopping?: true | undefined
 }
 
 /** A replica that has joined. Times are wall-clock milliseconds of the database. */
 export interface ReplicaRow extends Replica {
-  /** What it said last. */
+  /** The status that it published last. */
   readonly word: ReplicaWord
-  /** The revision that it has applied. */
+  /** The revision of the state that it has applied. */
   readonly applied: number
-  /** Its lease may hold. */
+  /** Whether its lease may hold. */
   readonly isLive: boolean
   readonly joinedAt: number
   readonly renewedAt: number
 }
 
-/** Where the shared state is, as the primary says. */
+/** The revision and the timeline of the shared state, according to the primary. */
 export interface SharedPosition {
-  /** Grows with each change of what replicas keep a copy of. */
+  /** A number that grows with each change of the state that replicas copy. */
   readonly revision: number
-  /** Names the database and its timeline: another one after a fail-over to a standby, or a restored backup. */
+  /** The id of the database and its timeline. It changes after a fail-over to a standby, or a restored backup. */
   readonly timeline: string
-  /** The timeline is the first one, or a person has accepted it. */
+  /** Whether the timeline is the first one, or a person has accepted it. */
   readonly isAccepted: boolean
-  /** Another process has the row of this replica. */
+  /** Whether another process has this replica's row. */
   readonly isTaken: boolean
-  /** The row was not live any more, so others may have taken over what this replica has. */
+  /** Whether the row was no longer live, so that others may have taken over this replica's resources. */
   readonly wasLate: boolean
 }
 
-/** The rows of replicas that share a schema, and the revision that their leases are about. */
+/** The rows of replicas that share a schema, and the revision that their leases refer to. */
 export interface PostgresReplicas {
   /** Takes the row of an id. Returns `false` if a live replica has it. */
   join(replica: Replica): Promise<boolean>
-  /** Reads the position, and keeps in the replica's row which revision it has applied, and its word. On a connection of its own. */
+  /**
+   * Reads the position, and stores the applied revision and the status in the replica's row. It uses its own
+   * connection.
+   */
   renew(replica: Replica, applied: number, word?: ReplicaWord): Promise<SharedPosition>
   /** Frees the row. */
   leave(replica: Replica): Promise<void>
@@ -63,17 +66,17 @@ export interface PostgresReplicas {
   /** Counts the replicas whose lease may hold: those that have applied a revision, and the others. */
   confirmations(revision: number): Promise<{ readonly applied: number; readonly missing: number }>
   revision(): Promise<number>
-  /** Accepts the present timeline, with a revision above the given one. */
+  /** Accepts the current timeline, with a revision above the given one. */
   accept(seen: number): Promise<void>
-  /** Which replica has what. */
+  /** The owners of resources. */
   readonly owners: PostgresOwners
 }
 
 interface PostgresReplicasOptions {
-  /** For a renewal, which must not wait for other statements. */
+  /** The connection for renewals, which must not wait for other statements. */
   readonly renewing: Pick<PostgresDatabase, 'query'>
   readonly database: PostgresDatabase
-  /** How long a lease holds. */
+  /** The duration of a lease, in milliseconds. */
   readonly leaseMs: number
   readonly identity: Identity
 }
@@ -114,10 +117,13 @@ export function replicasIn({ renewing, database, leaseMs, identity }: PostgresRe
   }
 }
 
-/** The prefixes of keys that nobody keeps a copy of: they are read where they are needed. */
+/** The prefixes of keys that no replica copies. Their entries are read when needed. */
 const NOT_COPIED = ['gateway/', 'key-used:', 'pin-definition']
 
-/** The tables of replicas, for the migrations. Whoever changes the state counts the revision, in the same transaction. */
+/**
+ * Returns the tables of replicas, for the migrations. Each change of the state increments the revision in the same
+ * transaction.
+ */
 export function replicaTables(schema: string): string {
   const isCopied = (row: string) =>
     NOT_COPIED.map((prefix) => `substring(${row}.key FOR ${prefix.length}) <> '${prefix}'::bytea`).join(' AND ')
@@ -154,18 +160,21 @@ export function replicaTables(schema: string): string {
   `
 }
 
-/** The channel of notifications: the state that replicas keep a copy of has changed. */
+/** Returns the channel for notifications that the copied state has changed. */
 export function channelOf(schema: string): string {
   return `${schema}_replicas`
 }
 
-/** What a server lets this role read of its identity, as managed ones may refuse it. */
+/** Whether this role may read the parts of a server's identity. Managed servers may refuse it. */
 interface Identity {
   readonly system: boolean
   readonly timeline: boolean
 }
 
-/** Returns what of the identity may be read. A statement with a function that may not be called fails as a whole. */
+/**
+ * Returns which parts of the identity may be read. A statement fails as a whole if it may not call one of its
+ * functions.
+ */
 export async function readIdentity(database: PostgresDatabase): Promise<Identity> {
   const [row = {}] = await database.query(IDENTITY, [])
   return { system: row['system'] === true, timeline: row['timeline'] === true }
@@ -176,7 +185,10 @@ const IDENTITY = statement(`
     has_function_privilege('pg_catalog.pg_walfile_name(pg_lsn)', 'EXECUTE')
       AND has_function_privilege('pg_catalog.pg_current_wal_lsn()', 'EXECUTE') AS timeline`)
 
-/** A promotion begins a timeline, which is in the names of its WAL files. Another cluster has another identifier. */
+/**
+ * Returns the SQL for a timeline. A promotion begins a new one, which WAL file names contain. Another cluster has
+ * another identifier.
+ */
 function timelineFor({ system, timeline }: Identity): string {
   const cluster = system ? '(SELECT system_identifier::text FROM pg_control_system())' : "'unknown'"
   const line = timeline ? 'left(pg_walfile_name(pg_current_wal_lsn()), 8)' : "'unknown'"

@@ -9,16 +9,17 @@ import { inputTables } from './audit/input-tables.ts'
 import { auditTables } from './audit/tables.ts'
 import { replicaTables } from './replicas.ts'
 
-/** The oldest version that is tested and that its makers still mend, as the server counts. */
+/** The oldest tested version that PostgreSQL still supports, in the server's number format. */
 const MIN_SERVER = 130_000
-/** How long one waits for others that migrate at the same time. */
+/** The longest wait for other processes that migrate at the same time, in milliseconds. */
 const MIGRATION_MS = 60_000
 
 /**
- * The statements that bring a schema to the next version; the first makes it. A version only adds: replicas of the version before
- * go on while the others are replaced.
+ * The statements that upgrade a schema to the next version; the first creates it. A version only adds, so that replicas
+ * of the previous version continue while others are replaced.
  *
- * Texts from outside are kept as bytes or as JSON: a text of Postgres holds neither NUL nor a lone surrogate.
+ * Texts from outside are stored as bytes or as JSON, because a text in Postgres can contain neither NUL nor a lone
+ * surrogate.
  */
 const MIGRATIONS: readonly ((schema: string) => string)[] = [
   (schema) => `
@@ -90,11 +91,11 @@ ${limitTables(schema)}
   shadowHistories,
 ]
 
-/** The version that this program makes and knows. */
+/** The version that this program creates and supports. */
 export const SCHEMA_VERSION = MIGRATIONS.length
 
 /**
- * Checks the server and makes or upgrades the schema, all of it or nothing. Any number of replicas may do it at once.
+ * Checks the server, and creates or upgrades the schema in one transaction. Any number of replicas may do so at once.
  *
  * @throws {ConfigError} for a server or a schema that cannot be used
  */
@@ -128,13 +129,16 @@ export function checkServerSettings(row: Row): void {
   if (row['read_only'] === 'on') throw unusable('the server is read-only: a standby, or a role that may not write')
 }
 
-/** From the tables of the catalog: a connection remembers what `to_regclass` did not find, also after another made it. */
+/**
+ * SQL on the catalog tables. `to_regclass` does not serve here, because a connection caches a missing result even after
+ * another creates the table.
+ */
 const SCHEMA_EXISTS = 'SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1) AS found'
 const TABLE_EXISTS = `
   SELECT EXISTS (SELECT FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace AS space ON space.oid = relnamespace
     WHERE nspname = $1 AND relname = 'schema_version') AS found`
 
-/** Returns the version of a schema; `undefined` where Toolgate has made none. */
+/** Returns the version of a schema, or `undefined` if Toolgate has created none. */
 async function versionOf(client: Client, schema: string): Promise<number | undefined> {
   const [found] = await rowsOf(client, TABLE_EXISTS, [schema])
   if (found?.['found'] !== true) return undefined
@@ -147,7 +151,7 @@ async function versionOf(client: Client, schema: string): Promise<number | undef
 
 async function createVersion(client: Client, schema: string): Promise<number> {
   const [found] = await rowsOf(client, SCHEMA_EXISTS, [schema])
-  // Without the right to make schemas, a role may use one that was made for it.
+  // A role without the right to create schemas may use an existing one.
   if (found?.['found'] !== true) await client.query(`CREATE SCHEMA ${schema}`)
   await client.query(`CREATE TABLE ${schema}.schema_version (version integer NOT NULL)`)
   await client.query(`INSERT INTO ${schema}.schema_version VALUES (0)`)

@@ -17,7 +17,7 @@ import { keysWith, toEntry, tried } from '../state-rows.ts'
 import { type PostgresDatabase, SERVER_MS, type Statement, statement } from './database.ts'
 
 export interface PostgresState extends StateStore {
-  /** Returns the number of changes so far, as the primary has it. Who then reads the state sees all of them. */
+  /** Returns the number of changes so far, from the primary. A later read of the state sees all of them. */
   readRevision(): Promise<number>
   close(): void
 }
@@ -25,12 +25,12 @@ export interface PostgresState extends StateStore {
 /**
  * Returns the state in the database, shared by all replicas.
  *
- * Expiries are kept in the server's time: each is as far ahead of it as it was of the clock of the replica that set it, so
- * that clocks that differ do not matter.
+ * Expiries are stored in the server's time. The time left is computed by the clock of the replica that sets it, so
+ * replicas' clocks may differ.
  */
 export async function openState(db: PostgresDatabase, clock: Clock | undefined): Promise<PostgresState> {
   const sql = statementsFor(db.schema)
-  /** The revision, of what replicas keep a copy of, that a copy was read at. */
+  /** The revision at which the copied state was last read. */
   let seen = 0
   const changes = new StateChanges(readRevision, await readRevision())
   const nowMs = (): number | null => clock?.wallMs() ?? null
@@ -48,7 +48,8 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
   }
 
   /**
-   * A standby that was behind has lost changes. Who has applied them keeps them, until a person accepts the loss.
+   * Detects a standby that was behind and has lost changes. Replicas that applied them keep them until a person accepts
+   * the loss.
    *
    * @throws {ToolgateError} `state_unavailable`
    */
@@ -60,7 +61,7 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
     seen = revision
   }
 
-  /** Notifies the listeners after a change, which has the revision that its row returns. */
+  /** Notifies the listeners after a change. The row has the change's revision. */
   function changed(row: Row | undefined): boolean {
     if (typeof row?.['revision'] !== 'string') return false
     changes.notify(numberIn(row, 'revision'))
@@ -78,8 +79,8 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
   }
 
   /**
-   * Removes entries that were seen to have expired, so that a clock that is set back later shows none of them again. The answer is
-   * as true if the database cannot be written.
+   * Removes entries that were found expired, so that they stay expired if a clock is set back. A failed removal does
+   * not change the answer.
    */
   async function forget(keys: readonly Uint8Array[]): Promise<void> {
     if (keys.length > 0) await tried(() => db.query(sql.forget, [nowMs(), keys]))
@@ -115,10 +116,10 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
 }
 
 /**
- * The first parameter is the time, if it is not the server's.
+ * The statements of a schema. The first parameter is the time, or null for the server's.
  *
- * A change locks the row of its key first and the revision last, so that no two wait for each other. Each removes two expired
- * rows at most, which is more than it adds.
+ * A change locks the row of its key first and the revision last, so that no two changes wait for each other. Each
+ * removes at most two expired rows, which is more than it adds.
  */
 function statementsFor(schema: string) {
   const isLive = `(expires_at IS NULL OR expires_at > ${SERVER_MS})`

@@ -3,10 +3,10 @@ import { messageOf } from '@toolgate/values'
 import type { Ask } from './connection.ts'
 
 /**
- * Checks that a server can count limits: one that takes writes, is no cluster, evicts nothing, and after a restart has lost its
- * last second or everything, which shows.
+ * Checks that a server can count limits. It must accept writes, not be a cluster, evict nothing, and lose at most its
+ * last second or, detectably, everything at a restart.
  *
- * @throws {ConfigError} saying what is wrong
+ * @throws {ConfigError} with the reason
  */
 export async function checkServer(ask: Ask, isStatedSafe: boolean): Promise<void> {
   const info = parseInfo(await ask('INFO'))
@@ -28,7 +28,7 @@ export async function checkServer(ask: Ask, isStatedSafe: boolean): Promise<void
     )
 }
 
-/** Returns a setting, or `undefined` where it may not be read. */
+/** Returns a setting, or `undefined` if it may not be read. */
 async function readConfig(ask: Ask, name: string): Promise<string | undefined> {
   try {
     const answer = await ask('CONFIG', 'GET', name)

@@ -4,18 +4,20 @@ import { createClient } from '@redis/client'
 
 interface RedisConnectionOptions {
   readonly url: string
-  /** The URL without the password. */
+  /** The server's URL without the password. */
   readonly place: string
-  /** How long an answer may take before the server counts as silent. */
+  /** The time without an answer after which the server counts as silent, in milliseconds. */
   readonly silenceMs: number
-  /** Checks each new connection, and prepares it. What it throws refuses the connection. */
+  /** Checks and prepares each new connection. An exception refuses the connection. */
   readonly prepare: (ask: Ask) => Promise<void>
 }
 
 /** Sends one command and returns its answer. */
 export type Ask = (...command: readonly string[]) => Promise<unknown>
 
-/** A connection to one server, which is made again when it is lost. Commands are refused meanwhile, and never sent twice. */
+/**
+ * A connection to one server. A lost connection is opened again; commands are refused meanwhile, and never sent twice.
+ */
 export interface RedisConnection {
   /** @throws {ToolgateError} `state_unavailable` within `silenceMs`, or at once while there is no connection */
   readonly ask: Ask
@@ -24,16 +26,16 @@ export interface RedisConnection {
 
 const BACKOFF = { firstMs: 25, maxMs: 500 }
 /**
- * How long a new connection may take until it can be used: the first one, and the next ones. Those are short at first, since a
- * network that is back does not bring back a connection that was begun before; longer on a machine that is too slow for that.
+ * The longest time until a new connection is usable. The first one gets the most. Later ones get little at first,
+ * because a connection that began during an outage stays dead, and then more for slow machines.
  */
 const OPEN_MS = 10_000
 const RECONNECT_MS = { first: 1000, more: 500, most: 5000 }
-/** A timer that is this late says that the process stood still. */
+/** A timer that fires this late shows that the process stood still. */
 const STOOD_STILL_MS = 10
-/** No server is waited for longer than this many times its silence, however often the process stands still. */
+/** The longest wait for a server, as a multiple of its silence, even if the process stands still repeatedly. */
 const MOST_SILENCES = 10
-/** Commands that wait for their answers. More are refused. */
+/** The maximum number of unanswered commands. Further ones are refused. */
 const MAX_PENDING = 20_000
 
 /** @throws {ConfigError} for a server that cannot be reached or used */
@@ -45,7 +47,7 @@ export async function openConnection(options: RedisConnectionOptions): Promise<R
 
 type RedisClient = ReturnType<typeof newClient>
 
-/** A command whose answer has not come. */
+/** An unanswered command. */
 interface PendingCommand {
   readonly atMs: number
   readonly reject: (error: Error) => void
@@ -59,7 +61,7 @@ class Connection implements RedisConnection {
   #failures = 0
   #retry: NodeJS.Timeout | undefined
   #isClosed = false
-  /** In the order of sending, which is that of the answers. */
+  /** The pending commands in the order of sending, which is the order of the answers. */
   readonly #pending = new Set<PendingCommand>()
   #watch: NodeJS.Timeout | undefined
 
@@ -110,8 +112,8 @@ class Connection implements RedisConnection {
   }
 
   /**
-   * Looks for an answer that is late, after what has arrived by now was read. If the look itself is late, this process stood
-   * still, and perhaps the whole machine: the server gets the time again.
+   * Checks for a late answer, after reading everything that has arrived. If the check itself is late, this process
+   * stood still, and perhaps the whole machine, so the server gets the time again.
    */
   #look(lateMs: number): void {
     this.#watch = undefined
@@ -127,7 +129,7 @@ class Connection implements RedisConnection {
     })
   }
 
-  /** Gives up a connection: what it has not answered counts as done, and is not sent again. */
+  /** Gives up a connection. Its unanswered commands may have run, and are not sent again. */
   #lose(client: RedisClient, problem: string): void {
     if (this.#client !== client) return
     this.#client = undefined
@@ -159,7 +161,7 @@ class Connection implements RedisConnection {
 
   async #connect(deadlineMs: number): Promise<RedisClient> {
     const client = newClient(this.#options.url, deadlineMs)
-    // Also where the server takes the connection and then says nothing.
+    // This also covers a server that accepts the connection and then sends nothing.
     let isLate = false
     const late = setTimeout(() => {
       isLate = true
@@ -193,7 +195,7 @@ function newClient(url: string, connectTimeout: number) {
     RESP: 2,
     socket: { connectTimeout, reconnectStrategy: false },
     disableOfflineQueue: true,
-    // The silence of the server is watched for all commands together.
+    // One timer watches the server's silence for all commands.
     commandOptions: { timeout: 0 },
     maintNotifications: 'disabled',
   })
@@ -203,7 +205,7 @@ function destroy(client: RedisClient): void {
   try {
     client.destroy()
   } catch {
-    // It was never open, or is no longer.
+    // The connection was never open, or no longer is.
   }
 }
 

@@ -10,15 +10,18 @@ import { SCRIPT } from './script.ts'
 export interface RedisCountersOptions {
   /** `redis://user:password@host:6379/0`, or `rediss:` for TLS. Errors never contain the password. */
   readonly url: string
-  /** What all keys begin with. Default `toolgate`. */
+  /** The prefix of all keys. Default `toolgate`. */
   readonly prefix?: string
-  /** How long after Redis lost its keys limits are counted again by themselves. Default: never, until `reopen`. */
+  /** The time after which counting restarts by itself when Redis has lost its keys. Default: never; call `reopen`. */
   readonly reopenAfterMs?: number
-  /** How long Redis may be silent before calls are refused. Default 50 ms. */
+  /** The longest silence of Redis before calls are refused. Default 50 ms. */
   readonly silenceMs?: number
-  /** States that a server whose settings cannot be read evicts nothing, and that a restart loses one second or everything. */
+  /**
+   * Whether you confirm that a server with unreadable settings evicts nothing, and that a restart loses one second or
+   * everything.
+   */
   readonly statedSafe?: boolean
-  /** Its monotonic time must be the same for all replicas. Default: the server's. */
+  /** A clock whose monotonic time is the same for all replicas. Default: the server's. */
   readonly clock?: Pick<Clock, 'monotonicMs'>
 }
 
@@ -32,19 +35,22 @@ const OPTIONS = shapeOf<RedisCountersOptions>({
 })
 const NAME = 'openRedisCounters'
 
-/** Counters in Redis. While it has lost its keys, each request is refused with `state_unavailable`. */
+/** Counters in Redis. After Redis loses its keys, each request is refused with `state_unavailable`. */
 export interface RedisCounters extends CounterStore {
-  /** Returns the id of the time since the counters were opened last; `undefined` while Redis has lost its keys. */
+  /**
+   * Returns the epoch, an id that changes each time the counters are opened, or `undefined` while Redis has lost its
+   * keys.
+   */
   readEpoch(): Promise<string | undefined>
-  /** Begins to count, for a Redis that is new or has lost its keys: what was used before counts no more. Returns the epoch. */
+  /** Starts to count with a Redis that is new or has lost its keys. Earlier uses no longer count. Returns the epoch. */
   reopen(): Promise<string>
   close(): void
 }
 
 /**
- * Opens counters that any number of replicas share, exact over all of them, on the server's clock.
+ * Opens counters that any number of replicas share, exact over all of them, by the server's clock.
  *
- * A new Redis has no epoch, as one that has lost its keys has none: `reopen` it once.
+ * Neither a new Redis nor one that has lost its keys has an epoch: call `reopen` once.
  *
  * @throws {ConfigError} for an unknown option, and for a URL, password or server that cannot be used
  * @example
@@ -63,7 +69,7 @@ export async function openRedisCounters(options: RedisCountersOptions): Promise<
   return new ConnectedCounters(connection, options, (...rest) => runScript(connection.ask, sha, rest))
 }
 
-/** Runs the script. One that the server has forgotten did not run, so it is loaded and run again. */
+/** Runs the script. If the server no longer has the script, it did not run, so it is loaded and run again. */
 async function runScript(ask: Ask, sha: string, rest: readonly string[]): Promise<unknown> {
   try {
     return await ask('EVALSHA', sha, ...rest)
@@ -87,9 +93,9 @@ class ConnectedCounters implements RedisCounters {
   readonly #prefix: string
   readonly #clock: Pick<Clock, 'monotonicMs'> | undefined
   readonly #reopenAfter: string
-  /** The names of keys that were used lately: a hash costs as much as the rest. */
+  /** Names of recently used keys. They are cached because a hash costs as much as all the rest. */
   readonly #names = new Map<string, string>()
-  /** Names the takes of this process. */
+  /** A random prefix of this process's take ids, so that ids of two processes never collide. */
   readonly #process = randomBytes(8).toString('base64url')
   #takes = 0
 
@@ -155,7 +161,7 @@ class ConnectedCounters implements RedisCounters {
     return { allowed: status === 1, refused, remaining, resetMs: reset / 1000, atMs: now / 1000, take }
   }
 
-  /** Returns the script's keys and arguments: see there. */
+  /** Returns the keys and arguments of the script, as `script.ts` describes them. */
   #command(what: string, uses: readonly LimitUse[], take: string): readonly string[] {
     const keys = [this.#metaKey]
     const rest: string[] = []
@@ -169,13 +175,13 @@ class ConnectedCounters implements RedisCounters {
     return [String(keys.length), ...keys, what, time, this.#reopenAfter, take, ...rest]
   }
 
-  /** Returns the name of a log: of one length, and one for each window of a key. */
+  /** Returns the name of a log. It has a fixed length, and differs for each window of a key. */
   #nameOf({ key, windowMs }: LimitUse): string {
     const text = `${windowMs}|${key}`
     let name = this.#names.get(text)
     if (name === undefined) {
       if (this.#names.size >= MAX_NAMES) this.#names.clear()
-      // UTF-16, which is different for every text. A lone surrogate has no UTF-8.
+      // UTF-16 differs for all texts. UTF-8 cannot encode a lone surrogate.
       name = `${this.#prefix}:${hash('sha256', Buffer.from(text, 'utf16le'), 'base64url').slice(0, 22)}`
       this.#names.set(text, name)
     }

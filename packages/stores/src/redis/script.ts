@@ -2,17 +2,18 @@
 const MAX_USES = 1_000_000
 
 /**
- * The one script that counts: it takes, looks or gives back, for all uses of a call or for none. Redis runs it alone, so nothing
- * comes between.
+ * The script that counts: it takes, checks or gives back all uses of a call, or none. Redis runs no other command
+ * meanwhile.
  *
- * Times are microseconds of the server, which never go back: `now` of the meta key is the latest that was seen. Each log is a
- * sorted set with a member for each use, `<take>:<its number in the take>:<cost>`, by its time; the sum of a log whose uses have
- * costs is `<log>:used`. A missing epoch means that the server has lost its keys: nothing is counted until it is set again.
+ * Times are microseconds of the server, which never go back: `now` of the meta key is the latest that was seen. Each
+ * log is a sorted set, by time, with a member `<take>:<number in the take>:<cost>` for each use; the sum of a log whose
+ * uses have costs is `<log>:used`. A missing epoch means that the server has lost its keys: nothing is counted until it
+ * is set again.
  *
- * KEYS: the meta key, then each log once. ARGV: what to do; the time, or empty for the server's; how long after a loss the epoch
- * sets itself, or empty; the name of the take; then for each use the number of its log, the limit (to settle: the new cost), the
- * window, and the cost, which is empty where the uses of the log have none.
- * Returns `{ status, refused, remaining, reset, now }`, where status is 1 for allowed, 0 for refused and -1 for lost.
+ * KEYS: the meta key, then each log once. ARGV: what to do; the time, or empty for the server's; the time after a loss
+ * when the epoch sets itself, or empty; the name of the take; then for each use the number of its log, the limit (to
+ * settle: the new cost), the window, and the cost, which is empty where the uses of the log have none. Returns `{
+ * status, refused, remaining, reset, now }`, where status is 1 for allowed, 0 for refused and -1 for lost.
  */
 export const SCRIPT = `
 local what, take = ARGV[1], ARGV[4]

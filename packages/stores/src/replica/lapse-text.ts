@@ -1,7 +1,7 @@
 import type { ReplicaLapse } from '@toolgate/core/stores'
 import type { LeaseState } from './lease.ts'
 
-/** Returns why a replica starts no call, for people and for callers. */
+/** Returns why a replica starts no calls, for people and for callers. */
 export function lapseOf(state: LeaseState): ReplicaLapse {
   return {
     text: `this replica starts no call: ${whyLapsed(state)}`,

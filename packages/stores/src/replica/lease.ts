@@ -1,32 +1,32 @@
 import type { Clock } from '@toolgate/core/stores'
 
-/** A lease runs so long from the sending of the query that renewed it. */
+/** The duration of a lease, in milliseconds, from when its renewing query was sent. */
 export const LEASE_MS = 2000
 
-/** Where the shared state was when the primary answered. */
+/** The position of the shared state when the primary answered. */
 export interface Position {
-  /** Grows with each change of the shared state. */
+  /** A number that grows with each change of the shared state. */
   readonly revision: number
-  /** Names the database and its timeline: another one after a fail-over to a standby, or a restored backup. */
+  /** The id of the database and its timeline. It changes after a fail-over to a standby, or a restored backup. */
   readonly timeline: string
-  /** A person has accepted this timeline, or it is the first one. */
+  /** Whether a person has accepted this timeline, or it is the first one. */
   readonly isAccepted: boolean
 }
 
-/** Why an answer of the primary confirms nothing. */
+/** The reasons why an answer of the primary confirms nothing. */
 type Doubt =
   | { readonly kind: 'older'; readonly revision: number; readonly seen: number }
   | { readonly kind: 'timeline'; readonly timeline: string }
 
-/** What a replica knows about its lease. */
+/** A replica's knowledge about its lease. */
 export interface LeaseState {
   readonly holds: boolean
-  /** How long ago the query of the lease was sent. */
+  /** The time since the lease's query was sent, in milliseconds. */
   readonly ageMs: number | undefined
   readonly revision: { readonly applied: number; readonly seen: number }
-  /** Renewals that failed since the start. */
+  /** The number of renewals that failed since the start. */
   readonly failed: number
-  /** Why the latest renewal did not succeed. */
+  /** Why the latest renewal failed. */
   readonly problem: LeaseProblem | undefined
 }
 
@@ -36,22 +36,22 @@ export type LeaseProblem =
   | { readonly kind: 'silent' | 'behind'; readonly error: string }
   | { readonly kind: 'taken' }
 
-/** A query that was sent. */
+/** The times at which a query was sent. */
 export interface Sent {
   readonly monotonicMs: number
   readonly wallMs: number
   readonly count: number
 }
 
-/** How long ago the query of the lease was sent; `undefined` before the first one. */
+/** The time since the lease's query was sent, in milliseconds. `undefined` before the first query. */
 type LeaseAge = number | undefined
 
 /**
- * The lease of one replica: it holds for 2 s from the sending of the latest query whose answer is applied, on the
- * stricter of both clocks.
+ * The lease of one replica: it holds for 2 s after the latest query whose answer is applied was sent. The stricter of
+ * the monotonic and the wall clock counts.
  *
- * A suspended machine's monotonic clock stands still, and a wall clock can be set back. A lease from the future of the
- * wall clock does not hold either.
+ * A suspended machine's monotonic clock stands still, and a wall clock can be set back. A lease whose wall-clock time
+ * is in the future does not hold either.
  */
 export class Lease {
   readonly #clock: Clock
@@ -64,12 +64,12 @@ export class Lease {
     this.#clock = clock
   }
 
-  /** Notes both clocks. Called in the turn in which a query is sent. */
+  /** Reads both clocks. Call it in the turn in which a query is sent. */
   send(): Sent {
     return { monotonicMs: this.#clock.monotonicMs(), wallMs: this.#clock.wallMs(), count: ++this.#count }
   }
 
-  /** Returns why an answer confirms nothing, and keeps it for `doubt`. `undefined`: its revision can be applied. */
+  /** Returns why an answer confirms nothing, and stores it for `doubt`. `undefined`: its revision can be applied. */
   look({ revision, timeline, isAccepted }: Position): Doubt | undefined {
     const seen = this.#seen ?? revision
     if (!isAccepted) this.#doubt = { kind: 'timeline', timeline }
@@ -78,7 +78,9 @@ export class Lease {
     return this.#doubt
   }
 
-  /** Renews the lease by a query whose answer is applied. One that was sent earlier than the present one changes nothing. */
+  /**
+   * Renews the lease with a query whose answer is applied. A query that is older than the current one changes nothing.
+   */
   confirm(sent: Sent): void {
     if (!this.#held || sent.count > this.#held.count) this.#held = sent
   }
@@ -101,7 +103,7 @@ export class Lease {
     return this.#doubt
   }
 
-  /** The newest revision that an answer had. */
+  /** The newest revision in any answer. */
   get seen(): number {
     return this.#seen ?? 0
   }

@@ -10,9 +10,9 @@ import type { ReplicaStore } from './replica-store.ts'
 import { SharedState } from './shared-state.ts'
 
 export interface MembershipOptions {
-  /** Default: the name of the host, and a random part. */
+  /** The replica's id. Default: the name of the host, and a random part. */
   readonly id?: string | undefined
-  /** Where other replicas reach it: an origin. */
+  /** The origin at which other replicas reach it. */
   readonly url?: string | undefined
   readonly version: string
   readonly state: StateStore
@@ -21,9 +21,11 @@ export interface MembershipOptions {
   readonly onFault: (error: unknown) => void
 }
 
-/** The version of a process that runs no gateway. It has no configuration, so the gateways ask it nothing. */
+/**
+ * The version that a process without a gateway publishes. Gateways do not ask such a process about its configuration.
+ */
 export const LIBRARY = 'library'
-/** Running calls get so long after the lease has lapsed. */
+/** How long running calls may continue after the lease has expired, in milliseconds. */
 export const GRACE_MS = 10_000
 
 /** One replica among those that share a database: its row, its lease and its state. */
@@ -54,35 +56,35 @@ export class Membership implements ReplicaLease {
     return this.#renewals.state
   }
 
-  /** Returns `false` if a live replica has the id. Otherwise the replica has its row, and has asked for its lease once. */
+  /** Takes the row. Returns `false` if a live replica has the id. Otherwise the first renewal has been tried. */
   async join(): Promise<boolean> {
     if (!(await this.#options.replicas.join(this.self))) return false
     await this.#renewals.start()
     return true
   }
 
-  /** Applies the whole state once more before the lease holds. Called when everything that reads the state follows it. */
+  /** Applies the whole state once more before the lease holds. Call it when every reader of the state is subscribed. */
   begin(): Promise<void> {
     return this.#renewals.begin()
   }
 
-  /** Has each renewal say what this replica runs. */
+  /** Sets the function that returns this replica's status for each renewal. */
   say(speak: () => ReplicaWord): void {
     this.#speak = speak
   }
 
-  /** Tells the others that this replica is about to end. It holds its lease meanwhile. */
+  /** Publishes that this replica is about to stop. It holds its lease meanwhile. */
   announceEnd(): void {
     this.#isStopping = true
     this.hint()
   }
 
-  /** Asks again now, as something has probably changed. */
+  /** Renews now, because something has probably changed. */
   hint(): void {
     void this.renew()
   }
 
-  /** Asks again now. Resolves after the answer, or when there was none in time. */
+  /** Renews now. Resolves after the answer, or when none came in time. */
   renew(): Promise<void> {
     return this.#renewals.now()
   }
@@ -95,17 +97,20 @@ export class Membership implements ReplicaLease {
     return this.#ends.subscribe(listener)
   }
 
-  /** Has the check run before the lease holds again after a while in which others could take over what is here. */
+  /**
+   * Sets a check for a time in which others could take over this replica's resources. It runs before the lease holds
+   * again.
+   */
   onLate(check: () => Promise<void>): void {
     this.#checks.add(check)
   }
 
-  /** Calls the listener after each renewal, also one that failed. */
+  /** Calls the listener after each renewal, even a failed one. */
   onRenewal(listener: () => void): () => void {
     return this.#renewals.subscribe(listener)
   }
 
-  /** Of the shared state, in the database. */
+  /** Returns the revision of the shared state in the database. */
   revision(): Promise<number> {
     return this.#options.replicas.revision()
   }
@@ -114,13 +119,13 @@ export class Membership implements ReplicaLease {
     return this.#options.replicas.list()
   }
 
-  /** Goes on with the database as it is, where it lost changes. */
+  /** Continues with a database that lost changes, as it is now. */
   async accept(): Promise<void> {
     await this.#options.replicas.accept(this.lease.revision.seen)
     await this.#renewals.now()
   }
 
-  /** Ends the lease, and frees the row. Nothing is called after that. */
+  /** Ends the lease, and frees the row. No callback runs after this. */
   async close(): Promise<void> {
     this.#renewals.close()
     clearTimeout(this.#grace)

@@ -9,23 +9,23 @@ interface RenewalsOptions {
   readonly replica: Replica
   readonly store: Pick<ReplicaStore, 'renew'>
   readonly clock: Clock
-  /** What the others are told about this replica, beside its lease. */
+  /** Returns this replica's status for the others. */
   readonly word: () => ReplicaWord
-  /** Applies the present state, which has at least this revision. */
+  /** Applies the current state, which has at least this revision. */
   readonly apply: (revision: number) => Promise<void>
-  /** Called before the lease holds again where others may have taken over what this replica has. */
+  /** Called before the lease holds again, if others may have taken over this replica's resources. */
   readonly onLate: () => Promise<void>
-  /** Receives why a renewal failed, once until one succeeds. */
+  /** Called with the reason of a failed renewal, once until a renewal succeeds. */
   readonly onFault: (error: unknown) => void
 }
 
 const RENEW_MS = 500
-/** Of a reason that others show. */
+/** The maximum number of characters of a reason in the status. */
 const MAX_WORD = 500
-/** A query without an answer is given up, as its answer could hardly renew anything. */
+/** The longest wait for an answer, in milliseconds. A later answer could hardly renew anything. */
 export const ANSWER_MS = 1000
 
-/** Renews the lease of a replica every 500 ms, and at once when the state is known to have changed. */
+/** Renews the lease of a replica every 500 ms, and immediately when the state is known to have changed. */
 export class Renewals {
   readonly #options: RenewalsOptions
   readonly #lease: Lease
@@ -35,7 +35,7 @@ export class Renewals {
   #problem: LeaseProblem | undefined
   #timer: NodeJS.Timeout | undefined
   #renewing: Promise<void> | undefined
-  /** Something has changed since the renewal that is under way began. */
+  /** Whether something has changed since the current renewal began. */
   #isHinted = false
   #isClosed = false
 
@@ -54,10 +54,10 @@ export class Renewals {
     return this.#lease.holds
   }
 
-  /** Calls the listener after each renewal that did not succeed, and after each one that did. */
+  /** Calls the listener after each renewal, successful or not. */
   readonly subscribe = this.#ended.subscribe
 
-  /** Resolves after the first renewal. It has failed if the lease does not hold then. */
+  /** Resolves after the first renewal. If the lease does not hold then, the renewal failed. */
   async start(): Promise<void> {
     await this.#renew()
   }
@@ -70,7 +70,7 @@ export class Renewals {
     await this.#renew()
   }
 
-  /** Renews now, or again after the renewal that is under way. Resolves when the state of now is applied, or was not. */
+  /** Renews now, or again after the current renewal. Resolves when the current state is applied, or could not be. */
   async now(): Promise<void> {
     if (this.#renewing) this.#isHinted = true
     await this.#renew()
@@ -107,7 +107,7 @@ export class Renewals {
     this.#timer = setTimeout(() => void this.#renew(), delayMs).unref()
   }
 
-  /** Returns why the lease is not renewed. */
+  /** Renews once. Returns why the lease was not renewed. */
   async #ask(): Promise<LeaseProblem | undefined> {
     const { replica, apply } = this.#options
     const refuses = this.#lease.holds ? undefined : whyLapsed(this.state).slice(0, MAX_WORD)
@@ -128,12 +128,12 @@ export class Renewals {
         this.#options.onFault(error)
         return { kind: 'behind', error: messageOf(error) }
       }
-    // The state may have been read from a standby that was promoted after the answer: this answer comes after it.
+    // The state may come from a standby that was promoted after the answer. This second answer comes after the read.
     const doubt = isNewer ? this.#look(await renew()) : undefined
     if (doubt) return doubt
     this.#applied = answer.revision
     this.#lease.confirm(sent)
-    // The others wait for the confirmation of what was applied, and should know that calls start again.
+    // The others wait for confirmation that the revision is applied, and need to know that calls start again.
     if (isNewer || refuses !== undefined) this.#isHinted = true
     return undefined
   }

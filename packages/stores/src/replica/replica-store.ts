@@ -1,4 +1,4 @@
 import type { PostgresReplicas } from '../postgres/replicas.ts'
 
-/** The rows of replicas, as a membership uses them. */
+/** The rows of replicas, without their owners. */
 export type ReplicaStore = Omit<PostgresReplicas, 'owners'>

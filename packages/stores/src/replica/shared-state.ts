@@ -11,13 +11,13 @@ interface SharedStateOptions {
   readonly onWritten: () => void
 }
 
-/** Writes of these keys are answered when they are in force. */
+/** The prefixes of keys whose writes resolve only when they are in force. */
 const AWAITED = ['halt:', 'key:', 'connection:', 'login:', 'config:'] as const
 const POLL_MS = 25
 
 /**
- * The state of several replicas. A write that may tighten resolves when it is in force: every replica that may start calls
- * has applied it, or its lease has run out meanwhile.
+ * The state of several replicas. A write that may tighten access resolves when it is in force: every replica that may
+ * start calls has applied it, or its lease has expired.
  *
  * Its listeners are called by `apply` only, so the lease covers what they have applied.
  */
@@ -58,7 +58,7 @@ export class SharedState implements StateStore {
     return this.#changes.subscribe(listener)
   }
 
-  /** Resolves when every listener has applied the present state. */
+  /** Applies the current state. Resolves when every listener has applied it. */
   async apply(): Promise<void> {
     const applied: Promise<void>[] = []
     this.#changes.emit({ waitUntil: (promise) => void applied.push(promise) })
@@ -74,7 +74,10 @@ export class SharedState implements StateStore {
     if (AWAITED.some((prefix) => key.startsWith(prefix))) await this.#inForce()
   }
 
-  /** A lease that does not cover the write was sent before its answer, so it has run out 2 s after that. */
+  /**
+   * Waits until a write is in force. A lease that does not cover the write was renewed before the write's answer, so it
+   * expires at most 2 s later.
+   */
   async #inForce(): Promise<void> {
     const { store, clock } = this.#options
     const endsMs = clock.monotonicMs() + LEASE_MS
@@ -84,7 +87,7 @@ export class SharedState implements StateStore {
         revision ??= await store.revision()
         if ((await store.confirmations(revision)).missing === 0) return
       } catch {
-        // The time alone puts it in force.
+        // Time alone then puts the write in force.
       }
       const leftMs = Math.max(1, endsMs - clock.monotonicMs())
       await new Promise((resolve) => setTimeout(resolve, Math.min(POLL_MS, leftMs)))

@@ -21,12 +21,12 @@ import {
 } from './source.ts'
 
 /**
- * The files of an exported audit. `log` is written last: without it, an export is not whole. Sealed inputs are beside the records
- * of their chain, as they are beside those of an audit in JSON lines.
+ * The files of an exported audit. `log` is written last, so an export without it is incomplete. Sealed inputs are
+ * beside the records of their chain, as in an audit in JSON lines.
  */
 const FILES = { log: 'log.json', notes: 'notes.txt', leaves: 'leaves.jsonl', chains: 'chains.jsonl' } as const
 const PAGE = 2000
-/** Retention removes records once in an hour. */
+/** The maximum number of tries of an export. Retention interrupts it at most once an hour. */
 const TRIES = 3
 
 function fileOf(chain: number): string {
@@ -34,11 +34,11 @@ function fileOf(chain: number): string {
 }
 
 /**
- * Writes an audit to a new folder: every record as it is stored, a file for each chain, its sealed inputs as they are sealed, and the
- * log with its notes.
+ * Writes an audit to a new folder: a file of unchanged records for each chain, its inputs, still sealed, and the log
+ * with its notes.
  *
  * @throws {ConfigError} if the folder is not empty
- * @throws {ToolgateError} `audit_invalid` if retention goes on removing records meanwhile
+ * @throws {ToolgateError} `audit_invalid` if retention keeps removing records meanwhile
  */
 export async function exportSharedAudit(source: SharedAuditSource, folder: string): Promise<Exported> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -46,19 +46,19 @@ export async function exportSharedAudit(source: SharedAuditSource, folder: strin
   for (let left = TRIES; left > 0; left--) {
     const exported = await writeExport(source, folder)
     if (exported !== undefined) return exported
-    // Records that were removed meanwhile would count as missing, so it begins again.
+    // Removed records would count as missing, so the export starts again.
     for (const name of readdirSync(folder)) rmSync(path.join(folder, name))
   }
   throw new ToolgateError('audit_invalid', 'Retention removes records of the audit. Export it again in a few minutes.')
 }
 
-/** How many records and sealed inputs an export has. */
+/** The number of records and sealed inputs in an export. */
 interface Exported {
   readonly records: number
   readonly inputs: number
 }
 
-/** Returns what was written; `undefined` if retention has removed some of it meanwhile. */
+/** Returns the counts of the export, or `undefined` if retention removed records meanwhile. */
 async function writeExport(source: SharedAuditSource, folder: string): Promise<Exported | undefined> {
   const at = (name: string): string => path.join(folder, name)
   const exportedMs = await source.nowMs()
@@ -84,12 +84,12 @@ async function writeExport(source: SharedAuditSource, folder: string): Promise<E
   return { records, inputs }
 }
 
-/** So many are in memory at once: one may have megabytes. */
+/** The maximum number of inputs in memory at once. One may have megabytes. */
 const INPUTS = 50
 
 /** Copies the sealed inputs of a chain's records beside their file. */
 class InputsCopy {
-  /** How many it has copied. */
+  /** The number of copied inputs. */
   count = 0
   readonly #source: SharedAuditSource
   readonly #chain: KeptChain
@@ -102,7 +102,7 @@ class InputsCopy {
     this.#file = file
   }
 
-  /** Returns the pages of records. The inputs of a page are copied before it is returned. */
+  /** Yields the pages of records. The inputs of a page are copied before the page is yielded. */
   async *of(pages: AsyncIterable<readonly KeptRecord[]>): AsyncGenerator<readonly KeptRecord[]> {
     try {
       for await (const page of pages) {
@@ -132,7 +132,7 @@ class InputsCopy {
   }
 }
 
-/** Returns how many items it has written. */
+/** Returns the number of written items. */
 async function writeAll<T>(
   file: string,
   pages: AsyncIterable<readonly T[]> | Iterable<readonly T[]>,
@@ -140,7 +140,7 @@ async function writeAll<T>(
 ): Promise<number> {
   const out = createWriteStream(file, { mode: 0o600, flags: 'wx', flush: true })
   const written = finished(out)
-  // A full disk may say so while a page is read.
+  // The stream may fail, such as on a full disk, while a page is read.
   written.catch(() => undefined)
   let count = 0
   for await (const page of pages) {
@@ -155,7 +155,7 @@ async function writeAll<T>(
 /**
  * Returns an exported audit, to verify it or to prove records without a database.
  *
- * @throws {ToolgateError} `audit_invalid` for a folder without a whole export
+ * @throws {ToolgateError} `audit_invalid` for a folder without a complete export
  */
 export function openExportedAudit(folder: string): SharedAuditSource {
   const at = (name: string): string => path.join(folder, name)
@@ -229,7 +229,7 @@ async function* pagesOf<In, Out>(items: AsyncIterable<In>, toItem: (item: In) =>
   if (page.length > 0) yield page
 }
 
-/** Returns the lines of a file, none if it was removed: the log says what is missing. */
+/** Yields the lines of a file, or none if the file was removed: the log shows that records are missing. */
 async function* maybeLines(file: string): AsyncGenerator<string> {
   try {
     yield* linesOf(file)

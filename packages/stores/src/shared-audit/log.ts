@@ -10,43 +10,43 @@ import {
 } from '@toolgate/core/audit'
 import { type KeptLeaf, type SharedAuditSource, toHex } from './source.ts'
 
-/** The points at which checkpoints have signed a chain. */
+/** The points at which checkpoints signed a chain. */
 interface SignedChain {
   readonly replica: string
   readonly incarnation: string
-  /** What the newest leaf says. */
+  /** The state in the newest leaf. */
   state: 'live' | 'left' | 'lost'
   readonly points: SignedPoint[]
 }
 
 interface SignedLog {
-  /** How many checkpoints have a trusted signature. */
+  /** The number of checkpoints with a trusted signature. */
   readonly count: number
   readonly size: number
   readonly lastTs: string | undefined
   readonly chains: Map<string, SignedChain>
   /** The trusted keys. */
   readonly keys: readonly string[]
-  /** What the witness has seen. Absent without a witness. */
+  /** The number and the size of the notes that the witness has seen. Absent without a witness. */
   readonly witness?: { readonly count: number; readonly size: number }
 }
 
 interface ReadSignedLog {
   readonly report: (finding: AuditFinding) => void
-  /** The trusted public keys. Default: those that the log names. */
+  /** The trusted public keys. Default: the keys that the log names. */
   readonly verifiers?: readonly string[] | undefined
-  /** The notes that a witness has kept. */
+  /** The notes of a witness. */
   readonly witness?: readonly string[] | undefined
 }
 
 /** A signed tree head, of the log or of its witness. */
 interface LogHead extends TreeHead {
-  /** Counted from 1. */
+  /** The checkpoint's number, counted from 1. */
   readonly checkpoint: number
   readonly isWitnessed: boolean
 }
 
-/** Reads the leaves that are signed, and checks every signature and every root on the way. */
+/** Reads the signed leaves, and checks every signature and every root. */
 export async function readSignedLog(
   source: SharedAuditSource,
   { report, verifiers, witness: witnessed }: ReadSignedLog,
@@ -73,7 +73,7 @@ interface OpenNotes extends Pick<LogHead, 'isWitnessed'>, Pick<ReadSignedLog, 'r
   readonly trusted: readonly NoteVerifier[]
 }
 
-/** Returns the heads of signed notes, sorted by size. Reports the others. */
+/** Returns the heads of validly signed notes, sorted by size. Reports the other notes. */
 function openNotes(
   notes: readonly { readonly note: string; readonly size?: number }[],
   { trusted, report, isWitnessed }: OpenNotes,
@@ -94,12 +94,12 @@ function openNotes(
   return heads.toSorted((a, b) => a.size - b.size)
 }
 
-/** Builds the tree of the log, compares it with heads, and notes what leaves say about chains. */
+/** Builds the tree of the log, compares it with heads, and collects the leaves' statements about chains. */
 function createLeafReader(heads: readonly LogHead[], report: ReadSignedLog['report']) {
   const tree = createMerkleTree()
   const chains = new Map<string, SignedChain>()
   const sorted = heads.toSorted((a, b) => a.size - b.size)
-  /** Where the tree was that of the last head. After the first difference, all others are different, too. */
+  /** The tree at the last matching head. After the first difference, all later ones differ too. */
   const log = { size: 0, ts: '', isBroken: false }
   const witness = { size: 0, ts: '', isBroken: false }
   let lastTs: string | undefined
@@ -150,7 +150,7 @@ function createLeafReader(heads: readonly LogHead[], report: ReadSignedLog['repo
       tree.add(toHex(leaf))
       lastTs = addLeaf(leaf, chains) ?? lastTs
     },
-    /** `newest`: the size that the newest checkpoint of the log has signed. */
+    /** Finishes the comparison. `newest`: the size that the newest checkpoint of the log signs. */
     finish(newest: number): void {
       compareAll()
       if (tree.size < newest && !log.isBroken)
@@ -164,7 +164,7 @@ function createLeafReader(heads: readonly LogHead[], report: ReadSignedLog['repo
   }
 }
 
-/** Notes what a leaf says. Returns its time if it ends a checkpoint. */
+/** Applies a leaf to the chains. Returns its time if it ends a checkpoint. */
 function addLeaf(text: string, chains: Map<string, SignedChain>): string | undefined {
   const leaf = parseLeaf(text)
   if (leaf === undefined) return undefined

@@ -1,10 +1,12 @@
 import { createReadStream } from 'node:fs'
 import { ToolgateError } from '@toolgate/core'
 
-/** A line of signatures: a key id of 4 bytes and at least the 64 of an Ed25519 signature, which a torn line does not have. */
+/**
+ * A line of signatures: a key id of 4 bytes and at least the 64 bytes of an Ed25519 signature. A torn line is shorter.
+ */
 const SIGNATURE = /^\u2014 \S+ (?=.{92})[\w+/]+={0,2}$/
 
-/** Returns the checkpoints in lines, one after the other. What a crash has left half written is left out. */
+/** Yields the checkpoints in lines. A checkpoint that a crash left incomplete is skipped. */
 async function* notesIn(lines: AsyncIterable<string>): AsyncGenerator<string> {
   let text: string[] = []
   let signatures: string[] = []
@@ -19,7 +21,7 @@ async function* notesIn(lines: AsyncIterable<string>): AsyncGenerator<string> {
       text = []
       signatures = []
     }
-    // A checkpoint has no empty lines but the one before its signatures.
+    // The only empty line of a checkpoint comes before its signatures.
     isEnded = line === '' && text.length > 0
     if (line !== '') text.push(line)
   }
@@ -35,14 +37,14 @@ export function readNotes(path: string): AsyncGenerator<string> {
   return notesIn(linesOf(path))
 }
 
-/** More of a line would fill the memory. Records and leaves are much shorter. */
+/** The longest line, in bytes, that is read into memory. Records and leaves are much shorter. */
 const MAX_LINE = 64 * 1024 * 1024
 
 /**
- * Returns the lines of a text file. Only a line feed ends one: what an agent sends may have U+2028, which `node:readline` takes for
- * an end too.
+ * Returns the lines of a text file. Only a line feed ends a line: records may contain U+2028, which `node:readline`
+ * also treats as a line break.
  *
- * @throws {ToolgateError} `audit_invalid` for a line that no audit has
+ * @throws {ToolgateError} `audit_invalid` for a line that is too long for an audit
  */
 export async function* linesOf(path: string): AsyncGenerator<string> {
   let rest = ''

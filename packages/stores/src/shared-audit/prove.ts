@@ -32,14 +32,15 @@ const SOUGHT = shapeOf<{ call?: string; place?: number }>({ call: true, place: t
 
 export interface SharedProofs {
   readonly proofs: readonly TlogProof[]
-  /** How many of the records no checkpoint has signed yet. */
+  /** The number of these records that no checkpoint has signed yet. */
   readonly unsigned: number
 }
 
 /**
- * Returns the proofs of a call's records, or of one record, against the newest checkpoint. Each is checked before it is returned.
+ * Returns the proofs of a call's records, or of one record, against the newest checkpoint. Each proof is checked before
+ * it is returned.
  *
- * @throws {ToolgateError} `audit_invalid` if the audit was changed, so that it proves nothing
+ * @throws {ToolgateError} `audit_invalid` if the audit was changed and therefore proves nothing
  */
 export async function proveSharedRecords(source: SharedAuditSource, sought: SoughtRecords): Promise<SharedProofs> {
   checkShape('proveSharedRecords', sought, SOUGHT)
@@ -65,7 +66,7 @@ export async function proveSharedRecords(source: SharedAuditSource, sought: Soug
 }
 
 /**
- * Returns the proof that the log goes on from an earlier checkpoint.
+ * Returns the proof that the log extends an earlier checkpoint.
  *
  * @throws {ToolgateError} `audit_invalid` if it does not
  */
@@ -110,7 +111,7 @@ interface FoundLeaf {
   readonly leaf: Exclude<Leaf, { readonly type: 'signed' }>
 }
 
-/** Returns the first leaf that has signed a record. */
+/** Returns the first leaf that signs a record. */
 async function findLeaf(
   source: SharedAuditSource,
   { chain: { replica, incarnation }, text: record }: FoundRecord,
@@ -127,7 +128,7 @@ async function findLeaf(
   return undefined
 }
 
-/** Returns the path from a record to the root that a leaf has of its chain. */
+/** Returns the path from a record to the root of its chain in a leaf. */
 async function linkOf(
   source: SharedAuditSource,
   { chain, text: record }: FoundRecord,
@@ -149,7 +150,7 @@ async function linkOf(
   return { record, hashes, path: path.roots(), leaf: text }
 }
 
-/** Returns the entries of the tree of a chain. */
+/** Yields the entries of a chain's tree. */
 async function* entriesOf(source: SharedAuditSource, chain: KeptChain, upTo: number) {
   let [at, entry] = [0, '']
   for await (const page of source.hashes(chain, 0, upTo))

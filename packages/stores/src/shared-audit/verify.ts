@@ -13,31 +13,34 @@ import { keyOf, readSignedLog } from './log.ts'
 import { hasInput, isPrunedAfter, type KeptChain, type KeptRecord, type SharedAuditSource } from './source.ts'
 
 export interface VerifySharedOptions {
-  /** The trusted public keys of the log, `name+id+key`. Default: those in the database, which whoever can change it can change too. */
+  /**
+   * The trusted public keys of the log, `name+id+key`. Default: those in the database, which anyone who can change the
+   * database can change too.
+   */
   readonly verifiers?: readonly string[] | undefined
-  /** The notes that a witness of the log has kept, to find a log that its signer wrote again. */
+  /** The notes of a witness of the log. They reveal a log that its signer has rewritten. */
   readonly witness?: AsyncIterable<string> | undefined
-  /** How many findings are kept. All are counted. */
+  /** The maximum number of findings that are returned. All are counted. */
   readonly maxFindings?: number | undefined
 }
 
 const OPTIONS = shapeOf<VerifySharedOptions>({ verifiers: true, witness: true, maxFindings: true })
 
-/** What was found about one chain. */
+/** The result for one chain. */
 export interface ChainVerdict {
   readonly replica: string
   readonly incarnation: string
-  /** What the newest leaf says; `new` for none. `lost` is no alarm: the process ended without saying so. */
+  /** The state in the newest leaf; `new` without a leaf. `lost` is no alarm: the process ended without a notice. */
   readonly state: 'new' | 'live' | 'left' | 'lost'
   readonly lastSeq: number
-  /** The last record that a checkpoint has signed; 0 for none. */
+  /** The number of the last record that a checkpoint has signed, or 0 for none. */
   readonly signedSeq: number
   /**
-   * At least so many more records are on the replica's own disk, which ships them. Absent where it does not write there first. They
-   * are lost with the disk.
+   * The minimum number of further records that are only on the replica's own disk, which ships them. They are lost if
+   * the disk is lost. Absent if the replica does not write there first.
    */
   readonly unshipped?: number
-  /** Retention has removed the records up to this one, as a signed leaf says. Absent for none. */
+  /** The last record that retention has removed, according to a signed leaf. Absent for none. */
   readonly prunedSeq?: number
 }
 
@@ -50,10 +53,10 @@ export interface SharedVerdict {
     readonly count: number
     readonly size: number
     readonly lastTs: string | undefined
-    /** The public keys that were trusted. */
+    /** The trusted public keys. */
     readonly keys: readonly string[]
   }
-  /** What the witness has seen. Absent without a witness. */
+  /** The number and the size of the notes that the witness has seen. Absent without a witness. */
   readonly witness?: { readonly count: number; readonly size: number }
   /** The state of the sealed inputs. Absent if no input is sealed. */
   readonly inputs?: InputsVerdict
@@ -61,29 +64,32 @@ export interface SharedVerdict {
   readonly findingCount: number
 }
 
-/** Records are removed once in an hour. Whoever adds leaves all the time must not keep verification going. */
+/**
+ * The maximum number of tries. Records are removed once an hour, and constantly added leaves must not prolong
+ * verification.
+ */
 const TRIES = 5
-/** Checkpoints are made every 10 s. Without one for so long, what follows is unsigned. */
+/** Checkpoints are created every 10 s. If the latest is older than this, later records count as unsigned. */
 const STALE_MS = 60_000
 
 /**
  * Verifies the chains of all replicas against the log that signs them, while they are written.
  *
- * Finds and locates what was edited, inserted, removed, reordered, cut off or rewritten, a chain that was removed, and a log that
- * was.
+ * Finds and locates records that were edited, inserted, removed, reordered, cut off or rewritten, a removed chain, and
+ * a removed log.
  */
 export async function verifySharedAudit(
   source: SharedAuditSource,
   options: VerifySharedOptions = {},
 ): Promise<SharedVerdict> {
   checkShape('verifySharedAudit', options, OPTIONS)
-  // Read before the log, which it then cannot be ahead of.
+  // The notes are read before the log, so that they cannot be ahead of it.
   const witness = options.witness && (await Array.fromAsync(options.witness))
   for (let left = TRIES; ; left--) {
     const { size } = await source.readLog()
     const removed = Math.max(...(await removedTimes(source)))
     const verdict = await verifyOnce(source, { ...options, witness })
-    // Records that are removed between the log and the chains would be missing.
+    // Records that are removed between the reads of the log and of the chains would count as missing.
     if (verdict.findingCount === 0 || left === 1) return verdict
     const hasLost = Math.max(...(await removedTimes(source))) > removed
     if (!hasLost && !(await isPrunedAfter(source, size))) return verdict
@@ -103,7 +109,7 @@ async function verifyOnce(source: SharedAuditSource, options: VerifyOnce): Promi
     status = worse(status, AUDIT_FINDINGS[finding.kind])
     if (findings.length < maxFindings) findings.push(finding)
   }
-  // The order matters: what is read later is never behind what was read before.
+  // The order matters: later reads are never behind earlier ones.
   const log = await readSignedLog(source, { report, ...options })
   const chains: ChainVerdict[] = []
   let records = 0
@@ -164,12 +170,15 @@ async function verifyOnce(source: SharedAuditSource, options: VerifyOnce): Promi
   return { status, records, chains, checkpoints, ...witnessed, ...(inputs && { inputs }), findings, findingCount }
 }
 
-/** Removal is recorded in the chain of the replica that has removed, and concerns all chains. */
+/**
+ * Returns the times of removals. A removal is recorded in the chain of the replica that removed, and concerns all
+ * chains.
+ */
 async function removedTimes(source: SharedAuditSource): Promise<readonly number[]> {
   return (await source.inputsRemoved()).flatMap((text) => inputsRemovedBefore(text) ?? [])
 }
 
-/** Returns the sealed inputs of a page of records; `undefined` if it has none. */
+/** Returns the sealed inputs of a page of records, or `undefined` if it has none. */
 async function boxesOf(
   source: SharedAuditSource,
   chain: KeptChain,

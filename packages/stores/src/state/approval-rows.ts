@@ -15,15 +15,15 @@ import { APPROVAL_STATUSES } from '@toolgate/core/words'
 import { numberIn, type Row, textIn } from '../rows.ts'
 
 export interface StoredApprovalsOptions {
-  /** How long an approval lives from its request. Default 10 minutes. */
+  /** The lifetime of an approval from its request, in milliseconds. Default 10 minutes. */
   readonly ttlMs?: number | undefined
-  /** How long one that is over is kept for people to see. Default 30 days. */
+  /** How long an ended approval stays visible, in milliseconds. Default 30 days. */
   readonly historyMs?: number | undefined
-  /** How many are kept at most, live ones among them. Default 10,000. */
+  /** The maximum number of stored approvals, including live ones. Default 10,000. */
   readonly maxKept?: number | undefined
 }
 
-/** Over all that are kept, of JSON: what a disk can bear. */
+/** The maximum number of characters of JSON in all stored approvals, so that the disk does not fill up. */
 const MAX_KEPT_CHARACTERS = 256_000_000
 export const DEFAULT_LIMIT = 100
 
@@ -39,7 +39,7 @@ export function withDefaults({
 /** The columns that decide whether an approval matches, ends or makes room, without its input. */
 export const DATED = 'seq, id, status, requested_at, expires_at, characters'
 
-/** What is bound and shown, as a column keeps it. */
+/** The bound and displayed parts of a request, as stored in one column. */
 type BoundRequest = ApprovalBinding & Pick<ApprovalAbout, 'why' | 'trail' | 'asker'> & { readonly input: unknown }
 
 /** Returns a new approval as its columns. `keys` are for its binding and its asker. */
@@ -56,7 +56,7 @@ export function toNewRow(binding: ApprovalBinding, input: unknown, about: Approv
   }
 }
 
-/** Checks that an asker has room for one more. @throws {ToolgateError} `approval_too_many` */
+/** Checks that an asker may have one more pending approval. @throws {ToolgateError} `approval_too_many` */
 export function checkPending(pending: Iterable<Row>, characters: number, nowMs: number): void {
   const sum = { count: 0, characters: 0 }
   for (const row of pending) {
@@ -67,13 +67,18 @@ export function checkPending(pending: Iterable<Row>, characters: number, nowMs: 
   checkPendingApprovals(sum, characters)
 }
 
-/** Returns a function that checks whether a store has no room for a request, by the row that counts its approvals. */
+/**
+ * Returns a function that checks whether a store is too full for a request. It uses a row with the counts of approvals.
+ */
 export function fullness(counted: Row, more: number, maxKept: number) {
   const size = { count: numberIn(counted, 'count'), characters: numberIn(counted, 'characters') }
   const isFull = (): boolean => size.count >= maxKept || size.characters + more > MAX_KEPT_CHARACTERS
   return {
     isFull,
-    /** Returns the numbers of the oldest rows that make room. Live ones stay. @throws {ToolgateError} `approval_too_many` */
+    /**
+     * Returns the numbers of the oldest rows that must be deleted to make room. Live ones stay.
+     * @throws {ToolgateError} `approval_too_many`
+     */
     findRemovable(oldest: Iterable<Row>, nowMs: number): readonly unknown[] {
       const removed: unknown[] = []
       for (const row of oldest) {
@@ -89,22 +94,24 @@ export function fullness(counted: Row, more: number, maxKept: number) {
   }
 }
 
-/** Returns the statuses of rows that may match. An approval keeps its earlier one until somebody has seen that it has expired. */
+/**
+ * Returns the stored statuses of rows that may match. An expired approval keeps its earlier status until it is read.
+ */
 export function storedStatuses(status: ApprovalFilter['status']): readonly string[] | undefined {
   return status === undefined ? undefined : status === 'expired' ? ['pending', 'approved', status] : [status]
 }
 
-/** Checks whether a row has a status at a time, which the database cannot compute. */
+/** Checks whether a row has a status at a time, which SQL cannot compute. */
 export function hasStatus(row: Row, status: ApprovalFilter['status'], nowMs: number): boolean {
   return status === undefined || approvalStatusAt(toDated(row), nowMs) === status
 }
 
-/** Checks whether an approval has reached its end, and its row does not say so yet. */
+/** Checks whether an approval has ended but its row does not say so yet. */
 export function isEnded(row: Row, nowMs: number): boolean {
   return isEndSeen(toDated(row), nowMs)
 }
 
-/** Returns the fields that decide an approval's status. */
+/** Returns the fields that determine an approval's status. */
 function toDated(row: Row): DatedApproval {
   return {
     status: statusIn(row),
@@ -148,12 +155,12 @@ export function toApproval(row: Row): Approval {
   })
 }
 
-/** Parses a text that `toNewRow` made: no one else writes this column. */
+/** Parses a text that `toNewRow` wrote. Nothing else writes this column. */
 function parseRequest(text: string): BoundRequest {
   return readOwnJson(text, 'exact') as BoundRequest
 }
 
-/** Returns a value as JSON, which keeps an absent one apart from every text and can write lone surrogates. */
+/** Returns a value as JSON, which distinguishes an absent value from every text and can contain lone surrogates. */
 export function textOf(value: string | undefined): string | null {
   return value === undefined ? null : JSON.stringify(value)
 }

@@ -28,17 +28,17 @@ import type { StoresDatabase } from './database.ts'
 import { tried } from '../state-rows.ts'
 
 /**
- * Returns the approvals in the database. They outlive the process, and each is used once by all processes together.
+ * Returns the approvals in the database. They survive the process, and each can be used once across all processes.
  *
- * The bounds are those of the approvals in memory. Approvals that are over are kept for 30 days, up to 10,000 of them and
- * 256 million characters of inputs.
+ * The bounds are those of the approvals in memory. Ended approvals are kept for 30 days, up to 10,000 of them and 256
+ * million characters of JSON.
  */
 export function approvalsIn(db: StoresDatabase, options: StoredApprovalsOptions = {}): ApprovalStore {
   const { ttlMs, historyMs, maxKept } = withDefaults(options)
   const sql = statementsIn(db)
   const select = selectIn(db)
 
-  /** Keeps as expired what was seen so, before anything else is done with it. */
+  /** Stores `expired` for approvals that were found expired, before anything else uses them. */
   function markEnds(rows: readonly Row[], nowMs: number): void {
     const ended = rows.filter((row) => isEnded(row, nowMs)).map((row) => textIn(row, 'id'))
     if (ended.length > 0) void tried(() => db.write(() => ended.forEach((id) => sql.setExpired.run(id, nowMs))))
@@ -61,7 +61,7 @@ export function approvalsIn(db: StoresDatabase, options: StoredApprovalsOptions 
     return approval && isLiveAt(approval, nowMs) ? approval : undefined
   }
 
-  /** Deletes approvals that were over long ago, and more recent ones if there is no room. Live ones stay. */
+  /** Deletes approvals that ended long ago, and more recent ones if there is no room. Live ones stay. */
   function makeRoom(characters: number, nowMs: number): void {
     sql.removeOld.run(nowMs - historyMs)
     const room = fullness(sql.selectSize.get() ?? {}, characters, maxKept)

@@ -13,7 +13,7 @@ export function clauseCountsIn(db: StoresDatabase): ClauseCountStore {
   const select = db.prepare('SELECT id, hits, last_hit_at, counted_since FROM clause_counts WHERE id = ?')
   const forget = db.prepare('DELETE FROM clause_counts WHERE named_at < ?')
   return {
-    // A write here either happened or threw, so no batch is sent again after it was added.
+    // A write to this database has either happened or thrown, so no batch is sent twice.
     add(counts) {
       const nowMs = db.clock.wallMs()
       return db.write(() => {

@@ -8,7 +8,7 @@ export interface SqliteCountersOptions {
   readonly maxKeys?: number | undefined
 }
 
-/** Expired keys are deleted at every eighth take, four for each take. */
+/** The number of takes between deletions of expired keys. Each deletes four keys for each take. */
 const SWEPT_EVERY = 8
 const NOTED_EVERY_MS = 10
 
@@ -22,8 +22,8 @@ interface Key {
 /**
  * Returns counters that all processes of one machine share, exact across all of them.
  *
- * A use costs the same for every number of uses in its window. If there is no room for a new key, its use is refused, never
- * allowed uncounted.
+ * The cost of a use does not depend on the number of uses in its window. If there is no room for a new key, its use is
+ * refused, and never allowed uncounted.
  */
 export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCountersOptions = {}): CounterStore {
   const readNow = clockIn(db)
@@ -33,7 +33,7 @@ export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCoun
   const batch = new TakeBatch(db, keys, uses, readNow)
   const settled = new WeakSet<LimitAnswer>()
 
-  /** Changes what was used at a time, or last. */
+  /** Changes the uses of a key at a time, or its last uses. */
   function change({ key: name }: LimitUse, atMs: number | undefined, by: number): void {
     const key = keys.find(name)
     const changed = key === undefined ? 0 : uses.change(key, atMs, by)
@@ -53,7 +53,7 @@ export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCoun
     giveBack(asked, taken) {
       if (taken?.allowed === false) return
       return db.writeTogether(() => {
-        // It reads the file.
+        // The batch is written first, because this reads the file.
         batch.settle()
         for (const use of asked) if (costOf(use) > 0) change(use, taken?.atMs, -costOf(use))
       })
@@ -70,7 +70,7 @@ export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCoun
   }
 }
 
-/** Checks whether uses would be allowed now. `find` returns a key with what was used after a time. */
+/** Checks whether uses would be allowed now. `find` returns a key with its uses after a time. */
 function checkUses(
   { keys, uses }: { readonly keys: CounterKeys; readonly uses: CounterUses },
   asked: readonly LimitUse[],
@@ -94,7 +94,7 @@ function checkUses(
       return refusedAt(i, 0, Math.min(keys.nextPassesAt(nowMs) - nowMs, use.windowMs))
     const room = use.max - (key?.held ?? 0) - earlier
     if (room < cost) {
-      // So much must expire that the cost has room; this is the last of it.
+      // The last of the uses that must expire before the cost fits.
       const atMs = key && uses.timeOf(key, key.next - key.held + cost - room - 1)
       return refusedAt(i, room, atMs === undefined ? use.windowMs : atMs + use.windowMs - nowMs)
     }
@@ -103,7 +103,7 @@ function checkUses(
   return { allowed: true, refused: -1, remaining, resetMs: 0, atMs: nowMs }
 }
 
-/** Returns the function that returns the time, which never goes back, not even between processes. */
+/** Returns a function that returns the time. The time never goes back, even between processes. */
 function clockIn(db: StoresDatabase): () => number {
   const selectMachine = db.prepare('SELECT monotonic_ms FROM machine')
   return () => Math.max(Number(selectMachine.get()?.['monotonic_ms']), db.clock.monotonicMs())
@@ -115,16 +115,16 @@ type FoundKey = Key & { readonly held: number }
 interface CountedKey {
   readonly afterMs: number
   found: FoundKey | undefined
-  /** What its row does not count yet; `undefined` if its row was not written. */
+  /** The number of uses that its row does not include yet. `undefined` if its row was not written. */
   unwritten: number | undefined
 }
 
-/** Expired uses of a key are deleted at each use whose number is a multiple of this, twice as many. */
+/** The number of uses of a key between deletions of its expired uses. Each deletes up to twice as many. */
 const USES_SWEPT_EVERY = 32
 
 /**
- * The takes of one transaction. They have one time, and the row of a key is read and written once for all of them: nobody
- * else can write meanwhile.
+ * The takes of one transaction. They share one time. The row of a key is read and written once for all of them, because
+ * no other process can write meanwhile.
  */
 class TakeBatch implements WriteBatch {
   nowMs = 0
@@ -135,7 +135,7 @@ class TakeBatch implements WriteBatch {
   readonly #updateMachine: StatementSync
   readonly #counted = new Map<string, CountedKey>()
   #takes = 0
-  /** The time that was stored last. It carries the times of this boot over to the next. */
+  /** The last stored time. It carries the times of this boot over to the next. */
   #notedMs = Number.NaN
 
   constructor(db: StoresDatabase, keys: CounterKeys, uses: CounterUses, readNow: () => number) {
@@ -158,7 +158,7 @@ class TakeBatch implements WriteBatch {
     this.#notedMs = this.nowMs
   }
 
-  /** Writes what is counted, so that the file can be read. */
+  /** Writes the pending counts, so that the file can be read. */
   settle(): void {
     for (const { found, unwritten } of this.#counted.values())
       if (found && unwritten !== undefined && unwritten > 0) this.#keys.count(found, unwritten)
@@ -183,13 +183,13 @@ class TakeBatch implements WriteBatch {
     const before = isWritten ? this.#keys.grow(use, cost, this.nowMs) : found
     counted.unwritten = isWritten ? 0 : unwritten + cost
     counted.found = { ...before, next: before.next + cost, held: (found?.held ?? 0) + cost }
-    // All takes of a batch have one time, and one row has the uses of one time: sixteen takes that come together cost 4 µs
-    // each, where with rows of their own they cost 6.
+    // All takes of a batch have one time, and share a row: sixteen takes at once cost 4 µs each, instead of 6 with rows
+    // of their own.
     if (isWritten) this.#uses.add(before, this.nowMs)
     if (before.next % USES_SWEPT_EVERY < cost) this.#uses.removePassed(before, this.nowMs, 2 * USES_SWEPT_EVERY)
   }
 
-  /** Numbers begin again before they are no longer exact. */
+  /** Returns a key with room for a cost. Uses are renumbered before their numbers lose precision. */
   #roomToCount(use: LimitUse, cost: number): CountedKey {
     const counted = this.#find(use.key, this.nowMs - use.windowMs)
     const { found } = counted
@@ -203,7 +203,7 @@ class TakeBatch implements WriteBatch {
   #find(name: string, afterMs: number): CountedKey {
     let counted = this.#counted.get(name)
     if (counted?.afterMs === afterMs) return counted
-    // Two rules with one key and two windows.
+    // Two rules may have one key and two windows.
     if (counted) this.settle()
     counted = { afterMs, found: this.#keys.findSince(name, afterMs), unwritten: undefined }
     this.#counted.set(name, counted)
@@ -211,7 +211,7 @@ class TakeBatch implements WriteBatch {
   }
 }
 
-/** Adds up the costs of the uses of the same key before one of them. */
+/** Returns the sum of the costs of earlier uses with the same key. */
 function costBefore(uses: readonly LimitUse[], end: number): number {
   let sum = 0
   for (let i = 0; i < end; i++) if (uses[i]?.key === uses[end]?.key) sum += costOf(uses[i])
@@ -224,18 +224,18 @@ function costOf(use: LimitUse | undefined): number {
 
 interface CounterKeys {
   find(name: string): Key | undefined
-  /** Finds a key, with what was used after a time. */
+  /** Finds a key, with its uses after a time. */
   findSince(name: string, afterMs: number): FoundKey | undefined
   hasRoomFor(count: number, nowMs: number): boolean
   /** Returns the time when the next key can be deleted. */
   nextPassesAt(nowMs: number): number
-  /** Adds a use to a key, which is made if it does not exist. Returns it as it was before. */
+  /** Adds a use to a key, and creates the key if it does not exist. Returns the earlier key. */
   grow(use: LimitUse, cost: number, nowMs: number): Key
   /** Adds to the number of a key's next use. */
   count(key: Key, added: number): void
   /** Changes the number of a key's next use. A key without uses is deleted. */
   change(key: Key, by: number): void
-  /** Deletes a few keys whose windows are over; many if there is little room. */
+  /** Deletes a few keys whose windows have ended, or many if there is little room. */
   removePassed(nowMs: number): void
 }
 
@@ -254,7 +254,7 @@ function keysIn(db: StoresDatabase, maxKeys: number): CounterKeys {
       'ON CONFLICT (key) DO UPDATE SET next = next + ?4, longest_ms = max(longest_ms, ?2), ' +
       'passes_at = max(passes_at, ?3 + 1.125 * max(longest_ms, ?2)) RETURNING id, longest_ms, next - ?4 AS next',
   )
-  // Most uses of a key leave alone when it passes: one page less to write, of the index by that time.
+  // Most uses of a key leave its expiry unchanged, which saves writing one page of the expiry index.
   const countOn = db.prepare(
     'UPDATE counter_keys SET next = next + ?4 WHERE key = ?1 AND longest_ms >= ?2 AND passes_at >= ?3 + longest_ms ' +
       'RETURNING id, longest_ms, next - ?4 AS next',
@@ -286,7 +286,7 @@ function keysIn(db: StoresDatabase, maxKeys: number): CounterKeys {
     },
     hasRoomFor(added, nowMs) {
       const room = maxKeys - count() - added
-      // Expired keys that still exist take no room: `peek` deletes none.
+      // Expired keys that still exist take no room, because `peek` deletes none.
       return room >= 0 || room + Number(selectPassedCount.get(nowMs)?.['count']) >= 0
     },
     nextPassesAt: (nowMs) => Number(selectNext.get(nowMs)?.['at'] ?? Number.POSITIVE_INFINITY),
@@ -304,7 +304,7 @@ function keysIn(db: StoresDatabase, maxKeys: number): CounterKeys {
       if (!hasUses.get(id)) forget(id)
     },
     removePassed(nowMs) {
-      // One take adds a key or two, so expired ones are deleted as fast as new ones are added.
+      // One take adds a key or two, so expired keys are deleted as fast as new ones are added.
       const most = count() >= maxKeys * 0.9 ? 1000 : 4 * SWEPT_EVERY
       for (const row of selectPassed.all(nowMs, most)) {
         const id = numberIn(row, 'id')
@@ -315,16 +315,16 @@ function keysIn(db: StoresDatabase, maxKeys: number): CounterKeys {
   }
 }
 
-/** A row has what was used from its number up to that of the next row, all at one time. */
+/** The stored uses of keys. A row has the uses from its number up to that of the next row, all at one time. */
 interface CounterUses {
   timeOf(key: Key, number: number): number | undefined
-  /** Adds the use that will be the key's next, and those of the same time that follow it. */
+  /** Adds the next use of a key, and the following uses at the same time. */
   add(key: Key, atMs: number): void
-  /** Deletes the oldest uses of a key that no window has, at most so many. */
+  /** Deletes the oldest uses of a key that are in no window, up to `most`. */
   removePassed(key: Key, nowMs: number, most: number): void
-  /** Changes what was used at a time, or else last: by no more than is still kept. Returns by how much. */
+  /** Changes the uses at a time, or else the last uses, by no more than is still stored. Returns the actual change. */
   change(key: Key, atMs: number | undefined, by: number): number
-  /** Takes so much from each number of a key. Nothing that was used before is kept. */
+  /** Subtracts a number from each number of a key. Earlier uses are not kept. */
   renumber(key: Key, by: number): void
 }
 
@@ -346,13 +346,13 @@ function usesIn(db: StoresDatabase): CounterUses {
       '(SELECT number FROM counter_uses WHERE key_id = ?1 AND at_ms <= ?2 ORDER BY at_ms LIMIT ?3)',
   )
   const removeBefore = db.prepare('DELETE FROM counter_uses WHERE key_id = ? AND number < ?')
-  // In two steps, since no number may exist twice at any moment.
+  // This takes two steps, because no number may exist twice at any moment.
   const moveAside = db.prepare('UPDATE counter_uses SET number = -number WHERE key_id = ? AND number > ?')
   const moveBack = db.prepare('UPDATE counter_uses SET number = ?2 - number WHERE key_id = ?1 AND number < 0')
 
   return {
     timeOf(key, number) {
-      // The next number is that of a use which this take would add.
+      // The next number belongs to a use that this take would add.
       const row = number < key.next ? selectTime.get(key.id, number) : undefined
       return row && Number(row['at_ms'])
     },
@@ -389,7 +389,7 @@ function toKey(row: Row): Key {
   return { id: numberIn(row, 'id'), longestMs: numberIn(row, 'longest_ms'), next: numberIn(row, 'next') }
 }
 
-/** Returns UTF-16, which is different for every text. A lone surrogate has no UTF-8. */
+/** Returns a name as UTF-16, which differs for all texts. UTF-8 cannot encode a lone surrogate. */
 function toBytes(name: string): Buffer {
   return Buffer.from(name, 'utf16le')
 }

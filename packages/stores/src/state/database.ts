@@ -13,7 +13,7 @@ interface DatabaseOptions {
   readonly path: string
   readonly clock: Clock
   readonly bootId: string | undefined
-  /** How many pages of 4 KiB the file may have. */
+  /** The maximum number of pages of 4 KiB of the file. */
   readonly maxPages?: number | undefined
   /**
    * `disk`: acknowledged writes survive a power cut. `process`: they survive the end of the process; a power cut may lose the
@@ -22,32 +22,35 @@ interface DatabaseOptions {
   readonly survives?: 'disk' | 'process' | undefined
 }
 
-/** A connection to the file that all stores share. Its own errors are `state_unavailable`. */
+/** A connection to the file, which all stores share. Its errors are `state_unavailable`. */
 export interface StoresDatabase {
   readonly clock: Clock
   prepare(sql: string): StatementSync
   /** Reads in one snapshot. */
   read<T>(work: () => T): T
   /**
-   * Writes all or nothing, durably. Returns at once unless another process writes: then it waits without blocking, and later
-   * writes wait behind it.
+   * Writes all or nothing, durably. Returns at once, unless another process is writing: then it waits without blocking,
+   * and later writes wait too.
    */
   write<T>(work: () => T): MaybePromise<T>
   /**
-   * Writes together with all others of this turn of the event loop and the next, and of more turns while others join. They
-   * share one transaction, and none is acknowledged before it is committed.
+   * Joins the other writes of this and the next turn of the event loop, and of later turns while others join. They
+   * share one transaction, and none resolves before the commit.
    */
   writeTogether<T>(work: () => T, batch?: WriteBatch): Promise<T>
-  /** Checks that something can be written now, with a write that leaves nothing. @throws {ToolgateError} `state_unavailable` */
+  /**
+   * Checks that the database can be written now, with a write that is undone.
+   * @throws {ToolgateError} `state_unavailable`
+   */
   checkWritable(): void
   close(): void
 }
 
-/** What writes of one kind share within one transaction. */
+/** The shared work of all writes of one kind in a transaction. */
 export interface WriteBatch {
-  /** Called before the first of them. A repeated transaction begins again. */
+  /** Called before the first of these writes. A repeated transaction calls it again. */
   begin(): void
-  /** Called after the last of them, before the commit. */
+  /** Called after the last of these writes, before the commit. */
   end(): void
 }
 
@@ -58,16 +61,19 @@ interface Grouped {
   readonly reject: (error: unknown) => void
 }
 
-/** How long a write may block the event loop to wait for another process. Then it waits without blocking. */
+/**
+ * How long a write may block the event loop to wait for another process, in milliseconds. Then it waits without
+ * blocking.
+ */
 const BLOCKING_MS = 5
 const MAX_WAIT_MS = 5000
-/** No key of ours is so. More than a page, so that the file must grow unless it has room. */
+/** A key that no entry has. The probe's value is larger than a page, so the file must have room or grow. */
 const PROBE_KEY = Buffer.from([0])
 const PROBE_BYTES = 8192
-/** How many turns of the event loop a group waits for others, as long as some join in each. */
+/** The maximum number of turns of the event loop that a group waits for others. It ends when none joins in a turn. */
 const MAX_TURNS = 8
 
-/** @throws {ToolgateError} `state_unavailable` for a file that cannot be opened or is something else */
+/** @throws {ToolgateError} `state_unavailable` for a file that cannot be opened or is not a state */
 export function openDatabase(options: DatabaseOptions): StoresDatabase {
   const { path, clock } = options
   let db: DatabaseSync | undefined
@@ -91,7 +97,7 @@ function prepareDatabase(
 ): void {
   checkSchema(db, STATE, { mayBeNew: true })
   retryWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
-  // A used approval must not come back after a power cut.
+  // A used approval must not become usable again after a power cut.
   db.exec(`PRAGMA synchronous = ${survives === 'disk' ? 'FULL' : 'NORMAL'}`)
   if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
   prepareSchema(db, path, STATE, () => carryOverBoot(db, clock, bootId))
@@ -107,7 +113,7 @@ class Connection implements StoresDatabase {
   readonly #commit: StatementSync
   readonly #probe: StatementSync
   readonly #unprobe: StatementSync
-  /** The last write that waits for another process. Later writes wait behind it, to keep their order. */
+  /** The last write that waits for another process. Later writes wait for it, to keep their order. */
   #last: Promise<unknown> | undefined
   /** The writes of the next group. */
   #group: Grouped[] = []
@@ -204,7 +210,7 @@ class Connection implements StoresDatabase {
     if (this.#last === written) this.#last = undefined
   }
 
-  /** Writes the group after a turn in which none has joined. Requests arrive at each poll of the sockets. */
+  /** Writes the group after a turn in which no write has joined. Requests arrive at each poll of the sockets. */
   #joinGroup(turns: number, size: number): void {
     const { length } = this.#group
     if (turns > 0 && (length === size || turns >= MAX_TURNS)) void this.#writeGroup()
@@ -243,11 +249,11 @@ function toFault(path: string, error: unknown): ToolgateError {
   })
 }
 
-/** `TGST`, which identifies our files. */
+/** `TGST`, which marks a database as a Toolgate state. */
 const APPLICATION_ID = 0x54475354
 const SCHEMA_VERSION = 6
 
-/** Owners and names are JSON, which has escapes for a lone surrogate. */
+/** The tables of histories. Owners and names are JSON, which can escape a lone surrogate. */
 const HISTORIES = `
   CREATE TABLE histories (
     id INTEGER PRIMARY KEY,
@@ -295,7 +301,7 @@ const CLAUSES = `
   ) STRICT, WITHOUT ROWID;
 `
 
-/** The sum of all histories is that of those that enforced rules read; those for shadows have one of their own. */
+/** Counts histories for shadows separately from those that enforced rules read. */
 const SHADOWS = `
   ALTER TABLE histories ADD COLUMN shadow INTEGER NOT NULL DEFAULT 0;
   DROP TRIGGER history_made;
@@ -317,11 +323,12 @@ const SHADOWS = `
 `
 
 /**
- * `machine` is one row: the boot and the clocks at the latest write, which carry times over a boot, and numbers that only
- * grow. Texts from outside are stored as bytes or as JSON, since a lone surrogate has no UTF-8.
+ * The tables of a state. `machine` has one row: the boot and the clocks at the latest write, which carry times over a
+ * boot, and numbers that only grow. Texts from outside are stored as bytes or as JSON, because UTF-8 cannot encode a
+ * lone surrogate.
  *
- * A key's uses are numbered without a gap in the order of their times, so that counting those in a window is a subtraction. A
- * row has the uses of one time, from its number on.
+ * A key's uses are numbered without gaps in the order of their times, so that counting those in a window is a
+ * subtraction. A row has the uses of one time, from its number on.
  */
 const TABLES = `
   CREATE TABLE machine (

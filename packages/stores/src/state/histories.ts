@@ -17,7 +17,7 @@ import { numberIn, type Row, textIn } from '../rows.ts'
 import type { StoresDatabase } from './database.ts'
 import { LOST } from './lost-histories.ts'
 
-/** Returns the histories in the database, shared by every process that opens it. Nothing is forgotten to make room. */
+/** Returns the histories in the database, shared by every process that opens it. No history is deleted to make room. */
 export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions): HistoryStore {
   const { maxBytes, maxBytesOfOwner } = historyBounds('openSqliteStores.histories', options)
   const sql = statementsIn(db)
@@ -73,7 +73,7 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
         checkRoom(owner, isShadow, bytes)
         const generation = randomUUID()
         const id = sql.insert.run(name, owner, Number(isShadow), generation, keptText, bytes, expiresAt).lastInsertRowid
-        // A caller's own, which may have been there before the database was lost. A run that begins now was not.
+        // A caller's own history may have existed before the database was lost. A run that begins now did not.
         const items = name === owner ? sql.selectLost.all(LOST).map(toItem) : []
         for (const item of items) sql.insertItem.run(id, 0, keyOf(item), JSON.stringify(item))
         return { generation, version: 0, kept, items, expiresAt }
@@ -89,7 +89,7 @@ export function historiesIn(db: StoresDatabase, options?: StoredHistoriesOptions
         const version = items.length === 0 && !isDue(part, addition) ? part.version : put(row, addition)
         return { ...part, version, expiresAt: Math.max(part.expiresAt, addition.expiresAt), added: true }
       }
-      // Most calls add nothing, and a question alone needs no write.
+      // Most calls add nothing, and reading needs no write.
       const due =
         items.length > 0 || db.read(() => sql.select.get(name, nowMs + (addition.expiresAt - nowMs) / 2)) === undefined
       return due ? db.write(answer) : db.read(answer)
@@ -113,7 +113,7 @@ function statementsIn(db: StoresDatabase) {
     selectSum: db.prepare('SELECT bytes FROM history_sums WHERE whose = ?'),
     removeItems: db.prepare('DELETE FROM history_items WHERE history IN (SELECT id FROM histories WHERE name = ?)'),
     remove: db.prepare('DELETE FROM histories WHERE name = ?'),
-    // Each opening adds one at most, so expired ones are removed faster than others come.
+    // Each opening adds at most one history, so expired ones are removed faster than new ones are added.
     selectExpired: db.prepare('SELECT name FROM histories WHERE expires_at <= ? ORDER BY expires_at LIMIT 2'),
   }
 }

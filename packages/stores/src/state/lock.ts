@@ -29,7 +29,7 @@ function leasesIn(db: StoresDatabase, leaseMs: number): Leases {
   const extend = db.prepare('UPDATE leases SET expires_at = ? WHERE token = ?')
   const remove = db.prepare('DELETE FROM leases WHERE session = ? AND token = ?')
   const removeByToken = db.prepare('DELETE FROM leases WHERE token = ?')
-  // Rows of dead processes in sessions that are no longer requested.
+  // These rows belong to dead processes, in sessions that are no longer requested.
   const removeSomeDead = db.prepare(
     'DELETE FROM leases WHERE session IN (SELECT session FROM leases WHERE expires_at <= ? LIMIT 2)',
   )

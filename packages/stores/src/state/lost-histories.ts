@@ -3,18 +3,19 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { HistoryItem } from '@toolgate/core/stores'
 import { keyOf } from '../history-items.ts'
 
-/** The row of what histories have lost that the database does not have. No history has this name. */
+/** The name of the row with the entries that all lost histories have. No history has this name. */
 export const LOST = 'lost'
 
-/** No label of a caller lasts longer. */
+/** The longest lifetime of a caller's label, in milliseconds. */
 const KEPT_MS = 366 * 86_400_000
-/** A run that was used after the backup has not expired. */
+/** A run that was used after the backup has not expired. Its lifetime, in milliseconds. */
 const RUN_MS = 86_400_000
 
 /**
- * Marks all histories as lost, also those of callers who have none here: the database is older than what was read since.
+ * Marks all histories as lost, even those of callers without a history here, because the database is older than data
+ * that was read since.
  *
- * Each gets another generation, for processes that know it.
+ * Each history gets another generation, for processes that know it.
  */
 export function loseHistories(db: DatabaseSync, nowMs: number): void {
   const lost: HistoryItem = { kind: 'unkept', text: '*', atMs: nowMs }

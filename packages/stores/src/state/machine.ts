@@ -21,11 +21,11 @@ export function readBootId(): string | undefined {
 }
 
 /**
- * Carries the times of an earlier boot over to this one, whose monotonic clock has started again.
+ * Converts the times of an earlier boot to this boot, because the monotonic clock has restarted.
  *
- * The time before the latest write and since this boot is known from the monotonic clocks. Only the time between comes from
- * the wall clock; if that went back, it counts as 0. So a use is freed late rather than early.
- * Without boot ids, a clock that is behind shows another boot. A clock that has already passed the old times only makes them
+ * The time before the latest write and since this boot is known from the monotonic clocks. Only the time between comes
+ * from the wall clock; if that went back, it counts as 0. So a use expires late rather than early. Without boot ids, a
+ * clock that is behind the stored time indicates another boot. If the clock has already passed the old times, they only
  * look more recent than they are.
  */
 export function carryOverBoot(db: DatabaseSync, clock: Clock, bootId: string | undefined): void {
@@ -45,11 +45,11 @@ export function carryOverBoot(db: DatabaseSync, clock: Clock, bootId: string | u
   if (!isOtherBoot) return
   const bootedAt = wallMs - nowMs
   const offMs = Math.max(0, bootedAt - Number(machine['wall_ms']))
-  // The latest write was `offMs` before this boot, whose clock began at 0.
+  // The latest write was `offMs` before this boot, whose clock started at 0.
   const shiftMs = -offMs - earlierMs
   db.prepare('UPDATE counter_uses SET at_ms = at_ms + ?').run(shiftMs)
   db.prepare('UPDATE counter_keys SET passes_at = passes_at + ?').run(shiftMs)
-  // The processes that held or awaited a lease are gone.
+  // The processes that held or waited for a lease are gone.
   db.exec('DELETE FROM leases; DELETE FROM lease_waiters')
   db.prepare('UPDATE machine SET boot_id = ?, monotonic_ms = ?, wall_ms = ?').run(bootId ?? null, nowMs, wallMs)
 }

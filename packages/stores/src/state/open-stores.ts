@@ -24,11 +24,11 @@ import { stateIn } from './state.ts'
 
 export interface SqliteStoresOptions {
   readonly path: string
-  /** Its monotonic time must be the same for all processes. Default: the machine's. */
+  /** A clock whose monotonic time is the same for all processes. Default: the machine's. */
   readonly clock?: Clock
   /** An id of this boot of the machine. Default: the system's. */
   readonly bootId?: string | undefined
-  /** How many pages of 4 KiB the file may have. Then writes that need more are refused. Default: no bound. */
+  /** The maximum number of pages of 4 KiB of the file. Writes that need more are refused. Default: no bound. */
   readonly maxPages?: number
   readonly approvals?: StoredApprovalsOptions
   readonly counters?: SqliteCountersOptions
@@ -55,20 +55,20 @@ export interface SqliteStores {
   readonly lock: SessionLock
   readonly state: StateStore
   readonly histories: HistoryStore
-  /** How often the clauses of policies have held. */
+  /** The number of times that each policy clause has matched. */
   readonly clauses: ClauseCountStore
-  /** Checks that something can be written now. @throws {ToolgateError} `state_unavailable` */
+  /** Checks that the database can be written now. @throws {ToolgateError} `state_unavailable` */
   checkWritable(): void
   /** Ends the turns that this process holds. Later requests are refused with `state_unavailable`. */
   close(): void
 }
 
 /**
- * Opens the stores in an SQLite database, which several processes of one machine may share. Acknowledged writes survive the
- * end of the process and a power cut, except the last seconds of counters and clauses.
+ * Opens the stores in an SQLite database, which several processes of one machine may share. Acknowledged writes survive
+ * the end of the process and a power cut, except the last seconds of counters and clauses.
  *
  * @throws {ConfigError} for an unknown option
- * @throws {ToolgateError} `state_unavailable` for a file that cannot be opened or is something else
+ * @throws {ToolgateError} `state_unavailable` for a file that cannot be opened or is not a state
  * @example
  * const { approvals, state, lock, counters } = openSqliteStores({ path: './.toolgate/state.db' })
  */
@@ -80,7 +80,8 @@ export function openSqliteStores(options: SqliteStoresOptions): SqliteStores {
   const bootId = 'bootId' in options ? options.bootId : readBootId()
   const place = { path: resolve(path), clock, bootId, maxPages }
   const db = openDatabase(place)
-  // Counts are taken for each call and may be lost in a power cut. With their own connection they do not wait for the disk.
+  // Limits are counted for each call, and a power cut may lose the last counts. A separate connection avoids the wait
+  // for the disk.
   const counting = openDatabase({ ...place, survives: 'process' })
   const state = stateIn(db)
   const lock = lockIn(db, options.lock)

@@ -27,8 +27,8 @@ export function stateIn(db: StoresDatabase): SqliteState {
     row !== undefined && (row['expires_at'] === null || Number(row['expires_at']) > db.clock.wallMs())
 
   /**
-   * Removes entries that were seen to have expired, so that a clock that is set back later shows none of them again. The answer
-   * does not wait for it, and is as true if the database cannot be written.
+   * Removes entries that were found expired, so that they stay expired if a clock is set back. The answer does not wait
+   * for the removal, and a failed removal does not change it.
    */
   function forget(keys: readonly Uint8Array[]): void {
     if (keys.length === 0) return
@@ -36,7 +36,7 @@ export function stateIn(db: StoresDatabase): SqliteState {
     void tried(() => db.write(() => keys.forEach((key) => sql.removeEnded.run(key, nowMs))))
   }
 
-  /** Runs work in one transaction. Notifies the listeners after it, if the work has counted a change. */
+  /** Runs work in one transaction. Notifies the listeners afterwards if the work counted a change. */
   function change<T>(work: (count: () => void) => T): MaybePromise<T> {
     let revision: number | undefined
     const count = (): void => {
@@ -52,7 +52,7 @@ export function stateIn(db: StoresDatabase): SqliteState {
     })
   }
 
-  /** Puts an entry there and returns true. `replaces`: also where one of this key has not expired. */
+  /** Stores an entry and returns `true`. `replaces`: also replaces an entry with this key that has not expired. */
   function put(key: string, value: unknown, options: StateOptions = {}, replaces = false): MaybePromise<boolean> {
     checkStateKey(key)
     const text = toStateText(value)
@@ -101,7 +101,7 @@ export function stateIn(db: StoresDatabase): SqliteState {
       return here.map(toEntry)
     },
     subscribe(listener) {
-      // Polls hide a fault of the database; this one is the caller's.
+      // Polls hide a fault of the database, but this call must throw it.
       db.read(readRevision)
       return changes.subscribe(listener)
     },
@@ -118,7 +118,7 @@ function statementsIn(db: StoresDatabase) {
         'ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at',
     ),
     remove: db.prepare('DELETE FROM state WHERE key = ?'),
-    // Each change adds one row at most, so expired ones are removed faster than they are added.
+    // Each change adds at most one row, so expired rows are removed faster than rows are added.
     removeExpired: db.prepare(
       'DELETE FROM state WHERE id IN (SELECT id FROM state WHERE expires_at <= ? ORDER BY expires_at LIMIT 2)',
     ),
@@ -129,12 +129,12 @@ function statementsIn(db: StoresDatabase) {
   }
 }
 
-/** Returns an infinite expiry as a column: `null` for never, the earliest time for always. */
+/** Returns an infinite expiry as a column value: `null` for never, the earliest time for always expired. */
 function toBound(expiresAt: number): number | null {
   return expiresAt > 0 ? null : -Number.MAX_VALUE
 }
 
-/** Returns a value after calling `then` with it: at once, or when it resolves. */
+/** Calls `then` with a value, now or when it resolves, and returns the value. */
 function settled<T>(value: MaybePromise<T>, then: (value: T) => void): MaybePromise<T> {
   if (!(value instanceof Promise)) {
     then(value)

@@ -1,7 +1,10 @@
 import { auditEntry } from '@toolgate/testing'
 import { openPostgresStores } from '../postgres.ts'
 
-/** A replica that records one open call, signs the log, prints a line, and runs until it is killed. Arguments: URL, name, interval. */
+/**
+ * Runs a replica that records one open call, signs the log, prints a line, and continues until it is killed. Arguments:
+ * URL, name, interval.
+ */
 const [url = '', replica = '', everyMs = ''] = process.argv.slice(2)
 const stores = await openPostgresStores({ url })
 const audit = await stores.openAudit({ replica, log: { everyMs: Number(everyMs) } })

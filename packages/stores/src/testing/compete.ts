@@ -10,11 +10,11 @@ interface Competition {
   readonly url: string
   readonly processes: number
   readonly max: number
-  /** Of each process. */
+  /** The number of takes that each process tries. */
   readonly tries: number
 }
 
-/** Has processes take from one limit at once, and returns how many tries were allowed in all. */
+/** Runs processes that take from one limit at once, and returns the total number of allowed takes. */
 export async function compete({ engine, url, processes, max, tries }: Competition): Promise<number> {
   const args = ['--conditions=toolgate-source', WORKER, engine, url, String(max), String(tries)]
   const all = await Promise.all(Array.from({ length: processes }, () => run(process.execPath, args)))

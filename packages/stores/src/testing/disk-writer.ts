@@ -4,8 +4,9 @@ import { auditEntry } from '@toolgate/testing'
 import { openPostgresStores } from '../postgres.ts'
 
 /**
- * A replica that records calls on its disk first, to be killed by a test: `disk-writer.ts <url> <folder> <name> [<key of inputs>]`. Each line it
- * prints is the `tool_call_id` of a call whose `tool_call` is acknowledged. It waits while calls are refused.
+ * Runs a replica that records calls on its disk first, until a test kills it: `disk-writer.ts <url> <folder> <name>
+ * [<key of inputs>]`. Each printed line is the `tool_call_id` of a call whose `tool_call` is acknowledged. It waits
+ * while calls are refused.
  */
 const [url = '', disk = '', name = '', key] = process.argv.slice(2)
 const AT_ONCE = 20
@@ -18,7 +19,7 @@ const audit = await stores.openAudit({
   ...(key !== undefined && { inputs: { keep: 'sealed', key } }),
 })
 
-/** Writes before it returns. The pipe is full while the test is slower. */
+/** Prints a line synchronously. The pipe is full while the test is slower. */
 function say(text: string): void {
   for (let left = Buffer.from(text); left.length > 0;)
     try {

@@ -5,7 +5,7 @@ import { LEASE_MS } from '../replica/lease.ts'
 import type { Replica, ReplicaRow, ReplicaWord } from '../postgres/replicas.ts'
 import type { ReplicaStore } from '../replica/replica-store.ts'
 
-/** A database in memory that several replicas of one process share, whose faults a test makes. */
+/** A database in memory that several replicas of one process share. A test sets its faults. */
 export class FakeDatabase {
   readonly clock: ManualClock = manualClock()
   readonly state = memoryState({ clock: this.clock })
@@ -13,7 +13,7 @@ export class FakeDatabase {
   revision = 0
   timeline = 'a/1'
   accepted = 'a/1'
-  /** What every query does first: nothing, fail, or wait. */
+  /** Runs before each query: does nothing, fails, or waits. */
   fault: () => Promise<void> | void = () => {}
   readonly changes = createEmitter()
 
@@ -24,7 +24,7 @@ export class FakeDatabase {
     })
   }
 
-  /** A replica's own connection: it answers later, and may be cut. */
+  /** Returns a replica's own connection. It answers later, and may be cut. */
   connect(isCut: () => boolean = () => false): {
     readonly state: StateStore
     readonly replicas: ReplicaStore

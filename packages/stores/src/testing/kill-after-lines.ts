@@ -1,9 +1,10 @@
 import type { ChildProcess } from 'node:child_process'
 
 /**
- * Kills a process once it has printed a number of lines, at a random moment before about its next output.
+ * Kills a process after it has printed a number of lines, at a random moment before its next expected output.
  *
- * The moment is a part of the process's own mean time between outputs, so a slow disk does not change what it interrupts.
+ * The moment depends on the process's own mean time between outputs, so a slow disk does not change which work it
+ * interrupts.
  */
 export function killAfterLines(child: ChildProcess, lines: number): void {
   let [printed, outputs, firstAtMs] = [0, 0, 0]
@@ -20,7 +21,7 @@ export function killAfterLines(child: ChildProcess, lines: number): void {
   child.once('close', () => clearTimeout(timer))
 }
 
-/** Returns how long so many kills may take: most take less than a second, but several seconds on a slow disk. */
+/** Returns the time limit for a number of kills. Most take less than a second, but several seconds on a slow disk. */
 export function timeFor(kills: number): { readonly timeout: number } {
   return { timeout: kills * 7000 }
 }

@@ -6,18 +6,18 @@ import { openSqliteStores } from '../state/open-stores.ts'
 import { runStoresWorker } from './run-stores-worker.ts'
 import { scratchFolder } from './scratch-folder.ts'
 
-/** What the worker says; each round of its work says most of them. */
+/** The words that the worker prints. Each round of its work prints most of them. */
 const WORDS = ['set', 'decided', 'consumed', 'counted', 'token']
-/** A worker is killed after at most so many lines, which are about four rounds of its work. */
+/** The maximum number of lines before a worker is killed: about four rounds of its work. */
 const MAX_LINES = 20
 
-/** Kills a process that works on the stores again and again, and compares what it said with what is there. */
+/** Repeatedly kills a process that works on the stores, and compares its output with the stored data. */
 export async function killStores(t: TestContext, kills: number): Promise<void> {
   const path = join(scratchFolder(t), 'state.db')
   const said = new Map<string, string[]>()
   const all = (word: string): readonly string[] => said.get(word) ?? []
   for (let i = 0; i < kills; i++) {
-    // The last one comes as far as any may, so that each word is said, whatever the others were killed in.
+    // The last worker runs longest, so that each word is printed, wherever the others were killed.
     const killAfter = i === kills - 1 ? MAX_LINES : randomInt(1, MAX_LINES)
     const result = await runStoresWorker({ job: 'until-killed', path, name: `r${i}`, killAfter })
     assert.equal(result.code, null, `it was killed while it worked; it said ${result.problem}`)

@@ -9,7 +9,7 @@ import { readAll } from './read-all.ts'
 import { runWriter } from './run-writer.ts'
 import { scratchFolder } from './scratch-folder.ts'
 
-/** Kills a process that records calls so many times, and checks what it has left. */
+/** Repeatedly kills a process that records calls, and checks the audit. */
 export async function surviveKills(t: TestContext, format: Format, kills: number): Promise<void> {
   const path = join(scratchFolder(t), 'audit')
   const acknowledged: string[] = []
@@ -29,7 +29,7 @@ export async function surviveKills(t: TestContext, format: Format, kills: number
   assert.deepEqual([verdict.findings, verdict.checkpoints.lastSeq], [[], verdict.lastSeq])
 }
 
-/** Checks that the records are numbered, hold every call that was acknowledged, and that each has one beginning and one end. */
+/** Checks that the records are numbered and contain every acknowledged call, each with one beginning and one end. */
 export function checkRecords(records: readonly AuditRecord[], acknowledged: readonly string[]): void {
   assert.ok(records.every((record, i) => record.seq === i + 1))
   const begun = new Set<string | undefined>()

@@ -2,11 +2,11 @@ import { openPostgresStores } from '../postgres.ts'
 import { openRedisCounters } from '../redis.ts'
 
 /**
- * A process that takes from one limit beside others: `limit-worker.ts <engine> <url> <max> <tries>`. It prints how many of its
- * tries were allowed.
+ * Runs a process that takes from one limit beside others: `limit-worker.ts <engine> <url> <max> <tries>`. It prints the
+ * number of its allowed takes.
  */
 const [engine, url = '', max, tries] = process.argv.slice(2)
-/** How many takes wait for their answers at once. */
+/** The number of takes that wait for answers at once. */
 const AT_ONCE = 256
 
 async function open() {

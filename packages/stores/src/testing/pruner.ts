@@ -3,8 +3,8 @@ import { auditEntry } from '@toolgate/testing'
 import { type Format, openAny } from './open-any.ts'
 
 /**
- * A process that writes and prunes until it is killed by a test: `pruner.ts <format> <path>`. Each line it prints is the
- * number of the first record that is left, after records were removed.
+ * Runs a process that writes and prunes until a test kills it: `pruner.ts <format> <path>`. Each printed line is the
+ * number of the first remaining record after a removal.
  */
 const [format, path = ''] = process.argv.slice(2)
 const audit = openAny(format as Format, {
@@ -27,7 +27,7 @@ for (;;) {
   firstSeq = seq
 }
 
-/** Returns 0 for an empty audit. */
+/** Returns the number of the first record, or 0 for an empty audit. */
 async function readFirstSeq(): Promise<number> {
   for await (const { seq } of audit.exportRecords()) return seq
   return 0

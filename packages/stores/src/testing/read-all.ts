@@ -11,7 +11,7 @@ export async function readAll(audit: AuditReader): Promise<readonly AuditRecord[
   }
 }
 
-/** Returns the ids of the calls, oldest first, without what the audit says of itself. */
+/** Returns the ids of the calls, oldest first, without the audit's own records. */
 export async function readCallIds(audit: AuditReader): Promise<readonly (string | undefined)[]> {
   const records = await readAll(audit)
   return records.filter(({ event }) => !event.startsWith('audit_')).map((record) => record.tool_call_id)

@@ -6,21 +6,21 @@ interface StoresWorkerRun {
   readonly job: 'until-killed' | 'compete' | 'hold-lock' | 'set' | 'listen'
   readonly path: string
   readonly name?: string
-  /** Kills it once it has said so many things. */
+  /** The number of printed lines after which the worker is killed. */
   readonly killAfter?: number
 }
 
 interface StoresWorkerResult {
-  /** What was acknowledged, by its first word, in that order. */
+  /** Returns the lines that begin with a word, in order. */
   said(word: string): readonly string[]
   readonly code: number | null
-  /** What it wrote of errors. */
+  /** The text that it wrote to stderr. */
   readonly problem: string
 }
 
 const WORKER = fileURLToPath(new URL('stores-worker.ts', import.meta.url))
 
-/** Runs `stores-worker.ts` in a process of its own. */
+/** Runs `stores-worker.ts` in a separate process. */
 export async function runStoresWorker({
   job,
   path,
@@ -41,7 +41,7 @@ export async function runStoresWorker({
   const code = await new Promise<number | null>((resolve) => {
     child.once('close', resolve)
   })
-  // What follows the last line break was not fully said.
+  // The text after the last line break is an incomplete line.
   const lines = output.split('\n').slice(0, -1)
   return {
     said: (word) => lines.filter((line) => line.split(' ', 1)[0] === word).map((line) => line.slice(word.length + 1)),

@@ -9,22 +9,22 @@ interface WriterRun {
   readonly path: string
   readonly name: string
   readonly count: number
-  /** Kills it once it has acknowledged so many calls. */
+  /** The number of acknowledged calls after which the writer is killed. */
   readonly killAfter?: number
-  /** Lets no file grow beyond so many blocks of 512 bytes. */
+  /** The largest size of its files, in blocks of 512 bytes. */
   readonly fileBlocks?: number
 }
 
 interface WriterResult {
-  /** The `tool_call_id`s that were acknowledged, in that order. */
+  /** The acknowledged `tool_call_id`s, in order. */
   readonly acknowledged: readonly string[]
-  /** `well`, the code of the error that ended it, or nothing when it was killed. */
+  /** How it ended: `well`, the code of an error, or `undefined` if it was killed. */
   readonly end: string | undefined
 }
 
 const WRITER = fileURLToPath(new URL('writer.ts', import.meta.url))
 
-/** Runs `writer.ts` in a process of its own. */
+/** Runs `writer.ts` in a separate process. */
 export async function runWriter({ killAfter, fileBlocks, ...run }: WriterRun): Promise<WriterResult> {
   const { format, mode, path, name, count } = run
   const node = [process.execPath, '--conditions=toolgate-source', WRITER, format, mode, path, name, String(count)]
@@ -36,7 +36,7 @@ export async function runWriter({ killAfter, fileBlocks, ...run }: WriterRun): P
   })
   if (killAfter !== undefined) killAfterLines(child, killAfter)
   await new Promise((resolve) => child.once('close', resolve))
-  // What follows the last line break was not fully said.
+  // The text after the last line break is an incomplete line.
   const lines = output.split('\n').slice(0, -1)
   const end = lines.find((line) => line.startsWith('end '))?.slice('end '.length)
   return { acknowledged: lines.filter((line) => !line.startsWith('end ')), end }

@@ -2,7 +2,10 @@ import { writeSync } from 'node:fs'
 import { auditEntry } from '@toolgate/testing'
 import { openPostgresStores } from '../postgres.ts'
 
-/** A replica that records, signs and removes what is signed, to be killed by a test: `shared-pruner.ts <url>`. It prints a line for each round. */
+/**
+ * Runs a replica that records, signs and removes signed records until a test kills it: `shared-pruner.ts <url>`. It
+ * prints a line for each round.
+ */
 const [url = ''] = process.argv.slice(2)
 
 const stores = await openPostgresStores({ url })

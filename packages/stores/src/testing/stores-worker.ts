@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openSqliteStores } from '../state/open-stores.ts'
 
 /**
- * A process that works on a file of stores, to be killed or to compete with others: `stores-worker.ts <job> <path>
- * <name>`. Each line it prints is something the stores have acknowledged, printed as soon as they have.
+ * Runs a process on a file of stores, to be killed or to compete with others: `stores-worker.ts <job> <path> <name>`.
+ * It prints a line immediately after each acknowledgement of the stores.
  */
 const [job, path = '', name = ''] = process.argv.slice(2)
-// The turn of one that is killed must end soon; that of one who only stands still for a while must not.
+// The turn of a killed process must end soon, but the turn of a process that only pauses must not.
 const lockOptions = job === 'compete' ? {} : { leaseMs: 500 }
 const stores = openSqliteStores({ path, approvals: { maxKept: 1_000_000 }, lock: lockOptions })
 const { approvals, counters, lock, state } = stores
@@ -18,7 +18,7 @@ function say(...words: readonly (string | number | undefined)[]): void {
 
 const WIDE = { key: 'wide', max: 1_000_000, windowMs: 3_600_000 }
 
-/** Asks, approves, uses, sets and counts until it is killed; first it uses what earlier ones had approved. */
+/** Asks, approves, uses, sets and counts until it is killed. First it uses the approvals of earlier processes. */
 async function workUntilKilled(): Promise<void> {
   const left = await approvals.list({ status: 'approved', limit: 1_000_000 }, Date.now())
   for (const { id } of left) if (await approvals.consume(id, Date.now())) say('consumed', id)
@@ -37,7 +37,7 @@ async function workUntilKilled(): Promise<void> {
   }
 }
 
-/** Works on the same things as others do at the same time, a bounded number of times. */
+/** Works on the same entries as other processes, a fixed number of times. */
 async function compete(): Promise<void> {
   await state.set(`ready-${name}`, true)
   while ((await state.list('ready-')).length < 8) await sleep(5)

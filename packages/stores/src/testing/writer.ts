@@ -3,9 +3,10 @@ import type { AuditEntry } from '@toolgate/core/audit'
 import { type Format, openAny } from './open-any.ts'
 
 /**
- * A process that makes calls and records them, to be killed or starved by a test:
- * `writer.ts <format> <mode> <path> <name> <count>`. Each line it prints is the `tool_call_id` of one call that may go
- * ahead, printed as soon as the audit has acknowledged its `tool_call` (those of the name `open` do not end); the last is `end` and how it ended.
+ * Runs a process that makes and records calls, for a test that kills it or fills its disk: `writer.ts <format> <mode>
+ * <path> <name> <count>`. Each printed line is the `tool_call_id` of a call, printed as soon as the audit has
+ * acknowledged its `tool_call` (calls with the name `open` do not end). The last line is `end` and how the process
+ * ended.
  */
 const [format, mode, path = '', name = '', count = ''] = process.argv.slice(2)
 const audit = openAny(format as Format, { path, mode: mode as 'batched' | 'required' })

@@ -13,14 +13,14 @@ import { createTestAudit, createWitness, type Witness } from '../../testing/worl
 import { guard, type GuardOptions } from '../guard.ts'
 import { fromLangChain, type NativeTools } from '../import-tools.ts'
 
-/** A call as a script writes it. */
+/** A call in a script. */
 export interface ScriptedCall {
   readonly name: string
   readonly args?: Record<string, unknown>
   readonly id?: string
 }
 
-/** What a request told the provider. */
+/** The request that a provider got. */
 interface SentRequest {
   /** The names of the tools, in the order in which they were sent. */
   readonly tools: readonly string[]
@@ -31,7 +31,7 @@ interface SentRequest {
 
 type Say = (messages: readonly BaseMessage[]) => AIMessage | Promise<AIMessage>
 
-/** A model that says what a script says, and keeps what it was sent: the definitions as OpenAI's wire has them. */
+/** A model that answers from a script, and stores the tool definitions that it was sent, in OpenAI's format. */
 export class ScriptedModel extends BaseChatModel {
   readonly requests: SentRequest[] = []
   readonly say: Say
@@ -45,7 +45,7 @@ export class ScriptedModel extends BaseChatModel {
     return 'scripted'
   }
 
-  /** The names that each request sent. */
+  /** The tool names in each request. */
   get sent(): readonly (readonly string[])[] {
     return this.requests.map(({ tools }) => tools)
   }
@@ -97,7 +97,7 @@ export function calling(...calls: readonly ScriptedCall[]): AIMessage {
   })
 }
 
-/** Says one turn after the other, each time from what the conversation has come to: any number of runs may share it. */
+/** Answers the turns in order. The conversation selects the turn, so any number of runs may share one model. */
 export function scripted(...turns: readonly (readonly ScriptedCall[] | AIMessage)[]): ScriptedModel {
   return new ScriptedModel((messages) => {
     const last = messages.findLastIndex((message) => message.getType() === 'human')
@@ -107,7 +107,7 @@ export function scripted(...turns: readonly (readonly ScriptedCall[] | AIMessage
   })
 }
 
-/** The three tools of the world, as LangChain's own: each says that it ran. */
+/** The three tools of the world, as LangChain's own. Each records that it ran. */
 export function langChainWorld(witness: Witness) {
   const make = <const Name extends string>(name: Name) => {
     const body = witness.body(name)
@@ -122,7 +122,7 @@ export function langChainWorld(witness: Witness) {
 
 export const HELLO = { messages: [{ role: 'user', content: 'Go.' }] }
 
-/** What the model was told: `delete_all error: Tool "delete_all" is not available. …`. */
+/** Returns the results that the model got: `delete_all error: Tool "delete_all" is not available. …`. */
 export function toldOf({ messages }: { readonly messages: readonly BaseMessage[] }): readonly string[] {
   return messages
     .filter((message) => ToolMessage.isInstance(message))
@@ -142,7 +142,7 @@ export type WorldOptions = Partial<Omit<World, 'tools' | 'audit' | 'policy'>> & 
   readonly checkpointer?: BaseCheckpointSaver
 }
 
-/** One agent with the three tools, behind one gate; who runs it stands in the context. */
+/** Creates one agent with the three tools, behind one gate. The context contains the caller. */
 export function createWorld(model: ScriptedModel, options: WorldOptions = {}) {
   const { guard: guardOptions, before = [], after = [], checkpointer, policy, ...gateOptions } = options
   const witness = createWitness()
@@ -183,7 +183,9 @@ export function createWorld(model: ScriptedModel, options: WorldOptions = {}) {
   }
 }
 
-/** To a compiler with `exactOptionalPropertyTypes`, LangChain's own middlewares are no `AgentMiddleware`, and take no options. */
+/**
+ * Casts a middleware. With `exactOptionalPropertyTypes`, LangChain's own middlewares do not match `AgentMiddleware`.
+ */
 export function loose(middleware: object): AgentMiddleware {
   return middleware as AgentMiddleware
 }

@@ -4,10 +4,10 @@ import { ConfigError } from '@toolgate/core'
 import { numberIn, type Row, textIn } from '../../rows.ts'
 import { type PostgresDatabase, statement } from '../database.ts'
 
-/** One start of one replica, which has a chain of its own. */
+/** One start of one replica. It has a chain of its own. */
 export interface ChainName {
   readonly replica: string
-  /** Another one at each start. */
+  /** An id that differs at each start. */
   readonly incarnation: string
 }
 
@@ -17,9 +17,9 @@ export interface SealedGroup {
   readonly end: ChainEnd
   /** The root of the tree over the whole chain. */
   readonly root: string
-  /** The newest record that is on the replica's own disk. Absent where it does not write there. */
+  /** The number of the newest record on the replica's own disk. Absent if the replica does not write there. */
   readonly onDisk?: number
-  /** The tree after the group, kept for a process that goes on with the chain. */
+  /** The tree after the group, stored for a process that continues the chain. */
   readonly tree?: RecordTreeState
   readonly records: readonly { readonly atMs: number; readonly event: string; readonly text: string }[]
   /** The sealed inputs of some of the records. */
@@ -36,13 +36,16 @@ export interface KeptBox {
 /** A chain of the shared audit, to append to. */
 export interface ChainStore {
   readonly id: number
-  /** Appends records. May be called again with the same ones. Returns the number of one that is there with another content. */
+  /**
+   * Appends records. May be called again with the same records. Returns the number of a record that exists with another
+   * content.
+   */
   append(group: SealedGroup): Promise<number | undefined>
-  /** Says that nothing follows. */
+  /** Ends the chain: nothing follows. */
   leave(): Promise<void>
 }
 
-/** Begins a chain. @throws {ConfigError} if there is one with its name */
+/** Begins a chain. @throws {ConfigError} if a chain of this name exists */
 export async function beginChain(
   db: PostgresDatabase,
   { replica, incarnation }: ChainName,
@@ -60,13 +63,13 @@ export interface KeptChain {
   readonly store: ChainStore
   readonly hasLeft: boolean
   readonly end: ChainEnd
-  /** Over the records that the database has. */
+  /** The tree over the records in the database. */
   readonly tree: RecordTree
 }
 
 const PAGE = 5000
 
-/** Returns the chain of an earlier start, to go on with; `undefined` if the database has none. */
+/** Returns the chain of an earlier start, to continue it, or `undefined` if the database has none. */
 export async function findChain(db: PostgresDatabase, incarnation: string): Promise<KeptChain | undefined> {
   const sql = statementsFor(db.schema)
   const [row] = await db.query(sql.find, [incarnation])
@@ -81,7 +84,7 @@ export async function findChain(db: PostgresDatabase, incarnation: string): Prom
   return { store: storeOf(db, id), hasLeft: row['status'] === 'left', end, tree }
 }
 
-/** Retention may have removed records after the last tree that was kept. */
+/** Returns the stored tree. Retention may have removed records after it was stored. */
 function keptTree(row: Row): RecordTreeState | undefined {
   const kept = [row['tree'], row['pruned_tree']].flatMap((text) =>
     typeof text === 'string' ? [readOwnJson(text) as RecordTreeState] : [],
@@ -118,7 +121,10 @@ function storeOf(db: PostgresDatabase, id: number): ChainStore {
   }
 }
 
-/** An array as lines: the driver would quote each element. Records are JSON in one line, and names of events are words. */
+/**
+ * Returns an array as lines, because the driver would quote each element. Records are JSON in one line, and event names
+ * are words.
+ */
 const toLines = (values: readonly (string | number)[]): string => values.join('\n')
 const linesOf = (parameter: string): string => `string_to_array(${parameter}, E'\\n')`
 
@@ -135,7 +141,7 @@ function statementsFor(schema: string) {
       SELECT ${schema}.append_audit_inputs($1, $2, $3, $4, $5, ${linesOf('$6')}::bigint[], ${linesOf('$7')}, ${linesOf('$8')},
         $9, $10, ${linesOf('$11')}::bigint[], ${linesOf('$12')}::bigint[], ${linesOf('$13')}) AS other`),
     find: statement(`SELECT id, seq, head, status, tree, pruned_tree FROM ${chains} WHERE incarnation = $1`),
-    // In JSON, the quotes of a field's name occur nowhere else.
+    // A quoted field name occurs nowhere else in JSON.
     hashes: statement(`
       SELECT substring(record FROM strpos(record, ',"hash":"') + 9 FOR 64) AS hash FROM ${schema}.audit
       WHERE chain = $1 AND seq > $2 AND seq <= $3 ORDER BY seq`),

@@ -24,19 +24,19 @@ interface DiskSinkParts {
   readonly onProblem: (problem: AuditProblem | undefined) => void
 }
 
-/** A file is closed and another begun after so many bytes, and removed once the database has its records. */
+/** The bytes after which a file is closed. It is removed once the database has its records. */
 const FILE_BYTES = 16_000_000
-/** More records on this disk alone are refused: some 150 MB. */
+/** The maximum number of records that only this disk has, some 150 MB. Further records are refused. */
 const MAX_UNSHIPPED = 250_000
 const PATIENCE_MS = 2000
-/** Between parts of what is removed. */
+/** The pause between parts of a removal, in milliseconds. */
 const PAUSE_MS = 10
 
 /**
  * A sink whose writes resolve when the record is on this disk. The records are shipped to the database in groups.
  *
- * Once a record has waited for the database for a second, calls are refused. How other calls have ended, and that calls were
- * refused, is kept on the disk and shipped later.
+ * Once a record has waited for the database for a second, calls are refused. The ends of running calls and the refusals
+ * are stored on the disk and shipped later.
  */
 export class DiskSink {
   readonly #path: string
@@ -45,7 +45,7 @@ export class DiskSink {
   readonly #local: FileAudit
   readonly #shipper: Shipper
   readonly #report: ProblemReport
-  /** The error of the disk, until it takes a record again. */
+  /** The error of the disk, until the disk accepts a record again. */
   #diskError: unknown
   #shippedSeq = 0
   #isRemoving = false
@@ -82,7 +82,7 @@ export class DiskSink {
     this.#local = openAudit(this.#file, options)
   }
 
-  /** Resolves when the record of the opening is on the disk. */
+  /** Starts the sink. Resolves when the record of the opening is on the disk. */
   async start(): Promise<void> {
     await this.#file.sync()
   }
@@ -91,12 +91,12 @@ export class DiskSink {
     return this.#local.droppedCount
   }
 
-  /** How many records only this disk has. */
+  /** The number of records that only this disk has. */
   get unshipped(): number {
     return this.#shipper.unshipped
   }
 
-  /** For how long the oldest of them has been there. */
+  /** The age of the oldest of them, in milliseconds. */
   get unshippedMs(): number {
     return this.#shipper.ageMs
   }
@@ -137,12 +137,15 @@ export class DiskSink {
       throw unavailable(this.problem?.message ?? `${this.unshipped} records wait for the database`)
   }
 
-  /** Waits a moment until the database has what was written. */
+  /** Waits a moment for the database to receive the written records. */
   async settle(): Promise<void> {
     await this.#shipper.drain(PATIENCE_MS)
   }
 
-  /** Ships what is left, if the database takes it now. Otherwise the next start of a replica with this folder does. */
+  /**
+   * Ships the remaining records, if the database accepts them now. Otherwise the next start of a replica with this
+   * folder ships them.
+   */
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -163,13 +166,13 @@ export class DiskSink {
     if (!this.#isRemoving) void this.#removeShipped()
   }
 
-  /** In parts, so that calls do not wait. What cannot be removed now is tried again after the next group. */
+  /** Removes shipped records in parts, so that calls do not wait. A failed removal is repeated after the next group. */
   async #removeShipped(): Promise<void> {
     this.#isRemoving = true
     try {
       while (!this.#isClosed && this.#file.removeUpTo(this.#shippedSeq)) await delay(PAUSE_MS)
     } catch {
-      // The disk holds more than it must until then.
+      // Until then the disk keeps more than it needs.
     } finally {
       this.#isRemoving = false
     }

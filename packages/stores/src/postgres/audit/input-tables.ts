@@ -1,4 +1,7 @@
-/** The table of sealed inputs, for the migrations: by the records that they are of, and apart from them, so that they can go first. */
+/**
+ * Returns the table of sealed inputs, for the migrations. It is separate from the records, so that inputs can be
+ * removed first.
+ */
 export function inputTables(schema: string): string {
   const inputs = `${schema}.audit_inputs`
   return `

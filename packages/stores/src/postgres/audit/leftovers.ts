@@ -12,13 +12,13 @@ import { chainFile, removeChainFiles } from './disk-sink.ts'
 import { type InputBoxes, openBoxes } from '../../input-boxes.ts'
 import { toGroup, withBoxes } from './sealed-group.ts'
 
-/** A folder with the records that a replica has not shipped, held by one process. */
+/** A folder with a replica's unshipped records. One process holds it. */
 interface DiskFolder {
   readonly path: string
   release(): void
 }
 
-/** Takes a folder. @throws {ConfigError} for one that cannot be used, and for one that another process holds */
+/** Takes a folder. @throws {ConfigError} for an unusable folder, and for one that another process holds */
 export function takeFolder(path: string): DiskFolder {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 })
@@ -43,15 +43,15 @@ interface LeftoverDeps {
   readonly openCalls: (chain: number) => Promise<readonly AuditRecord[]>
 }
 
-/** What an earlier start of a replica has left on this disk. */
+/** The records that an earlier start of a replica left on this disk. */
 interface Leftover {
   readonly path: string
   readonly chain: KeptChain
 }
 
 /**
- * Ships what earlier starts of a replica have left in its folder, under their own chains. Returns the work that ends their open
- * calls, which reads all that they have recorded.
+ * Ships the records that earlier starts of a replica left in its folder, under their own chains. Returns a function
+ * that ends their open calls, for which it reads all their records.
  *
  * @throws {ConfigError} for records that cannot be shipped
  */
@@ -121,7 +121,10 @@ function unusable(path: string, why: string): ConfigError {
   return new ConfigError('disk', `${path} cannot be shipped: ${why}. Look at it, and move it away`)
 }
 
-/** Ends the calls that a chain has left open, in the chain itself: a process that is killed here does not end them twice. */
+/**
+ * Ends the calls that a chain has left open, in the chain itself, so that a process that is killed here does not end
+ * them twice.
+ */
 async function endLeftover({ path, chain }: Leftover, { sealing, nowMs, openCalls }: LeftoverDeps): Promise<void> {
   const { store, hasLeft, end, tree } = chain
   if (!hasLeft) {

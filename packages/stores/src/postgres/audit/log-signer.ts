@@ -6,9 +6,9 @@ import { type PostgresDatabase, type Statement, statement } from '../database.ts
 
 interface LogSignerOptions {
   readonly db: PostgresDatabase
-  /** The chain of this process, which is shown to be live. */
+  /** The chain of this process, which is kept live. */
   readonly chain: number
-  /** Names this process among those that may sign. */
+  /** The name of this process among the possible signers. */
   readonly name: string
   /** The name of the log. */
   readonly origin: string
@@ -17,20 +17,22 @@ interface LogSignerOptions {
   /** Called for chains whose process is gone, before they are signed as lost. */
   readonly onLost: (chain: number) => Promise<void>
   readonly onFault: (error: unknown) => void
-  /** Called after each round, and awaited. Never rejects. */
+  /** Called and awaited after each round. Never rejects. */
   readonly afterRound: (hasSigned: boolean) => Promise<void>
 }
 
-/** A chain that has sent no sign of life for so many checkpoints is lost. */
+/** A chain without a sign of life for this many checkpoints is lost. */
 const LOST_AFTER = 3
-/** One that is on its replica's own disk first may come back with it, and says then how its calls have ended. */
+/**
+ * How long a silent chain on a replica's own disk is not yet lost. It may return, and then reports how its calls ended.
+ */
 const DISK_RETURNS = '1 day'
-/** A checkpoint has no more leaves. The others follow in the next one. */
+/** The maximum number of leaves of one checkpoint. The next one signs the others. */
 const MAX_CHAINS = 5000
 
 /**
- * Signs the log of all chains, one process of several at a time: who has the lease. A process that no longer has it cannot add to
- * the log, since each addition is to the size and by the signer that it names.
+ * Signs the log of all chains. One process signs at a time: the holder of the lease. A process without the lease cannot
+ * add to the log, because each addition names the expected size and signer.
  */
 export class LogSigner {
   readonly #options: LogSignerOptions
@@ -54,19 +56,22 @@ export class LogSigner {
     this.#timer = setInterval(() => void this.run(), this.#options.everyMs).unref()
   }
 
-  /** Signs now, if this process is the one that signs. Never rejects: calls do not depend on it. */
+  /** Signs now, if this process is the signer. Never rejects, because calls do not depend on it. */
   run(): Promise<void> {
     this.#running ??= this.#round()
     return this.#running
   }
 
-  /** Returns the time of the database, if this process is the one that signs. */
+  /** Returns the time of the database, if this process is the signer. */
   async claim(): Promise<number | undefined> {
     const log = await this.#claim()
     return log && numberIn(log, 'now')
   }
 
-  /** Signs that records of a chain may be removed. Returns whether it has: another process may sign meanwhile. */
+  /**
+   * Signs that records of a chain may be removed. Returns whether it has signed, because another process may sign
+   * meanwhile.
+   */
   async prune(chain: PrunedChain): Promise<boolean> {
     while (this.#running !== undefined) await this.#running
     let isSigned = false
@@ -75,7 +80,7 @@ export class LogSigner {
     return isSigned
   }
 
-  /** Signs once more, and lets another process go on. */
+  /** Signs once more, and then lets another process sign. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -104,7 +109,7 @@ export class LogSigner {
     const leaseMs = LOST_AFTER * this.#options.everyMs
     const log = await this.#claim()
     if (log === undefined) return false
-    // The chain of a process that closes has ended: the next one that signs records what others have left open.
+    // The chain of a closing process has ended, so the next signer records the calls that lost chains left open.
     for (const lost of this.#isClosed ? [] : await this.#query(this.#sql.findLost, [leaseMs])) {
       await this.#options.onLost(numberIn(lost, 'id'))
       await this.#query(this.#sql.lose, [numberIn(lost, 'id'), leaseMs])
@@ -132,7 +137,7 @@ export class LogSigner {
     return this.#add(log, [{ chain: null, status: '', seq: 0, text }], pruned)
   }
 
-  /** Returns whether the leaves were added. `pruned`: the further parameters of `prune_audit`. */
+  /** Adds leaves to the log. Returns whether they were added. `pruned`: further parameters of `prune_audit`. */
   async #add(log: Row, added: readonly NewLeaf[], pruned: readonly unknown[] = []): Promise<boolean> {
     const { name, origin, signer } = this.#options
     const ts = timeOf(log)
@@ -160,17 +165,17 @@ export class LogSigner {
   }
 }
 
-/** Records of a chain that may be removed. */
+/** The records of a chain that may be removed. */
 export interface PrunedChain {
   readonly id: number
   readonly replica: string
   readonly incarnation: string
-  /** The last of them, its hash, and the root and the tree over all up to there. */
+  /** The number of the last record. Its hash, the root and the tree up to it follow. */
   readonly seq: number
   readonly head: string
   readonly root: string
   readonly tree: RecordTreeState
-  /** The leaves before this one are about records that may be removed. */
+  /** Leaves before this index are about records that may be removed. */
   readonly nextLeaf: number
 }
 
@@ -185,7 +190,7 @@ interface NewLeaf {
   readonly text: string
 }
 
-/** A chain that is new joins first. */
+/** Returns the leaves for a chain. A new chain joins first. */
 function leavesOf(row: Row, ts: string): readonly NewLeaf[] {
   const status = textIn(row, 'status')
   const { id: chain, seq } = { id: numberIn(row, 'id'), seq: numberIn(row, 'seq') }

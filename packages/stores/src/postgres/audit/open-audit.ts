@@ -35,22 +35,22 @@ import { newChain, SharedSink } from './shared-sink.ts'
 import { openWitness, type Witness, type WitnessOptions } from './witness.ts'
 
 export interface SharedAuditOptions extends SealOptions {
-  /** The replica that writes. */
+  /** The name of the replica that writes. */
   readonly replica: string
-  /** One start of it, which has a chain of its own. Default: a new one. */
+  /** One start of the replica, which has a chain of its own. Default: a new one. */
   readonly incarnation?: string
   /**
-   * A folder on a disk of this replica alone. A write then resolves when the record is synced there, and records are shipped to the
-   * database in groups. Once one has waited for a second, calls are refused. Default: a write resolves when the database has
-   * committed the record.
+   * A folder on a disk that only this replica uses. A write then resolves when the record is synced there, and records
+   * are shipped to the database in groups. If a record has waited for a second, calls are refused. Default: a write
+   * resolves when the database has committed the record.
    */
   readonly disk?: string
   /**
-   * How long records are kept at least. The process that signs removes older ones, once a checkpoint has signed them, so that the
-   * others still verify. Default: for ever.
+   * The shortest time that records are kept, in milliseconds. The signing process removes older ones once a checkpoint
+   * has signed them, so that the others still verify. Default: for ever.
    */
   readonly retainMs?: number
-  /** How many entries may wait to be stored. Then writes are refused. Default 10,000. */
+  /** The maximum number of entries that wait to be stored. Further writes are refused. Default 10,000. */
   readonly maxWaiting?: number
   /** The signed log of all chains. */
   readonly log?: SharedLogOptions
@@ -58,21 +58,21 @@ export interface SharedAuditOptions extends SealOptions {
   readonly nowMs?: () => number
   /** Called when the log cannot be signed, or calls of an earlier start cannot be ended. Calls continue. */
   readonly onFault?: (error: unknown) => void
-  /** Called when calls begin to be refused, and with `undefined` when they go on. */
+  /** Called when calls begin to be refused, and with `undefined` when they are accepted again. */
   readonly onProblem?: (problem: AuditProblem | undefined) => void
 }
 
 export interface SharedLogOptions {
-  /** Names the log in its notes. Default `toolgate-audit`. It must be the same for all replicas. */
+  /** The log's name in its notes, the same for all replicas. Default `toolgate-audit`. */
   readonly name?: string
   /**
-   * An Ed25519 private key in PEM, the same for all replicas. Default: one that is made once and kept in the database, where
-   * whoever may read the state can use it.
+   * An Ed25519 private key in PEM, the same for all replicas. Default: a key that is created once and stored in the
+   * database, where everyone who can read the state can use it.
    */
   readonly key?: string
-  /** Default 10,000. */
+  /** The time between checkpoints, in milliseconds. Default 10,000. */
   readonly everyMs?: number
-  /** Who sees each signed checkpoint, so that a log which its signer has written again is found. */
+  /** The witness of each signed checkpoint, which detects a log that its signer has rewritten. */
   readonly witness?: WitnessOptions
 }
 
@@ -95,26 +95,27 @@ const OPTIONS = shapeOf<SharedAuditOptions>({
 const LOG = shapeOf<SharedLogOptions>({ name: true, key: true, everyMs: true, witness: true })
 const WITNESS = shapeOf<WitnessOptions>({ file: true, url: true, key: true })
 
-/** Where keys are that all replicas share. They are made at first use. */
+/** The names of keys that all replicas share. They are created at first use. */
 const KEYS = { signing: 'gateway/audit/signing-key', inputs: 'gateway/audit/input-key' } as const
 
-/** The audit of several replicas. It reads the records of all, and writes those of one. */
+/** The audit of several replicas. It reads the records of all replicas, and writes those of one. */
 export interface SharedAudit extends AuditSink, AuditReader, AuditExporter, AuditCounter, InputBoxes {
   readonly chain: ChainName
   write(entry: AuditEntry): Promise<void>
-  /** How many entries were refused. */
+  /** The number of refused entries. */
   readonly droppedCount: number
   /** Why calls are refused now. */
   readonly problem: AuditProblem | undefined
-  /** What is on the replica's own disk alone. Absent where nothing is written there. */
+  /** The records that only the replica's own disk has. Absent if the replica does not write there. */
   readonly unshipped: { readonly records: number; readonly ageMs: number } | undefined
   evidence(): AuditEvidence
-  /** Returns the keyed hash by which `facts` keep a text, for `whatIf`. */
+  /** Returns the keyed hash of a text as `facts` contain it, for `whatIf`. */
   hashText(text: string): string
-  /** Signs the log now, if this process is the one that signs. */
+  /** Signs the log now, if this process is the signer. */
   sign(): Promise<void>
   /**
-   * Removes now sealed inputs that are older than they are kept, and what `retainMs` no longer keeps if this process is the one that signs.
+   * Removes now the sealed inputs whose time is over. If this process is the signer, it also removes records older than
+   * `retainMs`.
    *
    * @throws if records cannot be removed
    */
@@ -122,9 +123,9 @@ export interface SharedAudit extends AuditSink, AuditReader, AuditExporter, Audi
 }
 
 /**
- * Begins the chain of one start of a replica. It is in the database when the promise resolves.
+ * Begins the chain of one start of a replica. The chain is in the database when the promise resolves.
  *
- * @throws {ConfigError} for an unknown option, a chain that another process has begun, and a folder that cannot be used
+ * @throws {ConfigError} for an unknown option, a chain that another process has begun, and an unusable folder
  */
 export async function openSharedAudit(
   db: PostgresDatabase,
@@ -193,7 +194,7 @@ function openRetention(db: PostgresDatabase, deps: RetentionDeps): Rounds | unde
   return rounds
 }
 
-/** Each replica removes sealed inputs: what one has removed, no other finds. */
+/** Opens the removal of sealed inputs. Each replica does it, and no input is removed twice. */
 function openInputRetention(
   db: PostgresDatabase,
   options: SharedAuditOptions,
@@ -218,7 +219,7 @@ function openInputRetention(
   })
 }
 
-/** How many sealed inputs are removed at once. */
+/** The maximum number of sealed inputs that are removed at once. */
 const INPUTS = 500
 
 interface OpenedSink {
@@ -271,7 +272,7 @@ function newInputKey(): string {
   return randomBytes(32).toString('hex')
 }
 
-/** Returns the key that all replicas have. */
+/** Returns the key that all replicas share. */
 async function sharedKey(state: Pick<StateStore, 'get' | 'add'>, key: string, make: () => string): Promise<string> {
   const kept = await state.get(key)
   if (typeof kept === 'string') return kept
@@ -356,7 +357,7 @@ function toAudit(
   }
 }
 
-/** Returns a reader that waits a moment for what this replica has not shipped. */
+/** Returns a reader that first waits a moment for this replica's unshipped records. */
 function settled(reader: SharedAuditReader, sink: DiskSink): SharedAuditReader {
   return {
     async query(query) {

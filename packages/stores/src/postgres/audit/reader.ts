@@ -20,22 +20,22 @@ import { parseRecord } from '@toolgate/core/internal'
 import { fieldText, numberIn, type Row, textIn } from '../../rows.ts'
 import { type PostgresDatabase, statement } from '../database.ts'
 
-/** Reads the records of all replicas. Their `seq` is the position in the whole audit, in the order in which they arrived. */
+/** Reads the records of all replicas. `seq` is the position in the whole audit, in order of arrival. */
 export interface SharedAuditReader extends AuditReader, AuditExporter, AuditCounter, InputBoxes {
   query(query: AuditQuery): Promise<readonly AuditRecord[]>
 }
 
 const PAGE = 500
 const COUNT_PART = 200_000
-/** How long a read waits for the records of others that were begun before what must be seen. */
+/** The longest wait of a read for earlier records of others, in milliseconds. */
 const SEEN_MS = 2000
 const POLL_MS = 5
 
-/** Returns a reader. It sees every record of the chain `own` that is there when it is asked. */
+/** Returns a reader. It sees every record that the chain `own` had at the time of the question. */
 export function sharedReader(db: PostgresDatabase, own?: number): SharedAuditReader {
   const sql = statementsFor(db.schema)
 
-  /** Every record up to this position is committed, or never will be. */
+  /** Returns a position up to which every record is committed or never will be. */
   async function horizon(): Promise<number> {
     const deadlineMs = performance.now() + SEEN_MS
     for (let least: number | undefined; ;) {

@@ -20,9 +20,9 @@ interface SharedRetentionParts {
   readonly db: PostgresDatabase
   readonly retainMs: number
   readonly signer: {
-    /** Returns the time of the database, if this process is the one that signs. */
+    /** Returns the time of the database, if this process is the signer. */
     claim(): Promise<number | undefined>
-    /** Signs that records may be removed. Returns whether it has. */
+    /** Signs that records may be removed. Returns whether it has signed. */
     prune(chain: PrunedChain): Promise<boolean>
   }
   /** The key with which this process signs. */
@@ -33,16 +33,16 @@ interface SharedRetentionParts {
   readonly record: (entry: AuditEntry) => Promise<void>
 }
 
-/** How many records are read or removed at once. */
+/** The maximum number of records that are read or removed at once. */
 const ROWS = 1000
-/** How many leaves of a chain are read at once. */
+/** The maximum number of leaves of a chain that are read at once. */
 const LEAVES = 2000
-/** How many leaves of chains are compared with the log at once. */
+/** The maximum number of leaves of chains that are compared with the log at once. */
 const MAX_LEAVES = 20_000
-/** Between removals, so that the commits of calls do not wait for them. */
+/** The pause between removals, in milliseconds, so that the commits of calls do not wait for them. */
 const PAUSE_MS = 10
 
-/** A chain, and what may be removed of it before. */
+/** A chain, and the point before which records may be removed. */
 interface Chain {
   readonly id: number
   readonly replica: string
@@ -55,27 +55,28 @@ interface Chain {
 
 interface ComparedRecords {
   readonly points: readonly SignedPoint[]
-  /** The calls that begin there and do not end there. */
+  /** The calls that begin before that point and do not end before it. */
   readonly open: readonly AuditRecord[]
-  /** Over all records of the chain up to there. */
+  /** The tree over all records of the chain up to there. */
   readonly tree: RecordTreeState
 }
 
 interface ChainRemoval {
   readonly chain: Chain
   readonly points: readonly SignedPoint[]
-  /** The leaves that say so, by their indexes in the log. */
+  /** The leaves that sign this, by their indexes in the log. */
   readonly leaves: ReadonlyMap<number, string>
-  /** The first leaf of the log that was not looked at. */
+  /** The first leaf of the log that was not read. */
   readonly nextLeaf: number
 }
 
 /**
- * Removes the oldest records of the audit that replicas share, so that what is left still verifies. One process does it: the one
- * that signs the log.
+ * Removes the oldest records of the audit that replicas share, so that the others still verify. Only the process that
+ * signs the log does it.
  *
- * Records are removed up to where a checkpoint has signed their chain, after both they and the log were compared with it. First a record says so,
- * then a signed leaf of the log, and only then they are removed. After a crash at any point, the next round goes on.
+ * Records are removed up to where a checkpoint has signed their chain, after both the records and the log were compared
+ * with it. A record and then a signed leaf of the log announce the removal; only then are the records removed. After a
+ * crash at any point, the next round continues.
  */
 export class SharedRetention {
   readonly #parts: SharedRetentionParts
@@ -86,7 +87,7 @@ export class SharedRetention {
     this.#sql = statementsFor(parts.db.schema)
   }
 
-  /** @throws if records are not those that were signed; everything that was not removed still verifies */
+  /** Runs one round. @throws if records differ from the signed ones; everything that was not removed still verifies */
   async round(): Promise<void> {
     const nowMs = await this.#parts.signer.claim()
     if (nowMs === undefined) return
@@ -101,7 +102,7 @@ export class SharedRetention {
         leaves += plan?.leaves.size ?? 0
       }
       const leaves = new Map(plans.flatMap((plan) => [...plan.leaves]))
-      // Whoever can write to the database could have young records removed, and hide it.
+      // Otherwise anyone who can write to the database could have recent records removed, and hide it.
       if (leaves.size === 0 || !(await areSigned(this.#parts.db, this.#parts.verifierKey, leaves))) return
       for (const plan of plans) {
         if (this.#parts.isClosed() || !(await this.#prune(plan))) continue
@@ -130,7 +131,7 @@ export class SharedRetention {
     return isAll
   }
 
-  /** Returns where checkpoints before a time have signed a chain. */
+  /** Returns the points before a time at which checkpoints have signed a chain. */
   async #plan(chain: Chain, untilMs: number): Promise<ChainRemoval | undefined> {
     const { id, prunedSeq, prunedLeaf, replica, incarnation } = chain
     const points: SignedPoint[] = []
@@ -152,10 +153,10 @@ export class SharedRetention {
   }
 
   /**
-   * Compares records with checkpoints. Returns those before the first call that still runs, and the tree then; `undefined` if
-   * this process closes meanwhile.
+   * Compares records with checkpoints. Returns the records before the first running call, and the tree over them, or
+   * `undefined` if this process closes meanwhile.
    *
-   * @throws if they are not the records that were signed
+   * @throws if the records differ from the signed ones
    */
   async #compare(chain: Chain, points: readonly SignedPoint[]): Promise<ComparedRecords | undefined> {
     const last = points.at(-1)?.seq ?? 0
@@ -181,7 +182,7 @@ export class SharedRetention {
     return before.length === 0 ? undefined : this.#compare({ ...chain, isLive: false }, before)
   }
 
-  /** Returns the number of the first record of a call that has begun up to a record, and has not ended. */
+  /** Returns the number of the first record of a call that began up to a record and has not ended. */
   async #firstRunning({ id }: Chain, calls: OpenCalls<AuditRecord>, last: number): Promise<number | undefined> {
     for (const { seq, tool_call_id: call = '' } of calls.list().toSorted((a, b) => a.seq - b.seq)) {
       const ends = await this.#query(this.#sql.ends, [

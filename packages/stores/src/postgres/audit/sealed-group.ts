@@ -3,7 +3,10 @@ import { hashRecord } from '@toolgate/core/internal'
 import { readTime } from '../../jsonl/read.ts'
 import type { KeptBox, SealedGroup } from './chain-store.ts'
 
-/** Returns sealed records as a group that continues a chain, and adds them to its tree. @throws if they do not continue it */
+/**
+ * Returns sealed records as a group that continues a chain, and adds them to the chain's tree.
+ * @throws if they do not continue it
+ */
 export function toGroup(texts: readonly string[], after: ChainEnd, tree: RecordTree): SealedGroup {
   let { seq, head } = after
   const records = texts.map((text) => {
@@ -17,11 +20,11 @@ export function toGroup(texts: readonly string[], after: ChainEnd, tree: RecordT
   return { after, end: { seq, head }, root: tree.root(), records }
 }
 
-/** Returns a group with the sealed inputs that the disk has of it, by the numbers of their records. */
+/** Returns a group with its sealed inputs on the disk, by record number. */
 export function withBoxes(group: SealedGroup, boxAt: (seq: number) => string | undefined): SealedGroup {
   const boxes = group.records.flatMap(({ atMs, text }, i): KeptBox[] => {
     const seq = group.after.seq + i + 1
-    // In JSON, the quotes of a field's name occur nowhere else.
+    // A quoted field name occurs nowhere else in JSON.
     const box = text.includes(',"input_box":"') ? boxAt(seq) : undefined
     return box === undefined ? [] : [{ seq, atMs, box }]
   })
@@ -30,7 +33,10 @@ export function withBoxes(group: SealedGroup, boxAt: (seq: number) => string | u
 
 const EVENT_FIELD = ',"event":"'
 
-/** In JSON, the quotes of a field's name occur nowhere else, and the names of events need no escapes. */
+/**
+ * Returns the event of a record from its text. A quoted field name occurs nowhere else in JSON, and event names need no
+ * escapes.
+ */
 function eventOf(text: string): string {
   const start = text.indexOf(EVENT_FIELD) + EVENT_FIELD.length
   return text.slice(start, text.indexOf('"', start))

@@ -26,24 +26,27 @@ interface SharedSinkParts {
   readonly maxWaiting: number
   /** Waits for more records. Default: a timer. */
   readonly wait?: (ms: number) => Promise<unknown>
-  /** Called when calls begin to be refused, and when they go on. */
+  /** Called when calls begin to be refused, and when they are accepted again. */
   readonly onProblem?: (problem: AuditProblem | undefined) => void
 }
 
-/** How long writes wait for the database before they are refused. */
+/** The longest time that a write waits for the database before it is refused. */
 const PATIENCE_MS = 2000
 const AGAIN_MS = 25
 const RETRY_MS = 250
-/** A group costs as much as many records, so where at least so many arrive together, it waits a moment for more. */
+/**
+ * If at least this many records arrive together, a group waits a moment for more, because a group costs as much as many
+ * records.
+ */
 const BUSY_COUNT = 8
 const GATHER_MS = 1
 
 /**
- * A sink whose writes resolve when the record is committed in the database, so that it outlives this machine.
+ * A sink whose writes resolve when the record is committed in the database, so that the record survives this machine.
  *
- * Writes that arrive while a group is on its way, or in a busy moment soon after it, form the next one. A group that was sealed is sent until the database has
- * it, since nobody knows whether an answer that did not come was a commit; sending it again changes nothing. While it has no
- * answer, calls are refused, and how other calls have ended is kept.
+ * Writes that arrive while a group is being sent, or in a busy moment soon after it, form the next group. A sealed
+ * group is sent until the database has it, because a missing answer may still mean a commit; sending it again changes
+ * nothing. While it is unanswered, calls are refused, and the ends of running calls are kept.
  */
 export class SharedSink implements AuditSink {
   readonly #store: ChainStore
@@ -56,16 +59,16 @@ export class SharedSink implements AuditSink {
   readonly #sealing: SealOptions
   readonly #openCalls = createOpenCalls<AuditEntry>()
   readonly #report: ProblemReport
-  /** Sealed, and perhaps committed. */
+  /** The group that is sealed, and may be committed. */
   #sent: { readonly group: SealedGroup; readonly entries: readonly AuditEntry[] } | undefined
-  /** The size of the group that the database has just taken. */
+  /** The size of the last group that the database accepted. */
   #takenCount = 0
-  /** Resolves for the writes whose entries wait. */
+  /** The promise for the writes whose entries wait. */
   #waiting: PromiseWithResolvers<void> | undefined
   #sending: PromiseWithResolvers<void> | undefined
   #isWorking = false
   #failure: unknown
-  /** Another process has written to the chain. It never passes. */
+  /** The error that another process has written to the chain. It is permanent. */
   #fork: Error | undefined
   #isClosed = false
 
@@ -111,12 +114,12 @@ export class SharedSink implements AuditSink {
     }
     this.#queue.add(entry)
     this.#openCalls.note(entry)
-    // It is kept, and not durable yet.
+    // The entry is kept, but is not durable yet.
     if (hasFailed) throw this.#unavailable()
     return this.#send()
   }
 
-  /** Records an entry of the audit itself. It is kept until the database has it. */
+  /** Records an entry of the audit itself, and keeps it until the database has it. */
   async record(...entries: readonly AuditEntry[]): Promise<void> {
     for (const entry of entries) this.#queue.addOwn(entry)
     return this.#send()
@@ -131,12 +134,12 @@ export class SharedSink implements AuditSink {
     if (this.#isClosed) return
     this.#isClosed = true
     for (const call of this.#openCalls.list()) this.#queue.addOwn(abandonedEntry(call, this.#nowMs()))
-    // What the database does not take now is ended by another replica.
+    // If the database does not accept these ends now, another replica ends the calls.
     try {
       await this.record(ownEntry('audit_closed', this.#nowMs()))
       await this.#store.leave()
     } catch {
-      // The signer finds the chain lost.
+      // The signer detects that the chain is lost.
     }
   }
 
@@ -161,18 +164,18 @@ export class SharedSink implements AuditSink {
         break
       }
     }
-    // In the turn of the last look at the queue: a write must not wait for work that has ended.
+    // This is set in the turn of the last look at the queue, so that no write waits for work that has ended.
     this.#isWorking = false
   }
 
-  /** Waits for the writes of this turn, in a busy moment for those of some turns. */
+  /** Waits for the writes of this turn. In a busy moment, it waits some turns more. */
   async #gather(): Promise<void> {
     const isBusy = this.#takenCount + this.#queue.count >= BUSY_COUNT
     this.#takenCount = 0
     await (isBusy ? this.#wait(GATHER_MS) : endOfTurn())
   }
 
-  /** Sends the sealed group until the database has it. Returns `false` if it never will. */
+  /** Sends the sealed group until the database has it. Returns `false` if the database never will. */
   async #deliver(): Promise<boolean> {
     const late = setTimeout(() => this.#fail(new Error(`no answer within ${PATIENCE_MS} ms`)), PATIENCE_MS)
     try {
@@ -198,7 +201,10 @@ export class SharedSink implements AuditSink {
     }
   }
 
-  /** Refuses what waits. The calls of the group that is on its way are refused, though their records may be committed. */
+  /**
+   * Refuses the waiting entries. Calls of the group that is being sent are refused too, though their records may be
+   * committed.
+   */
   #fail(error: unknown): void {
     const isFirst = this.#failure === undefined
     this.#failure = error
@@ -246,7 +252,7 @@ export class SharedSink implements AuditSink {
   }
 }
 
-/** A group whose writes nobody awaits must not end the process. */
+/** Returns a promise whose rejection never ends the process, even if nobody awaits it. */
 function withHandledRejection(): PromiseWithResolvers<void> {
   const group = Promise.withResolvers<void>()
   group.promise.catch(() => undefined)

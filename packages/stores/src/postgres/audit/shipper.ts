@@ -9,27 +9,27 @@ import { toGroup, withBoxes } from './sealed-group.ts'
 
 interface ShipperParts {
   readonly store: ChainStore
-  /** The audit on this disk. */
+  /** The path of the audit on this disk. */
   readonly path: string
-  /** The newest record in the database, and the tree over all of them. */
+  /** The newest record in the database, and the tree up to it. */
   readonly end: ChainEnd
   readonly tree: RecordTree
   /** Called when the database has the records up to a number. */
   readonly onShipped: (seq: number) => void
-  /** Called when {@link Shipper.problem} may have begun or ended. */
+  /** Called when {@link Shipper.problem} may have changed. */
   readonly onChange: () => void
 }
 
-/** Records on this disk may be so old before the database has them. Then calls are refused. */
+/** The longest time that a record may be on this disk only. Then calls are refused. */
 const MOST_MS = 1000
 const AGAIN_MS = 25
 const RETRY_MS = 250
-/** The tree is kept in the database from time to time, so that another process goes on with it. */
+/** The number of records after which the tree is stored in the database, so that another process can continue it. */
 const TREE_EVERY = 10_000
-/** While the database is gone, more moments are not told apart: the oldest of them counts. */
+/** The maximum number of moments that are told apart while the database is unreachable. The oldest one counts. */
 const MAX_MARKS = 100
 
-/** A moment since which records up to a number are on this disk. */
+/** The moment since which records up to a number are on this disk. */
 interface Mark {
   seq: number
   readonly sinceMs: number
@@ -43,14 +43,14 @@ interface Mark {
 export class Shipper {
   readonly #parts: ShipperParts
   readonly #tail: LogTail
-  /** Read like the records: also when their writer has closed them. */
+  /** The sealed inputs. They are read like the records, even after the writer has closed them. */
   #boxes: InputBoxes | undefined
   /** The newest record in the database. */
   #end: ChainEnd
   /** The newest record on this disk. */
   #onDisk: number
   #treeAt: number
-  /** Of the records that are not in the database, oldest first. */
+  /** The marks of records that are not in the database, oldest first. */
   #marks: Mark[] = []
   readonly #waiting = new Set<{ readonly seq: number; readonly resolve: () => void }>()
   #alarm: NodeJS.Timeout | undefined
@@ -67,12 +67,12 @@ export class Shipper {
     this.#tail = new LogTail(parts.path, parts.end.seq)
   }
 
-  /** How many records only this disk has. */
+  /** The number of records that only this disk has. */
   get unshipped(): number {
     return this.#onDisk - this.#end.seq
   }
 
-  /** For how long this disk has had the oldest record that the database does not have; 0 for none. */
+  /** The age of the oldest record that the database lacks, in milliseconds, or 0 for none. */
   get ageMs(): number {
     const [oldest] = this.#marks
     return oldest === undefined ? 0 : performance.now() - oldest.sinceMs
@@ -88,7 +88,7 @@ export class Shipper {
     return { code: 'unshipped', message: `${what}: ${why}` }
   }
 
-  /** Says that the records up to a number are on this disk. */
+  /** Reports that the records up to a number are on this disk. */
   add(seq: number): void {
     if (seq <= this.#onDisk) return
     this.#onDisk = seq
@@ -99,7 +99,7 @@ export class Shipper {
     this.#working ??= this.#work()
   }
 
-  /** Returns whether the database gets all records of now within a time. */
+  /** Waits for the database to get all current records. Returns whether it does within a time. */
   async drain(withinMs: number): Promise<boolean> {
     const seq = this.#onDisk
     if (this.#end.seq >= seq) return true
@@ -110,7 +110,7 @@ export class Shipper {
     return this.#end.seq >= seq
   }
 
-  /** Ships no more. */
+  /** Stops shipping. */
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#alarm)
@@ -127,7 +127,7 @@ export class Shipper {
         await this.#deliver(this.#withTree(group))
       }
     } catch (error) {
-      // What is on the disk is not what was written there.
+      // The disk's content differs from what was written.
       this.#fork = messageOf(error)
       this.#changed()
     }
@@ -178,7 +178,7 @@ export class Shipper {
     this.#parts.onChange()
   }
 
-  /** Notices that a record has become too old, also while nobody writes. */
+  /** Detects that a record has become too old, even while nothing is written. */
   #look(): void {
     this.#alarm = undefined
     this.#parts.onChange()

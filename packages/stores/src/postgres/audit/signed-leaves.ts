@@ -6,16 +6,16 @@ import { toHex } from '../../shared-audit/source.ts'
 import { type PostgresDatabase, statement } from '../database.ts'
 import { postgresSource } from './source.ts'
 
-/** While a key is replaced, the newest checkpoints may be of another one. */
+/** The number of notes to read. While a key is being replaced, the newest checkpoints may have another key. */
 const NOTES = 100
-/** Between pages, so that the commits of calls do not wait for them. */
+/** The pause between pages, in milliseconds, so that the commits of calls do not wait for them. */
 const PAUSE_MS = 10
 
 /**
- * Whether a key has signed checkpoints, which leaves of the log, by their indexes, are then compared with: the whole log is read up
+ * Checks that a key has signed checkpoints, and then compares these leaves, by index, with the log. It reads the log up
  * to the newest of them.
  *
- * @throws if they are not those that it has signed
+ * @throws if the leaves differ from the signed ones
  */
 export async function areSigned(
   db: PostgresDatabase,

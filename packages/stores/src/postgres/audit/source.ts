@@ -3,7 +3,7 @@ import { numberIn, type Row, textIn } from '../../rows.ts'
 import { type PostgresDatabase, type Statement, statement } from '../database.ts'
 
 const PAGE = 2000
-/** A row that was tampered with may have a number below 0. */
+/** The start of all row numbers. A tampered row may have a number below 0. */
 const BEFORE_ALL = Number.MIN_SAFE_INTEGER
 
 /** Returns the audit in a database, to verify it. */
@@ -69,7 +69,7 @@ export function postgresSource(db: PostgresDatabase): SharedAuditSource {
 }
 
 interface Pages {
-  /** Its parameters are the key after which a page begins, how many rows it has, and `values`. */
+  /** The statement. Its parameters are the key after which a page begins, the number of rows, and `values`. */
   readonly of: Statement
   readonly key: string
   readonly after?: number
@@ -124,7 +124,7 @@ function statementsFor(schema: string) {
     hashes: statement(`
       SELECT seq, substr(record, strpos(record, ',"hash":"') + ${',"hash":"'.length}, 64) AS hash
       FROM ${schema}.audit WHERE seq > $1 AND chain = $3 AND seq <= $4 ORDER BY seq LIMIT $2`),
-    // In JSON, the quotes of a field's name occur nowhere else.
+    // A quoted field name occurs nowhere else in JSON.
     ofCall: statement(`
       SELECT position, chain, record FROM ${schema}.audit WHERE position > $1 AND strpos(record, $3) > 0
       ORDER BY position LIMIT $2`),

@@ -1,8 +1,8 @@
 /**
  * The tables of the audit, for the migrations.
  *
- * A record is the text that its hash is over. It is JSON in which the quotes of a field's name occur nowhere else, so that filters
- * search it, and no column could differ from it but `at` and `event`, which counts use.
+ * A record is stored as the hashed text. A quoted field name occurs nowhere else in this JSON, so filters search the
+ * text. Only `at` and `event`, which counts use, are also columns.
  */
 export function auditTables(schema: string): string {
   const parts = [chains, records, appendAudit, auditHorizon, log, signAudit, pruneAudit]
@@ -176,7 +176,7 @@ function pruneAudit(schema: string): string {
   `
 }
 
-/** The first of the keys of advisory locks of one schema; the position is added. 15 bits are of the schema. */
+/** Returns the first of a schema's advisory lock keys, to which the position is added. 15 bits come from the schema. */
 function lockKeys(schema: string): string {
   return `((hashtext('toolgate audit ${schema}')::bigint & 32767) << 48)`
 }

@@ -24,13 +24,13 @@ const ANSWER_MS = 3000
 const ANSWER_BYTES = 16 * 1024
 
 /**
- * Submits the newest note to a witness (C2SP `tlog-witness`), with the proof that the log goes on from the last one that it has
- * seen. Its cosignature is added to the note.
+ * Submits the newest note to a witness (C2SP `tlog-witness`), with the proof that the log extends the note that the
+ * witness last saw. Adds the witness's cosignature to the note.
  */
 export class WitnessClient {
   readonly #options: WitnessClientOptions
   readonly #sql: ReturnType<typeof statementsFor>
-  /** The log as the witness knows it. */
+  /** The log as far as the witness knows it. */
   #known = createMerkleTree()
 
   constructor(options: WitnessClientOptions) {
@@ -55,7 +55,7 @@ export class WitnessClient {
       throw new Error('the witness does not take the size that it names')
   }
 
-  /** Returns the size that the witness knows, if it is another one. */
+  /** Posts a note. Returns the size that the witness knows, if it differs from `size`. */
   async #post(note: string, size: number): Promise<number | undefined> {
     const known = this.#known
     const roots = createPartRoots(consistencyParts(size, known.size), known)
@@ -82,7 +82,7 @@ export class WitnessClient {
     return undefined
   }
 
-  /** Adds the leaves that a tree does not have yet. */
+  /** Adds the missing leaves to a tree. */
   async #grow(tree: ReturnType<typeof createMerkleTree>, size: number, roots?: PartRoots): Promise<void> {
     for await (const page of postgresSource(this.#options.db).leaves(tree.size, size))
       for (const { leaf } of page) {

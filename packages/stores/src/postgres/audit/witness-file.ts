@@ -5,13 +5,13 @@ import { numberIn, type Row, textIn } from '../../rows.ts'
 import { type PostgresDatabase, type Statement, statement } from '../database.ts'
 
 const PAGE = 1000
-/** The last note is in so many bytes at the end of the file. */
+/** The bytes at the end of the file that contain the last note. */
 const TAIL_BYTES = 64 * 1024
 const NOTE = /[^\n]+\n\d+\n[\w+/]{43}=\n\n(?:\u2014 [^\n]+\n)+/g
 
 /**
- * Copies the signed notes of the log to a file outside of the database, which is only appended to. Every replica with such a file
- * copies the notes of all.
+ * Copies the signed notes of the log to a file outside the database. The file is only appended to. Every replica with
+ * such a file copies the notes of all replicas.
  */
 export class WitnessFile {
   readonly #db: PostgresDatabase
@@ -19,9 +19,9 @@ export class WitnessFile {
   readonly #file: FileHandle
   readonly #notes: Statement
   #last: TreeHead | undefined
-  /** Whether a crash has left half a note at its end. */
+  /** Whether a crash has left an incomplete note at the end. */
   #isTorn: boolean
-  /** The notes of both logs are in the file, and it never passes. */
+  /** The error that the file has notes of two different logs. It is permanent. */
   #fork: Error | undefined
 
   private constructor(
@@ -38,7 +38,7 @@ export class WitnessFile {
     this.#notes = statement(`SELECT size, note FROM ${db.schema}.audit_notes WHERE size >= $1 ORDER BY size LIMIT $2`)
   }
 
-  /** @throws an error of the file system if it cannot be written */
+  /** Opens the file. @throws an error of the file system if it cannot be written */
   static async open(path: string, from: { db: PostgresDatabase; verifier: NoteVerifier }): Promise<WitnessFile> {
     createPrivately(path)
     const file = await open(path, 'a+', 0o600)
@@ -48,7 +48,7 @@ export class WitnessFile {
     return new WitnessFile(from, { file, tail: buffer.toString('utf8') })
   }
 
-  /** Appends the notes that it does not have. @throws if the log is another one than that of its last note */
+  /** Appends the missing notes. @throws if the last note in the file belongs to another log */
   async follow(): Promise<void> {
     for (;;) {
       const rows = await this.#db.query(this.#notes, [this.#last?.size ?? 0, PAGE])

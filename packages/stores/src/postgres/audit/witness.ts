@@ -5,9 +5,9 @@ import type { PostgresDatabase } from '../database.ts'
 import { WitnessClient } from './witness-client.ts'
 import { WitnessFile } from './witness-file.ts'
 
-/** Who sees each signed note of the log, outside of the database. */
+/** The witnesses of each signed note of the log, outside the database. */
 export interface WitnessOptions {
-  /** A file that each note is appended to. Each replica has its own. */
+  /** A file to which each note is appended. Each replica has its own. */
   readonly file?: string
   /** The submission prefix of a C2SP `tlog-witness`. */
   readonly url?: string
@@ -16,9 +16,9 @@ export interface WitnessOptions {
 }
 
 export interface Witness {
-  /** Why it does not have the newest note. */
+  /** Why the witness does not have the newest note. */
   readonly problem: string | undefined
-  /** Gives it the notes that it does not have. Never rejects. `hasSigned`: this process has just signed. */
+  /** Sends the witness the missing notes. Never rejects. `hasSigned`: this process has just signed. */
   round(hasSigned: boolean): Promise<void>
   close(): Promise<void>
 }
