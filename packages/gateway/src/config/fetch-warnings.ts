@@ -10,8 +10,8 @@ interface FetchWarning {
 }
 
 /**
- * Returns a warning for each server whose command fetches a program by no exact version, so that each start may run another
- * one. Pins compare what a server says of its tools. Without pins nobody expects to learn of a change.
+ * Returns a warning for each server whose command fetches a program without an exact version, because each start may
+ * run another version. Returns none without pins: only they would report a change.
  */
 export function findFetchWarnings({ servers, pins }: Pick<GatewayConfig, 'servers' | 'pins'>): readonly FetchWarning[] {
   if ((typeof pins === 'object' ? pins.changed : pins) === 'off') return []
