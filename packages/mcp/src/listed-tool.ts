@@ -20,8 +20,8 @@ export interface ListedTool {
  * Returns a tool as `tools/list` shows it, under its name on the wire: with its own texts and schemas, and without the
  * operator's additions. Returns `undefined` for a tool whose input is not an object, since MCP cannot call it.
  *
- * An SDK client rejects the whole list if it cannot read one schema. So the root of each input schema has `type:
- * object`, and boolean properties become the equivalent objects.
+ * An SDK client rejects the whole list if it cannot read one schema. So the root of each input schema has
+ * `type: object`, and boolean properties become the equivalent objects.
  */
 export function toListedTool(tool: Tool, name: string): ListedTool | undefined {
   const { title, description, annotations, icons, _meta, fields } = tool

@@ -11,7 +11,8 @@ interface FetchWarning {
 
 /**
  * Returns a warning for each server whose command fetches a program without an exact version, because each start may
- * run another version. Returns none without pins: only they would report a change.
+ * run another version. Pins do not notice this: they compare only the definitions of tools. Returns none if pins are
+ * off, as nobody then expects to be told of changes.
  */
 export function findFetchWarnings({ servers, pins }: Pick<GatewayConfig, 'servers' | 'pins'>): readonly FetchWarning[] {
   if ((typeof pins === 'object' ? pins.changed : pins) === 'off') return []

@@ -25,7 +25,7 @@ export interface Filled {
   readonly text: string
   /** Whether anything was replaced, so that offsets in `text` differ from those in the source. */
   readonly changed: boolean
-  /** Whether the text contains such a placeholder, so that checks of the text are meaningless. */
+  /** Whether the text contains a placeholder for a command's output, so that checks of the text are meaningless. */
   readonly isUnread: boolean
   readonly problems: readonly { readonly offset: number; readonly message: string }[]
 }

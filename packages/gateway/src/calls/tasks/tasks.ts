@@ -50,7 +50,7 @@ export interface StartedCall {
   readonly room?: TaskRoom | undefined
 }
 
-/** If a client answers only some requests, how long it waits for the server to repeat the rest. */
+/** How long a client that answered only some requests waits until the server asks for the rest. */
 const PARTIAL_MS = 2_000
 /** For this long after the gateway's start, a server that is down may still be starting. */
 const STARTING_MS = 60_000
