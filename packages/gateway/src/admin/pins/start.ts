@@ -5,7 +5,7 @@ import { createProgramReader } from '../../servers/catalog/program.ts'
 import { type ServerIdentities, watchIdentities } from '../../servers/catalog/server-identity.ts'
 import type { Family } from '../../telemetry/exposition.ts'
 
-/** Watches which program each server runs, unless pins are off. */
+/** Watches the program that each server runs, unless pins are off. */
 export const pins: Room = {
   name: 'pins',
   open(heart) {

@@ -4,13 +4,13 @@ import type { ServerRow } from '../../model/rows.ts'
 import { INSTANCE_STATES } from '../../servers/instances/instances.ts'
 import type { Family } from '../../telemetry/exposition.ts'
 
-/** The figures of servers. */
+/** The metrics of servers. */
 export const servers: Room = {
   name: 'servers',
   open: ({ servers: { fleet } }) => ({ metrics: [() => serverFamilies(fleet.rows())] }),
 }
 
-/** The names come from the configuration, so the number of series is bounded. */
+/** Returns the metrics of servers. Their names come from the configuration, so the number of series is bounded. */
 export function serverFamilies(rows: readonly ServerRow[]): readonly Family[] {
   return [
     {
