@@ -38,8 +38,8 @@ function orBare(policies: readonly Policy[]): readonly Policy[] {
 }
 
 /**
- * Whether a policy is still as tight. The strictest policy decides, so each former policy needs a current one that
- * allows no more.
+ * Whether a policy is at least as tight as a former one. The strictest policy decides, so each former policy needs
+ * such a current one.
  */
 function isTighterPolicy(
   { name: _name, allow: oldAllow, deny: oldDeny, ask: oldAsk, requireTags: oldTags, ...old }: Policy,
@@ -72,7 +72,10 @@ function isWithout(before: readonly unknown[], after: readonly unknown[]): boole
   })
 }
 
-/** Whether the keys of a user stay distinct. A made key that names no source opens nothing while they differ. */
+/**
+ * Whether a key is removed while its user keeps others. A made key that names no source opens nothing while those keys
+ * differ, so the removal could open it.
+ */
 function leavesKeysOfUser(before: readonly CallerConfig[], after: readonly CallerConfig[]): boolean {
   const idOf = ({ for: use, caller }: CallerConfig) => JSON.stringify([use, caller.tenant, caller.user])
   const kept = new Set(after.map((one) => Buffer.from(one.keyHash).toString('hex')))

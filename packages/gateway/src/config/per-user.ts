@@ -24,7 +24,7 @@ export function checkPer(reading: Reading, name: string, input: ServerInput): vo
   for (const value of valuesOf(at, input)) checkValue(reading, value, input.cwd === undefined)
 }
 
-/** Rejects `${user}` in a shared server, which has no single user. */
+/** Rejects `listing: user`, `${user}` and `${tenant}` for a shared server, which has no single user. */
 function checkShared(source: Source, at: ConfigPath, input: ServerInput): void {
   const { args = [], env = {}, headers = {}, cwd = '' } = input
   if (input.listing === 'user')

@@ -36,7 +36,7 @@ export class Reloader {
   #waiting: string | undefined
   /** The salt of the hash of a text. Without it, people could guess secrets in the text. */
   readonly #salt = randomUUID()
-  /** The ids of commands whose running a person has approved by a reload. */
+  /** The ids of the commands that ran at the start, or when a person reloaded. No others run automatically. */
   #ran: readonly string[]
 
   /** `onReplaced` is called in the turn in which the rules are replaced. */

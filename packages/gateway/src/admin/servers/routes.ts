@@ -25,7 +25,7 @@ function serversRoute({ servers: { fleet } }: Pick<Heart, 'servers'>): Answer {
     parseQuery(query, {})
     return {
       servers: fleet.rows().map((row) => serverFor(person, row)),
-      // Logs and restarts need the same rights: those of a person without a tenant, or of all tenants.
+      // A restart needs the same rights as the logs, as both may concern users of all tenants.
       mayOperate: person.user !== undefined && maySeeLogs(person),
     } satisfies ServersBody
   }

@@ -158,7 +158,7 @@ function toInput(id: string, input: JsonObject, { gate }: TrialDeps, caller: Cal
   return { uri }
 }
 
-/** Returns the caller as whom a person tries a call. The caller's home answers. */
+/** Returns the caller for whom a person tries a call. The replica that is this caller's home answers. */
 function triedIn(deps: TrialDeps): FindSubject {
   return async ({ request, person, readText }) => {
     const { tool, caller, app } = await readTrialText(await readText(), person, deps.callers)

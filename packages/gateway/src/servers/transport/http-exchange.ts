@@ -162,7 +162,10 @@ function without(secret: string, text: string): string {
   return text.includes(secret) ? text.replaceAll(secret, '[redacted]') : text
 }
 
-/** Rejects content codings: undici accepts any coding that ends with `chunked`, and does not decode the others. */
+/**
+ * Rejects an unclear transfer coding: undici accepts any coding that ends with `chunked`, and does not decode the
+ * others.
+ */
 function bodyProblem(headers: AnswerHeaders): string | undefined {
   const coding = headers['transfer-encoding']
   const isClear = coding === undefined || (typeof coding === 'string' && CHUNKED.test(coding))
