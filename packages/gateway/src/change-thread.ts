@@ -8,7 +8,8 @@ import { changeDeps, type Question, type RecordsQuery, type Situation } from './
 import type { FromThread, Reads, ReadWhat, ToThread } from './admin/change/thread-messages.ts'
 import { ConfigFileError } from './config/problems.ts'
 
-// A thread of its own, started by `change/change-thread.ts`: it answers one question at a time, and has nothing but what it is sent.
+// A separate thread, which `change/change-thread.ts` starts. It answers one question at a time, and has only the data
+// that it is sent.
 
 const waiting = new Map<number, (found: never) => void>()
 const hashes = new Map<string, Promise<string>>()

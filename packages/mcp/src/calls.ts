@@ -21,7 +21,9 @@ export function readCall({ name, arguments: input, _meta: meta }: JsonObject): C
   return { name, input, progressToken, problem: isValid ? undefined : 'params.arguments must be an object.' }
 }
 
-/** Returns the problem of a list request's parameters, if any. A cursor is one, because no list has a second page. */
+/**
+ * Returns the problem of a list request's parameters, if any. A cursor is a problem, because no list has a second page.
+ */
 export function checkListParams({ cursor }: JsonObject): string | undefined {
   return cursor === undefined ? undefined : 'params.cursor is not a cursor of this server: its list has one page.'
 }
@@ -29,20 +31,20 @@ export function checkListParams({ cursor }: JsonObject): string | undefined {
 export interface ToolCall {
   readonly view: View
   readonly names: WireNames
-  /** As the client wrote it. */
+  /** The tool's name, as the client wrote it. */
   readonly name: string
   readonly input: unknown
   readonly signal: AbortSignal | Cancelling
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** The host's context of the request, for the tool. */
+  /** The host's data about the request. The tool receives it. */
   readonly context?: unknown
   /** Returns the caller as they are now; `undefined` once they may no longer call. */
   readonly callerNow?: (() => Caller | undefined) | undefined
-  /** The host's own name of who calls. */
+  /** The host's own name for the caller. */
   readonly asker?: string | undefined
   /** The earlier rounds of the call. */
   readonly continues?: Continuation | undefined
-  /** Asked before those of the gate. */
+  /** Hooks that run before those of the gate. */
   readonly hooks?: Hooks | undefined
 }
 

@@ -7,30 +7,30 @@ import { McpError, metaOf } from './results.ts'
 /** The answer to a read, a prompt or a completion. These have no results with `isError`. */
 export type ItemAnswer = { readonly result: JsonObject } | { readonly error: JsonRpcError }
 
-/** MCP before 2026-07-28, resources, "error handling". */
+/** MCP before 2026-07-28: resources, "error handling". */
 const RESOURCE_NOT_FOUND = -32_002
 /** The range that JSON-RPC leaves to servers; the SDKs use this code for any error of theirs. */
 const REFUSED = -32_000
 
-/** Returns the error of a URI that is hidden or that nothing has: the same bytes for both. */
+/** Returns the error for a URI that is hidden or does not exist. Both get the same bytes. */
 export function resourceNotFound(uri: string, era: 'legacy' | 'modern'): JsonRpcError {
   const code = era === 'modern' ? RPC_CODES.invalidParams : RESOURCE_NOT_FOUND
   return { code, message: 'Resource not found', data: { uri } }
 }
 
-/** Returns the error of a prompt that is hidden or that nothing has: the same bytes for both. */
+/** Returns the error for a prompt that is hidden or does not exist. Both get the same bytes. */
 export function promptNotFound(name: string): JsonRpcError {
   return { code: RPC_CODES.invalidParams, message: `Prompt not found: ${name}` }
 }
 
-/** Whether a server's error may mean that it has no such resource. A read has no other parameter. */
+/** Whether a server's error may mean that it lacks the resource. A read has no other parameter. */
 export function isNotFound({ code }: JsonRpcError): boolean {
   return code === RESOURCE_NOT_FOUND || code === RPC_CODES.invalidParams
 }
 
 /**
- * Returns the answer to a call of a resource or a prompt. `notFound` answers for items that are hidden, and for those
- * that `isMissing` finds the server does not have.
+ * Returns the answer to a call of a resource or a prompt. `notFound` answers for hidden items, and for items that the
+ * server lacks according to `isMissing`.
  */
 export function toItemAnswer(
   outcome: CallOutcome,
@@ -59,7 +59,10 @@ function refusal(outcome: Exclude<CallOutcome, { status: 'done' | 'failed' | 'in
   return { code: REFUSED, message: outcome.text, ...(data && { data }) }
 }
 
-/** Returns a server's result without what describes the hop to it. How long it may be kept is not for the server to say. */
+/**
+ * Returns a server's result without the fields about the hop to it. The server does not set how long clients may cache
+ * it.
+ */
 function withoutServer(output: unknown): JsonObject {
   if (!isObject(output)) return {}
   const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, _meta: meta, ...result } = output

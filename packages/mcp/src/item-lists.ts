@@ -8,16 +8,16 @@ import { toListedItem } from './listed-item.ts'
 import type { ResourceOwners } from './resource-owners.ts'
 import type { ToolLists } from './tool-lists.ts'
 
-/** The kinds that have lists of their own beside the tools. */
+/** The kinds of items, other than tools, that have lists of their own. */
 export type ListedKind = Exclude<ItemKind, 'tool'>
 
-/** The lists whose changes clients are told of: by the capabilities that they belong to. */
+/** The lists whose changes are sent to clients, named by MCP capability. */
 export const LIST_NAMES = ['tools', 'resources', 'prompts'] as const
 export type ListName = (typeof LIST_NAMES)[number]
 
 /** The items of one kind that a caller's list shows. */
 export interface ItemList {
-  /** In the order of their ids. */
+  /** Sorted by id. */
   readonly items: readonly Tool[]
   /** Equal lists have equal keys. */
   readonly key: string
@@ -43,7 +43,7 @@ export class ItemLists {
     return (lists[kind] ??= this.#make(view, kind))
   }
 
-  /** Returns the key of a list. Resources and their templates have one. */
+  /** Returns the key of a list. Resources and their templates share one key. */
   keyOf(view: View, list: Exclude<ListName, 'tools'>): string {
     if (list === 'prompts') return this.of(view, 'prompt').key
     return `${this.of(view, 'resource').key} ${this.of(view, 'template').key}`
@@ -66,7 +66,7 @@ export class ItemLists {
   }
 }
 
-/** Prompts have names like those of tools; the names of the others are texts for people. */
+/** Prompts are named as tools are; the `name` of a resource or template is a text for people. */
 function nameOf({ kind, id, name }: Tool, names: WireNames): string {
   return kind === 'prompt' ? (names.toName(id) ?? name) : name
 }

@@ -6,16 +6,19 @@ import type { ToolLists } from './tool-lists.ts'
 
 export interface ListWatchOptions {
   readonly gate: Pick<Gate, 'catalog' | 'subscribe'>
-  /** `isFirst`: the list of the client is not known yet. */
+  /** `isFirst`: the client's list is not known yet. */
   readonly openView: (caller: Caller, isFirst: boolean) => MaybePromise<View>
   readonly lists: Pick<ToolLists, 'of'>
-  /** The lists beside the tools. Absent where there are none. */
+  /** The lists other than tools. Absent if there are none. */
   readonly items?: Pick<ItemLists, 'keyOf'> | undefined
   readonly availability?: Pick<AvailabilitySource, 'subscribe'> | undefined
   readonly onFault: (error: unknown) => void
-  /** How often lists are compared to find changes without an event, such as on another replica. Default 1,000 ms. */
+  /**
+   * How often lists are compared, to find changes that cause no event, such as a change on another replica. Default
+   * 1,000 ms.
+   */
   readonly everyMs?: number | undefined
-  /** The shortest time between two notifications of one client. Default 1,000 ms. */
+  /** The shortest time between two notifications to one client. Default 1,000 ms. */
   readonly minIntervalMs?: number | undefined
 }
 
@@ -40,7 +43,7 @@ interface Watched {
   changedAtMs: number
 }
 
-/** Changes within this time are one notification, such as the tools of a server that starts. */
+/** Changes within this time are sent as one notification, such as the tools of a server that starts. */
 const TOGETHER_MS = 25
 
 /**
@@ -83,7 +86,10 @@ export class ListWatch {
     return () => this.#remove(one)
   }
 
-  /** Compares all lists soon. For changes that the gate does not announce, such as a group that a session has opened. */
+  /**
+   * Compares all lists soon. Call it for a change that the gate does not announce, such as a group that a session has
+   * opened.
+   */
   wake(): void {
     if (this.#watched.size > 0) this.#timer ??= setTimeout(() => this.#compareAll(), TOGETHER_MS).unref()
   }

@@ -17,10 +17,10 @@ export interface ListedTool {
 }
 
 /**
- * Returns a tool as `tools/list` shows it, under its name on the wire: its own texts and schemas, and nothing that the
- * operator has added. Returns `undefined` for a tool whose input is not an object, since MCP cannot call it.
+ * Returns a tool as `tools/list` shows it, under its name on the wire: with its own texts and schemas, and without the
+ * operator's additions. Returns `undefined` for a tool whose input is not an object, since MCP cannot call it.
  *
- * The SDKs' clients reject a whole list for one schema that they cannot read. So the root of each input schema says
+ * An SDK client rejects the whole list if it cannot read one schema. So the root of each input schema has
  * `type: object`, and boolean properties become the equivalent objects.
  */
 export function toListedTool(tool: Tool, name: string): ListedTool | undefined {
@@ -32,7 +32,7 @@ export function toListedTool(tool: Tool, name: string): ListedTool | undefined {
     ...(title === undefined ? {} : { title }),
     ...(description === '' ? {} : { description }),
     inputSchema,
-    // Its root may be of any type since MCP 2026-07-28.
+    // Since MCP 2026-07-28, the root of an output schema may have any type.
     ...(tool.outputSchema === undefined ? {} : { outputSchema: withObjects(tool.outputSchema) }),
     ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     ...(icons && { icons }),
@@ -42,7 +42,7 @@ export function toListedTool(tool: Tool, name: string): ListedTool | undefined {
   }
 }
 
-/** Clients without tasks do not call such a tool, although a gateway runs the task for them. */
+/** Clients without tasks do not call a task-only tool, although a gateway runs the task for them. */
 function isTaskOnly(fields: JsonObject): fields is { readonly execution: JsonObject } {
   const { execution } = fields
   return isObject(execution) && execution['taskSupport'] === 'required'

@@ -7,11 +7,11 @@ import { callingOf, type MetaAnswer, metaTools } from '@toolgate/core/search'
 import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
 import { type McpResult, errorResult, toResult, wrapOutcome } from './results.ts'
 
-/** Which callers are offered the tools that find other tools. */
+/** Selects the callers who are offered the search tools. */
 export interface SearchOffer {
   /** `auto`: callers with a locked group, or with a list longer than `above`. */
   readonly offer: 'auto' | 'always' | 'never'
-  /** A number of tools. */
+  /** The number of tools above which `auto` offers search. */
   readonly above?: number | undefined
 }
 
@@ -20,7 +20,7 @@ type LockedGate = Pick<Gate, 'locks' | 'membersOf'>
 export interface MetaToolDeps {
   readonly groups: Pick<ReturnType<typeof parseGroups>, 'locked' | 'selectors'>
   readonly search: SearchOffer
-  /** Read when a tool is called, because the gate is made with these tools. */
+  /** A function, because the gate is created with these tools. It is read when a tool is called. */
   readonly gate: () => LockedGate & Pick<Gate, 'view'>
   /** Called when a session has opened groups. */
   readonly onUnlocked: (caller: Caller) => void
@@ -66,7 +66,7 @@ function toToolResult(answer: MetaAnswer): McpResult {
 }
 
 /**
- * Returns the result of a tool of `metaTools`, so that a call through `call_tool` is answered as a direct one:
+ * Converts the result of a tool of `metaTools`, so that a call through `call_tool` is answered like a direct call:
  * `metaTools({ toOutput: toMcpOutput })`.
  */
 export async function toMcpOutput(answer: MetaAnswer): Promise<McpResult> {
@@ -127,7 +127,7 @@ function checkLocked({ groups: { locked, selectors } }: Pick<MetaToolDeps, 'grou
 interface LockedGroup {
   readonly name: string
   readonly group: Group
-  /** Whether this session has yet to open it. */
+  /** Whether the group is still closed for this session. */
   readonly isClosed: boolean
 }
 
@@ -142,7 +142,7 @@ export function lockedGroupsFor(gate: LockedGate, view: View): readonly LockedGr
   return found
 }
 
-/** Returns whether locks alone hold a tool back. The caller must not learn of other hidden tools. */
+/** Returns whether only locks hide a tool. The caller must not learn about other hidden tools. */
 function isOnlyLocked(view: View, id: string): boolean {
   if (view.caller.session === undefined) return false
   const { outcome, reasons } = view.explain(id)

@@ -7,31 +7,34 @@ export type PrefixMode = 'always' | 'when-needed' | 'never'
 /** How the items of one server are named for clients. */
 export interface NameRules {
   readonly prefix: PrefixMode
-  /** Characters. A longer name is cut and ends in a hash. */
+  /** The maximum length in characters. A longer name is cut and ends in a hash. */
   readonly max: number
-  /** Other names that the operator chose, by the server's own. */
+  /** Names that the operator chose, by the server's own names. */
   readonly renamed: ReadonlyMap<string, string>
 }
 
 /** The kinds of items that clients know by name. */
 export type NamedKind = 'tool' | 'prompt'
 
-/** Returns the rules of a server for a kind of items. An item without a namespace is Toolgate's own and keeps its name. */
+/**
+ * Returns the naming rules of a server for a kind of items. An item without a namespace is Toolgate's own and keeps its
+ * name.
+ */
 export type FindRules = (namespace: string, kind: NamedKind) => NameRules
 
-/** Items that want one name. */
+/** Items that compete for one name. */
 export interface NameClash {
   readonly name: string
   /** Sorted. */
   readonly ids: readonly string[]
-  /** Whether all of them have a prefix instead. Otherwise they are left out, since they have the same prefix too. */
+  /** Whether all of them get a prefix. Otherwise they are left out, since their prefix is the same too. */
   readonly isPrefixed: boolean
 }
 
 /** The names of all items of a kind, for every view. */
 export interface ListedNames {
   /**
-   * Returns the names in a view. No two items share one, and hidden items do not affect the names of visible ones.
+   * Returns the names in a view. No two items share a name, and hidden items do not affect the names of visible ones.
    * Without a view, every contested item has its long name.
    */
   of(view?: Pick<View, 'has'>): WireNames
@@ -51,9 +54,9 @@ interface Rival {
 /**
  * Names items by the rules of their servers.
  *
- * A long name is that of `toWireName`. A short name has no prefix and no `__`, so it is never the long name of another
- * item. Of the visible items that want one short name, the one whose server says `never` has it. Where several say so,
- * or none does, all have their long names.
+ * `toWireName` returns the long name. A short name has no prefix and no `__`, so it never equals the long name of
+ * another item. If several visible items compete for a short name, the item whose server says `never` gets it. If no
+ * server or several servers say `never`, all of these items have long names.
  */
 export function createListedNames(items: Iterable<Named>, rulesOf: (namespace: string) => NameRules): ListedNames {
   const names = new Map<Named, string>()
@@ -107,7 +110,7 @@ function toClash(name: string, ids: readonly string[], isPrefixed: boolean): Nam
   return { name, ids: ids.toSorted(), isPrefixed }
 }
 
-/** Returns the fixed names, except that in each contest the winner among the visible items has the short name. */
+/** Returns the fixed names, but gives the short name in each contest to the winner among the visible items. */
 function contested(
   fixed: WireNames,
   contests: ReadonlyMap<string, readonly Rival[]>,
@@ -135,7 +138,7 @@ function contested(
 
 const SHORT = /^(?!.*__)[A-Za-z0-9_-]+$/
 
-/** Returns the name of an item without its namespace, or one with a hash if that is no name on the wire. */
+/** Returns the name of an item without its namespace. A name that is not valid on the wire gets a hash. */
 function toShortName({ id, name }: Named, max: number): string {
   return name.length <= max && SHORT.test(name) ? name : toWireName({ id, namespace: undefined, name }, max)
 }

@@ -1,14 +1,17 @@
 import type { ToolOverlay } from '@toolgate/core/tools'
 import { matchesGlob, matchesUri, parseGlob, toPlainGlob } from '@toolgate/core/toolset'
 
-/** What the operator says about the items of a server, by name, URI or glob. */
+/** The operator's overlays of a server's items, by name, URI or glob. */
 export type OverlayEntries<Overlay> = Iterable<readonly [pattern: string, overlay: Overlay]>
 
 /** The operator's overlays of one kind of item. All that match an item apply; later ones take precedence. */
 export class Overlays<Overlay extends ToolOverlay> {
   readonly #entries: readonly (readonly [pattern: string, matches: (key: string) => boolean, overlay: Overlay])[]
 
-  /** `of`: what their patterns match. A URI is matched in every spelling that differs by needless coding. */
+  /**
+   * `of`: the kind of text that the patterns match. All spellings of a URI that differ only in needless
+   * percent-encoding match alike.
+   */
   constructor(entries: OverlayEntries<Overlay> = [], of: 'names' | 'uris' = 'names') {
     this.#entries = [...entries].map(([pattern, overlay]) => {
       const glob = parseGlob(pattern)

@@ -1,6 +1,6 @@
 import { sha256Hex } from '@toolgate/values'
 
-/** Longer lists of items have pages. */
+/** Item lists longer than this are split into pages. */
 export const PAGE_SIZE = 1000
 
 export interface Page {
@@ -10,9 +10,9 @@ export interface Page {
 }
 
 /**
- * Returns the page of a list that a cursor asks for; `undefined` for a cursor of another list or of none.
+ * Returns the page of a list that a cursor asks for; `undefined` for a cursor of another list or an unknown cursor.
  *
- * A cursor is bound to the list: when the list has changed, the client begins again rather than miss an item.
+ * A cursor is bound to its list: if the list has changed, the client starts again and misses no item.
  */
 export function pageOf(
   { items, key }: { readonly items: readonly unknown[]; readonly key: string },

@@ -20,7 +20,7 @@ export const LIST_CHANGED = 'notifications/tools/list_changed'
 /** The codes of JSON-RPC 2.0 §5.1 that both sides use. */
 export const RPC_CODES = { methodNotFound: -32_601, invalidParams: -32_602, internalError: -32_603 } as const
 
-/** An integer beyond 2^53 is a `bigint`, so that it is given back with its digits. */
+/** An integer beyond 2^53 is a `bigint`, so that it is sent back with the same digits. */
 export type RequestId = string | number | bigint
 
 /** A JSON-RPC 2.0 error object. */
@@ -31,8 +31,8 @@ export interface JsonRpcError {
 }
 
 /**
- * Codes with which a server rejects a request's headers or revision (MCP 2026-07-28). They concern the request of this
- * process. A client that saw them would change its own headers or revision.
+ * Codes with which a server rejects the headers or the revision of a request (MCP 2026-07-28). They are about the
+ * request that this process sent. A client that received them would change its own headers or revision.
  */
 const HOP_ERRORS: ReadonlyMap<number, string> = new Map([
   [-32_020, 'The server refused the headers of the request to it'],
@@ -40,9 +40,10 @@ const HOP_ERRORS: ReadonlyMap<number, string> = new Map([
 ])
 
 /**
- * Returns a server's error as the client gets it.
+ * Returns a server's error as it is sent to the client.
  *
- * Code, message and data stay. An error about the hop to that server becomes an internal error that quotes it.
+ * Its code, message and data stay the same. An error about the hop to that server becomes an internal error that quotes
+ * it.
  *
  * @example
  * relayedError({ code: -32_020, message: 'no Mcp-Name' }).code // -32603

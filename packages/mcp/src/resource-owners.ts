@@ -8,7 +8,7 @@ export interface ContestedUri {
   readonly servers: readonly string[]
 }
 
-/** The resources and templates that all callers share, and those of one caller with them. */
+/** The resources and templates that all callers share, and those that only one caller has. */
 interface OwnedCatalog {
   items(): Toolset
   of?(caller: Caller): { readonly items: Toolset }
@@ -20,27 +20,27 @@ export type ResourceServers = () => readonly string[]
 interface Template {
   readonly text: string
   readonly server: string
-  /** No URI without this beginning matches it. */
+  /** Every matching URI starts with this text. */
   readonly prefix: string
-  /** Whether it may match a URI that is in normal form. Any other URI with its beginning may match. */
+  /** Whether the template may match a URI in normal form. A URI in another form may match if it has this prefix. */
   readonly matches: (uri: string) => boolean
 }
 
 interface ResourceIndex {
   /** The listed URIs, as they are listed. */
   readonly uris: ReadonlySet<string>
-  /** The servers of the listed URIs, by these without needless coding. */
+  /** The servers of each listed URI. The keys have no needless percent-encoding. */
   readonly listed: ReadonlyMap<string, ReadonlySet<string>>
   readonly templates: readonly Template[]
   readonly contested: ReadonlyMap<string, ContestedUri>
 }
 
 /**
- * Finds the server of a URI, which clients read without naming a server.
+ * Finds the server of a URI, because clients read a resource without naming a server.
  *
  * The servers that list the URI, or a template that may match it, could own it. If there are none, every server with
- * resources could. A URI belongs to a server only if no other could own it: whether it is hidden does not depend on what
- * the caller may see. Items of single callers count for their callers only; without a caller, what all callers share.
+ * resources could. A URI belongs to a server only if no other server could own it, so ownership does not depend on what
+ * the caller may see. Items of single callers count for those callers only. Without a caller, only shared items count.
  */
 export class ResourceOwners {
   readonly #items: (caller: Caller | undefined) => Toolset
@@ -52,7 +52,10 @@ export class ResourceOwners {
     this.#servers = servers
   }
 
-  /** Returns the id of the resource with this URI, which need not be listed: with the URI as it is listed, or in normal form. */
+  /**
+   * Returns the id of the resource with this URI. The resource need not be listed. The id has the URI as listed, or in
+   * normal form.
+   */
   idOf(uri: string, caller?: Caller): string | undefined {
     const { uris, listed, templates } = this.#index(caller)
     const named = uris.has(uri) ? uri : toNormalUri(uri)
@@ -69,14 +72,14 @@ export class ResourceOwners {
     return server === undefined || other !== undefined ? undefined : `resource:${server}:${text}`
   }
 
-  /** Whether a text may be the URI of a resource: of a listed one, one of a template, or one that nobody lists. */
+  /** Whether a text may be the URI of a resource: a listed resource, a match of a template, or an unlisted resource. */
   mayBeUri(text: string, caller?: Caller): boolean {
     const { listed, templates } = this.#index(caller)
     if (claimsOn(text, listed, templates).size > 0) return true
     return HIERARCHICAL.test(text) && this.#servers().length > 0
   }
 
-  /** Whether a listed resource belongs to its server alone. Only such a resource is listed. */
+  /** Whether a listed resource belongs to its server alone. Other resources are left out of the list. */
   isOwned({ kind, uri = '' }: Tool, caller?: Caller): boolean {
     return kind !== 'resource' || !this.#index(caller).contested.has(uri)
   }
@@ -94,7 +97,7 @@ export class ResourceOwners {
   }
 }
 
-/** `python:3` is a word as well as a URI. */
+/** The slashes are required because `python:3` is a valid URI but also an ordinary word. */
 const HIERARCHICAL = /^[a-z][a-z\d+.-]*:\/\//i
 
 function toIndex(items: Toolset): ResourceIndex {

@@ -62,7 +62,7 @@ export function toAnswer(outcome: CallOutcome): McpAnswer {
 }
 
 export interface ResultTool {
-  /** As its client knows it. */
+  /** The tool's name, as the client knows it. */
   readonly name: string
   readonly outputSchema: JsonSchema | undefined
 }
@@ -70,10 +70,10 @@ export interface ResultTool {
 const ANY_TOOL: ResultTool = { name: 'the tool', outputSchema: undefined }
 
 /**
- * Returns the result of a call of any tool: a `CallToolResult` as it is, any other output as text and, if it is an
- * object or the tool has an output schema, as `structuredContent` too.
+ * Returns the result of a call of any tool. A `CallToolResult` stays as it is. Any other output becomes text. If it is
+ * an object or the tool has an output schema, it is also sent as `structuredContent`.
  *
- * @throws {RpcError} if the tool threw one
+ * @throws {RpcError} if the tool threw it
  */
 export async function toResult(outcome: CallOutcome, tool: ResultTool = ANY_TOOL): Promise<McpResult> {
   switch (outcome.status) {
@@ -92,7 +92,7 @@ export async function toResult(outcome: CallOutcome, tool: ResultTool = ANY_TOOL
 function resultOf(output: unknown, { outputSchema }: ResultTool): McpResult {
   if (isMcpResult(output)) return toSendable(output)
   const text = outputText(output)
-  // JSON may turn an object into something else: a date becomes a string.
+  // JSON may change the type of an object: a date becomes a string.
   const value = typeof output === 'string' ? output : parseJson(text)
   const isStructured = isObject(value) || (outputSchema !== undefined && value !== undefined)
   return { content: [{ type: 'text', text }], ...(isStructured && { structuredContent: value }) }
@@ -102,7 +102,7 @@ function isStream(output: unknown): output is AsyncIterable<unknown> {
   return typeof output === 'object' && output !== null && Symbol.asyncIterator in output
 }
 
-/** MCP has no partial results: texts are joined; of other items, the last one is the result. */
+/** MCP has no partial results. Texts are joined; of other items, the last one is the result. */
 async function drain(stream: AsyncIterable<unknown>, tool: ResultTool): Promise<McpResult> {
   let text = ''
   let last: { readonly item: unknown } | undefined
@@ -169,7 +169,10 @@ function wrapAnswer(answer: McpAnswer): McpResult {
   return result
 }
 
-/** Returns the outcome of the call that `call_tool` made, as its result. {@link unwrapOutcome} turns it back. */
+/**
+ * Returns the outcome of the call that `call_tool` made, as the result of `call_tool`. {@link unwrapOutcome} reverses
+ * this.
+ */
 export function wrapOutcome(outcome: CallOutcome): McpResult {
   const result = wrapAnswer(toAnswer(outcome))
   if (outcome.status === 'waiting' || needsScopes(outcome)) inner.set(result, outcome)
@@ -190,8 +193,8 @@ function unwrapAnswer(result: McpResult): McpAnswer {
 }
 
 /**
- * Returns a result without the fields that describe the hop to the server behind: `resultType` and that server's name
- * in `_meta`. `input_required` stays, since the client has to answer it.
+ * Returns a result without the fields about the hop to the server: `resultType` and the server's name in `_meta`.
+ * `input_required` stays, since the client has to answer it.
  */
 export function withoutHop({ resultType, _meta: meta, ...result }: McpResult): McpResult {
   const { [META.serverInfo]: _, ...kept } = meta ?? {}
@@ -214,7 +217,7 @@ const FIELDS: ReadonlySet<string> = new Set(['content', 'structuredContent', 'is
 
 /**
  * Whether an output is a `CallToolResult`: an object with a list of content blocks. An empty list counts only if the
- * object has no fields of its own beside it.
+ * object has no fields of its own.
  */
 export function isMcpResult(output: unknown): output is McpResult {
   if (!isObject(output)) return false
@@ -234,8 +237,8 @@ function isBlock(block: unknown): boolean {
 }
 
 /**
- * Returns a value that the SDKs can send as JSON. For any other, they send no answer at all and the client waits. They
- * cannot write an integer beyond 2^53, so it becomes the text of its digits.
+ * Returns a value that the SDKs can send as JSON. For any other value they send no answer, and the client waits
+ * forever. They cannot write an integer beyond 2^53, so it becomes a string of its digits.
  */
 export function toSendable<Value>(value: Value): Value {
   try {

@@ -12,7 +12,7 @@ import {
 } from '@toolgate/core/toolset'
 import { addedBy, type OverlayEntries, Overlays } from './overlays.ts'
 
-/** What a server lists beside its tools. */
+/** The items, other than tools, that a server lists. */
 export interface ListedItems {
   readonly resources: readonly unknown[]
   readonly templates: readonly unknown[]
@@ -22,9 +22,9 @@ export interface ListedItems {
 /** How the items of a server are named and run. */
 export interface ItemClaims {
   readonly namespace: string
-  /** What the operator says about resources and templates, by URI or template. Unlisted resources get it too. */
+  /** The operator's overlays of resources and templates, by URI or template. They also apply to unlisted resources. */
   readonly resources?: OverlayEntries<ToolOverlay> | undefined
-  /** What the operator says about prompts, by name. */
+  /** The operator's overlays of prompts, by name. */
   readonly prompts?: OverlayEntries<ToolOverlay> | undefined
   /** Reads a resource from the server. */
   readonly read: (uri: string, call: CallContext) => unknown
@@ -40,7 +40,7 @@ export interface LeftOutItem {
 }
 
 interface Known {
-  /** As the server listed it. */
+  /** The item, as the server listed it. */
   readonly listed: unknown
   readonly text: string
   readonly item: Tool
@@ -100,7 +100,7 @@ export class ServerItems {
     this.#leftOut = leftOut
   }
 
-  /** Returns the resource of a URI that is not listed. @throws {ConfigError} for a text that is no URI */
+  /** Returns the resource of a URI that is not listed. @throws {ConfigError} if the text is not a URI */
   unlisted(uri: string): Tool {
     return this.#resource({ uri })
   }
@@ -151,10 +151,10 @@ const COMMON_FIELDS = ['name', 'title', 'description', 'annotations', 'icons', '
 const RESOURCE_FIELDS: readonly string[] = [...COMMON_FIELDS, 'uri', 'mimeType', 'size']
 const TEMPLATE_FIELDS: readonly string[] = [...COMMON_FIELDS, 'uriTemplate', 'mimeType']
 const PROMPT_FIELDS: readonly string[] = [...COMMON_FIELDS, 'arguments']
-/** Characters of JSON, as many as those of a tool may have. */
+/** The maximum length of the JSON of unknown fields, in characters. It is the limit for tools too. */
 const MAX_FIELD_CHARS = 64 * 1024
 
-/** Returns a definition with every unknown field under `fields`. A known one that is `null` is absent. */
+/** Returns a definition with every unknown field under `fields`. A known field that is `null` is treated as absent. */
 function withFields(listed: JsonObject, names: readonly string[]): JsonObject {
   const known: Record<string, unknown> = {}
   const fields: Record<string, unknown> = {}

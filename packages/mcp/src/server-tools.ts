@@ -16,7 +16,7 @@ export interface ServerOverlay extends ToolOverlay {
   readonly title?: string | undefined
   /** Replaces the server's own description for clients. Pins keep the server's own. */
   readonly description?: string | undefined
-  /** `false`: the tool is as if it did not exist. */
+  /** `false` hides the tool from everybody. */
   readonly enabled?: boolean | undefined
 }
 
@@ -27,9 +27,9 @@ export interface ServerClaims {
   readonly overlays: OverlayEntries<ServerOverlay>
   /** Whether the server's hints count as the operator's own. Otherwise they only tighten. */
   readonly trustHints: boolean
-  /** Whether tools that only run as tasks can be called. Default: they are left out. */
+  /** Whether tools that only run as tasks can be called. Default: such tools are left out. */
   readonly runsTasks?: (() => boolean) | undefined
-  /** Returns the function that calls the tool of that name on the server. */
+  /** Returns the function that calls the tool with this name on the server. */
   readonly executeOf: (name: string, execution: unknown) => (input: unknown, call: CallContext) => unknown
 }
 
@@ -40,7 +40,7 @@ export interface LeftOutTool {
 }
 
 interface Known {
-  /** As the server listed it. */
+  /** The tool, as the server listed it. */
   readonly listed: unknown
   readonly text: string
   readonly tool: Tool
@@ -68,7 +68,7 @@ export class ServerTools {
     return [...this.#known.values()].flatMap(({ tool, isEnabled }) => (isEnabled ? [tool] : []))
   }
 
-  /** The names of all listed tools, those that are switched off too. */
+  /** The names of all listed tools, including disabled ones. */
   get names(): readonly string[] {
     return [...this.#known.keys()]
   }
@@ -113,7 +113,7 @@ export class ServerTools {
   /** @throws {ConfigError} for a tool that cannot be offered, or that can only be run as a task */
   #toTool({ annotations, ...listed }: JsonObject, overlays: readonly ServerOverlay[]): Tool {
     const { namespace, trustHints, runsTasks, executeOf } = this.#claims
-    // `defineTool` checks each of them.
+    // `defineTool` checks each of these fields.
     const { name, title, description, inputSchema, outputSchema, icons, _meta, ...fields } =
       listed as unknown as ToolDefinition
     checkFields(fields, runsTasks?.() ?? false)
@@ -142,10 +142,13 @@ export class ServerTools {
   }
 }
 
-/** Characters of JSON, as many as a schema may have. */
+/** The maximum length of the JSON of unknown fields, in characters. It is the limit for schemas too. */
 const MAX_FIELD_CHARS = 64 * 1024
 
-/** @throws {ConfigError} for a task that only clients of a task can run, and for fields that are too large */
+/**
+ * @throws {ConfigError} for a tool that only runs as a task if tasks are not supported, and for fields that are too
+ * large
+ */
 function checkFields(fields: JsonObject, runsTasks: boolean): void {
   const { execution } = fields
   if (!runsTasks && isObject(execution) && execution['taskSupport'] === 'required')
@@ -154,7 +157,7 @@ function checkFields(fields: JsonObject, runsTasks: boolean): void {
     throw new ConfigError('tool', `has unknown fields of more than ${MAX_FIELD_CHARS} characters`)
 }
 
-/** Returns a field of the last overlay that has it. */
+/** Returns a field from the last overlay that sets it. */
 function lastOf<Field extends keyof ServerOverlay>(
   overlays: readonly ServerOverlay[],
   field: Field,
@@ -163,9 +166,9 @@ function lastOf<Field extends keyof ServerOverlay>(
 }
 
 /**
- * Returns the annotations of an untrusted server without the hints that could loosen: no `allow` rule depends on the
- * others. They are added to the operator's own hints. Without those, all of the server's hints are kept, since none of
- * them is trusted.
+ * Returns the annotations of an untrusted server without the hints that could loosen a decision. No `allow` rule
+ * depends on the remaining hints, which are added to the operator's own. If the operator has no hints, all of the
+ * server's hints are kept, since none of them is trusted.
  */
 function tightening({
   readOnlyHint,

@@ -1,9 +1,9 @@
 import { type Caller, defineCaller } from '@toolgate/core'
 
-/** The owners of callers, by their frozen callers: each request of a session asks twice. */
+/** The owner of each frozen caller. This is cached because each request of a session asks twice. */
 const owners = new WeakMap<Caller, string>()
 
-/** Returns the owner of a caller's sessions: their tenant and user, whichever key they call with. */
+/** Returns the owner of a caller's sessions: the tenant and user, for every key that they use. */
 export function ownerOf(caller: Caller): string {
   let owner = owners.get(caller)
   if (owner === undefined) {
@@ -15,7 +15,7 @@ export function ownerOf(caller: Caller): string {
 }
 
 /**
- * Returns a caller in a session of their own tenant and user, whatever the client calls it.
+ * Returns a caller in a session of their own tenant and user, whatever id the client sends.
  *
  * @example
  * inSession({ tenant: 'acme', user: 'vera' }, 's1').session // 'acme/vera/s1'

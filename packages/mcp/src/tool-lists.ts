@@ -17,7 +17,7 @@ import { createListedNames, type FindRules, type ListedNames, type NameClash, ty
 
 /** The tools of a view that `tools/list` shows. */
 export interface ToolList {
-  /** In the order of their ids. */
+  /** Sorted by id. */
   readonly tools: readonly Tool[]
   /** Equal lists have equal keys. */
   readonly key: string
@@ -32,7 +32,7 @@ type ListedGate = Pick<Gate, 'catalog' | 'locks' | 'membersOf'>
  * The lists of tools that callers get.
  *
  * A caller without a session cannot keep a group open, so their list leaves out the tools of every locked group. They
- * find and call those tools through the search tools. This decides what is listed, never what may be called.
+ * find and call those tools through the search tools. This affects only what is listed, never what may be called.
  */
 export class ToolLists {
   readonly #gate: ListedGate
@@ -52,7 +52,7 @@ export class ToolLists {
   }
 
   of(view: View): ToolList {
-    // Views of callers who see the same share one fingerprint.
+    // Views of callers who see the same tools share one fingerprint.
     if (this.#isPlain) return { tools: view.tools, key: view.fingerprint }
     let list = this.#lists.get(view)
     if (!list) this.#lists.set(view, (list = this.#make(view)))
@@ -81,12 +81,12 @@ export class ToolLists {
     return this.#namesOf('prompt', view).of(view)
   }
 
-  /** The names that several tools or several prompts want, against the rules of their servers. */
+  /** The names that several tools or several prompts compete for, against the rules of their servers. */
   get clashes(): readonly NameClash[] {
     return [...this.#namesOf('tool').clashes, ...this.#namesOf('prompt').clashes]
   }
 
-  /** The names in what all callers share, or in the catalog of a view's caller. */
+  /** The names in the shared catalog, or in the catalog of a view's caller. */
   #namesOf(wanted: NamedKind, view?: View): ListedNames {
     const { catalog } = this.#gate
     const { snapshot, items } = view

@@ -3,8 +3,8 @@ import type { Clock } from '@toolgate/core/stores'
 const WINDOW_MS = 60_000
 
 /**
- * Returns a log that writes at most `max` lines a minute, so that no sender can fill it. The next line says how many were
- * left out.
+ * Returns a log that writes at most `max` lines a minute, so that no client can flood it. The next line states how many
+ * were dropped.
  */
 export function boundLines(
   log: (message: string) => void,

@@ -2,21 +2,21 @@ import { hash } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
 import type { MaybePromise } from '@toolgate/core/internal'
 
-/** What a request proved about its sender. */
+/** The authenticated sender of a request. */
 export interface Credential {
-  /** Names the credential in tasks and records, and does not reveal it. A refreshed token keeps it. */
+  /** Identifies the credential in tasks and records without revealing it. A refreshed token keeps the id. */
   readonly id: string
-  /** `mcp`: an agent. `console`: a person. `host`: a program that runs agents. */
+  /** The kind of sender. `mcp`: an agent. `console`: a person. `host`: a program that runs agents. */
   readonly for: 'mcp' | 'console' | 'host'
-  /** Frozen, and the same object at each request, so that its views are found by identity. */
+  /** Frozen, and the same object for each request, so that its views are found by identity. */
   readonly caller: Caller
-  /** The apps that it opens. Absent: `/mcp` and every app. */
+  /** The apps that the credential opens. Absent: `/mcp` and every app. */
   readonly apps?: readonly string[]
-  /** Wall-clock milliseconds. */
+  /** When the credential expires, in wall-clock milliseconds. */
   readonly expiresAtMs?: number
   /** `key`, or the URL of the authorization server. */
   readonly issuer: string
-  /** The OAuth client. */
+  /** The id of the OAuth client. */
   readonly client?: string
   /** The scopes of a token. */
   readonly scopes?: readonly string[]
@@ -25,14 +25,14 @@ export interface Credential {
 /** Why a request has no credential. */
 export interface Refusal {
   readonly refused: RefusalReason
-  /** For the operator. The client does not learn it. */
+  /** Details for the operator. The client does not receive them. */
   readonly detail?: string
 }
 
 /** `unavailable`: the authorization server that could verify the token cannot be reached. */
 export type RefusalReason = 'missing' | 'malformed' | 'unknown' | 'unavailable'
 
-/** The headers that hold a credential. */
+/** The headers that may contain a credential. */
 export interface CredentialHeaders {
   readonly authorization?: string | undefined
 }
@@ -45,19 +45,19 @@ export interface Authenticator {
    * Synchronous for keys and for tokens that were verified before. Never throws or rejects.
    */
   authenticate(headers: CredentialHeaders, resource: string): MaybePromise<Credential | Refusal>
-  /** Returns today's credential of an id, for work that goes on without a request. `undefined` once it is no longer accepted. */
+  /** Returns the current credential with an id, for work without a request. `undefined` if it is no longer accepted. */
   current(id: string): Credential | undefined
-  /** Returns today's credential of a request that is running. `undefined` once it is no longer accepted. */
+  /** Returns the current credential of a running request. `undefined` if it is no longer accepted. */
   renewed(credential: Credential): Credential | undefined
   /** Returns the `WWW-Authenticate` header of a 401 for a resource. */
   challenge(refused: RefusalReason, resource: string): string
-  /** Returns that of a 403 for a credential that lacks scopes. */
+  /** Returns the `WWW-Authenticate` header of a 403, for a credential that lacks scopes. */
   insufficientScope(scopes: readonly string[], resource: string): string
 }
 
-/** The `WWW-Authenticate` headers of resources that OAuth tokens open. */
+/** The `WWW-Authenticate` headers of resources that accept OAuth tokens. */
 interface Challenges {
-  /** Returns `undefined` for a path that no token opens. */
+  /** Returns `undefined` for a path that accepts no tokens. */
   challenge(refused: RefusalReason, resource: string): string | undefined
   insufficientScope(scopes: readonly string[], resource: string): string
 }
@@ -65,7 +65,7 @@ interface Challenges {
 /** A bearer token of a request. */
 export interface Bearer {
   readonly token: string
-  /** Its SHA-256 in base64. */
+  /** The SHA-256 of the token, in base64. */
   readonly digest: string
 }
 
@@ -74,14 +74,14 @@ export interface CredentialSource {
   /** Returns `undefined` for a token that is not of this kind. Never throws or rejects. */
   find(bearer: Bearer, resource: string): MaybePromise<Credential | Refusal | undefined>
   current(id: string): Credential | undefined
-  /** Two tokens of one client may differ in what they may do, so a request never gets another token's credential. */
+  /** Returns the current credential of the same token. Another token of the same client may have other rights. */
   renewed(credential: Credential): Credential | undefined
 }
 
 const MAX_HEADER_LENGTH = 8 * 1024
 /** RFC 9110 §11.1: the scheme is case-insensitive. */
 const BEARER = /^bearer(?: |$)/i
-/** Wider than RFC 6750's b64token, so that every configured key without spaces can be sent. */
+/** Wider than RFC 6750's b64token, so that every configured key without spaces is accepted. */
 const BEARER_TOKEN = /^bearer +([\x21-\x7e]+)$/i
 
 const MISSING: Refusal = Object.freeze({ refused: 'missing' })
@@ -89,9 +89,9 @@ const MALFORMED: Refusal = Object.freeze({ refused: 'malformed' })
 const UNKNOWN: Refusal = Object.freeze({ refused: 'unknown' })
 
 /**
- * Returns the one authenticator of several kinds of credentials. The first kind that knows a token decides.
+ * Combines several kinds of credentials in one authenticator. The first kind that recognizes a token decides.
  *
- * `resources` has the headers of the resources that OAuth tokens open.
+ * `resources` provides the headers for resources that accept OAuth tokens.
  */
 export function createAuthenticator(sources: readonly CredentialSource[], resources?: Challenges): Authenticator {
   const ask = (bearer: Bearer, resource: string, from: number): MaybePromise<Credential | Refusal> => {
@@ -133,7 +133,7 @@ export function isRefused(answer: Credential | Refusal): answer is Refusal {
   return 'refused' in answer
 }
 
-/** Returns whether a credential of an agent opens an endpoint: `/mcp` or `/mcp/<app>`. */
+/** Returns whether an agent's credential opens an endpoint: `/mcp` or `/mcp/<app>`. */
 export function opensEndpoint({ apps }: Pick<Credential, 'apps'>, resource: string): boolean {
   return apps === undefined || apps.some((app) => resource === toResource(app))
 }
@@ -143,7 +143,10 @@ export function toResource(app: string | undefined): string {
   return app === undefined ? '/mcp' : `/mcp/${app}`
 }
 
-/** Returns the caller of today's credential, for work at an endpoint of agents; `undefined` if it does not open it. */
+/**
+ * Returns the caller of the current credential, for work at an agent endpoint; `undefined` if the credential does not
+ * open it.
+ */
 export function callerAt(now: Credential | undefined, resource: string): Caller | undefined {
   return now?.for === 'mcp' && opensEndpoint(now, resource) ? now.caller : undefined
 }
@@ -156,7 +159,7 @@ function readBearer(header: string | undefined): Bearer | Refusal {
 }
 
 /**
- * Returns the `WWW-Authenticate` header of a 401 for a resource that only keys open.
+ * Returns the `WWW-Authenticate` header of a 401 for a resource that accepts only keys.
  *
  * RFC 6750 §3.1: without a bearer token there is no error code.
  */

@@ -7,7 +7,7 @@ import type { ClientAddresses, RequestSource } from '../util/client-address.ts'
 export interface FailedLogins {
   /** The number of failed logins. */
   readonly count: number
-  /** Counts a failed login, and resolves when it may be answered. Never rejects. */
+  /** Counts a failed login. Resolves when the answer may be sent. Never rejects. */
   failed(from: RequestSource | undefined, keyId: string | undefined): Promise<void>
   /** Records the counts, and ends all delays. */
   close(): void
@@ -19,31 +19,33 @@ export interface FailedLoginsDeps {
   revisions(): { readonly policy_revision: number; readonly catalog_revision: number }
   readonly addresses: Pick<ClientAddresses, 'of'>
   readonly onFault: (error: unknown) => void
-  /** What other replicas have counted. Absent where this gateway is alone. */
+  /** The failed logins that other replicas have counted. Absent if this gateway runs alone. */
   readonly fleet?: Pick<FleetFailures, 'note' | 'read'> | undefined
-  /** Waits, for tests. Default: a timer. */
+  /** Waits. Tests replace it. Default: a timer. */
   readonly wait?: (ms: number, stopped: AbortSignal) => Promise<void>
 }
 
-/** Failures without a delay, as people mistype keys. */
+/** The number of failures without a delay, as people mistype keys. */
 const FREE_FAILURES = 5
 const FIRST_DELAY_MS = 100
 const MAX_DELAY_MS = 5_000
-/** An address or key starts again this long after its last failure. */
+/** The failures of an address or key are forgotten this long after the last one. */
 const FORGET_MS = 10 * 60_000
-/** Addresses and keys whose failures are remembered. The one with the oldest last failure is removed first. */
+/** The maximum number of remembered addresses and keys. The one with the oldest last failure is removed first. */
 const MAX_REMEMBERED = 10_000
-/** Delayed answers at one time. Further ones are not delayed, as waiting costs memory. */
+/**
+ * The maximum number of answers that are delayed at one time. Further ones are not delayed, as waiting costs memory.
+ */
 const MAX_WAITING = 1_000
 const SUMMARY_MS = 60_000
-/** Addresses with their own record in one summary. */
+/** The maximum number of addresses with their own record in one summary. */
 const MAX_SUMMARISED = 100
 
 /**
- * Returns a counter of failed logins, with console keys and agents' keys alike.
+ * Returns a counter of failed logins, for console keys and agents' keys.
  *
- * The delay grows with the failures of an address, and with those of one key from any address. Only failures are delayed,
- * so nobody can lock out the owner of a valid key. The failures of one address in one minute are one record.
+ * The delay grows with the failures of an address, and with those of one key from any address. Only failures are
+ * delayed, so nobody can lock out the owner of a valid key. The failures of one address in one minute share one record.
  */
 export function createFailedLogins(deps: FailedLoginsDeps): FailedLogins {
   const { clock, addresses, fleet, wait = waitFor } = deps
@@ -53,12 +55,12 @@ export function createFailedLogins(deps: FailedLoginsDeps): FailedLogins {
   let count = 0
   let waiting = 0
 
-  /** Counts a failure of an address or key. Returns how many there were lately. */
+  /** Counts a failure of an address or key. Returns the number of recent failures. */
   const countOf = (key: string): number => {
     const now = clock.monotonicMs()
     const before = recent.get(key)
     const failures = before && now - before.lastMs < FORGET_MS ? before.failures + 1 : 1
-    // In the order of the last failure, so that the oldest is the first.
+    // Entries are reinserted, so that the one with the oldest last failure comes first.
     recent.delete(key)
     recent.set(key, { failures, lastMs: now })
     if (recent.size > MAX_REMEMBERED) recent.delete(recent.keys().next().value as string)
@@ -90,7 +92,7 @@ export function createFailedLogins(deps: FailedLoginsDeps): FailedLogins {
   }
 }
 
-/** Returns how long the answer to a failure waits. */
+/** Returns how long the answer to a failure is delayed. */
 function delayAfter(failures: number): number {
   if (failures <= FREE_FAILURES) return 0
   return Math.min(FIRST_DELAY_MS * 2 ** (failures - FREE_FAILURES - 1), MAX_DELAY_MS)
@@ -140,7 +142,7 @@ class Summary {
 }
 
 const OTHERS = 'other addresses'
-/** Ids of keys that a record names. */
+/** The maximum number of key ids in a record. */
 const MAX_KEY_IDS = 5
 
 function describe(address: string, count: number, keyIds: ReadonlySet<string>): string {
@@ -152,7 +154,7 @@ function describe(address: string, count: number, keyIds: ReadonlySet<string>): 
 const IPV4_IN_IPV6 = /^::ffff:(?=[\d.]+$)/i
 
 /**
- * Returns a client's network: its IPv4 address, or the first half of its IPv6 address, as a client can use any address in
+ * Returns a client's network: its IPv4 address, or the first half of its IPv6 address. A client can use any address in
  * the second half (RFC 6177).
  */
 export function toNetwork(address: string = 'unknown'): string {

@@ -2,32 +2,33 @@ import { runWithDeadline } from '@toolgate/values'
 import type { Clock, StateEntry, StateStore } from '@toolgate/core/stores'
 
 export interface FleetFailuresDeps {
-  /** The incarnation of this replica. */
+  /** The id of this replica's current process. */
   readonly incarnation: string
   readonly state: Pick<StateStore, 'list' | 'set'>
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
   readonly onFault: (error: unknown) => void
 }
 
-/** The failures of an address or key, and when the last one was, in wall-clock milliseconds. */
+/** An address or key, its number of failures, and the time of the last one in wall-clock milliseconds. */
 type Counted = readonly [key: string, failures: number, lastMs: number]
 
 const PREFIX = 'gateway/failed-logins/'
 const FORGET_MS = 10 * 60_000
-/** Reads and writes of one replica are no closer than this, however many logins fail. */
+/** The shortest interval between a replica's reads and writes, even if many logins fail. */
 const EVERY_MS = 500
 const ANSWER_MS = 1000
-/** Addresses and keys that a replica tells the others: those that failed last. */
+/** The maximum number of addresses and keys that a replica publishes. It publishes those that failed last. */
 const MAX_TOLD = 500
 
 /**
- * The failed logins that other replicas have counted, at most about a second old. A failure costs the database nothing of its
- * own: an attacker must not be able to load what every call depends on. Without the database, each replica counts alone.
+ * The failed logins that other replicas have counted, at most about a second old. A single failure causes no database
+ * access, so that an attacker cannot overload the database that every call needs. Without the database, each replica
+ * counts alone.
  */
 export class FleetFailures {
   readonly #deps: FleetFailuresDeps
   readonly #key: string
-  /** By address or key, the one that failed last at the end. */
+  /** By address or key; the one that failed last is at the end. */
   readonly #own = new Map<string, Counted>()
   #others: ReadonlyMap<string, number> = new Map()
   #readAtMs = Number.NEGATIVE_INFINITY
@@ -41,7 +42,7 @@ export class FleetFailures {
     this.#key = PREFIX + deps.incarnation
   }
 
-  /** Tells the others how often an address or key has failed here. */
+  /** Publishes how often an address or key has failed at this replica. */
   note(key: string, failures: number): void {
     this.#own.delete(key)
     this.#own.set(key, [key, failures, this.#deps.clock.wallMs()])
@@ -58,7 +59,7 @@ export class FleetFailures {
     return this.#others
   }
 
-  /** What was told counts until it is forgotten, so that a restart excuses nobody. */
+  /** Published failures count until they expire, so a restart does not reset them. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)

@@ -9,16 +9,19 @@ import { type Authenticator, createAuthenticator, type Bearer, type Credential }
 export interface Keyring {
   readonly credentials: readonly Credential[]
   find(bearer: Pick<Bearer, 'digest'>): Credential | undefined
-  /** Returns the credential of an id, expired or not. */
+  /** Returns the credential with an id, expired or not. */
   current(id: string): Credential | undefined
   renewed(credential: Credential): Credential | undefined
 }
 
-/** Callers of credentials, as they were. */
+/** The callers of changed credentials, as they were before the change. */
 export interface EndedCallers {
-  /** Of credentials that are gone, or that may do less: they lose their sessions and logins. */
+  /** Callers whose credentials were removed or lost rights. Their sessions and logins end. */
   readonly ended: ReadonlySet<Caller>
-  /** These, and those that may do more now, with the caller of today. Streams that were opened for them end. */
+  /**
+   * All `ended` callers, and those that gained rights, each with its current caller. Streams that were opened for them
+   * end.
+   */
   readonly replaced: ReadonlyMap<Caller, Caller | undefined>
 }
 
@@ -28,9 +31,9 @@ const MAX_REMEMBERED = 1024
 /**
  * Returns the keys of the configured callers.
  *
- * Only the SHA-256 of keys is kept. The hash of a presented key is compared in
- * constant time with every known one, without stopping at a match.
- * Each caller is frozen once, so that its views are found by identity. `before` are the keys of the revision before.
+ * Only the SHA-256 of a key is stored. The hash of a presented key is compared in constant time with every known hash,
+ * without stopping at a match. Each caller is frozen once, so that its views are found by identity. `before`: the keys
+ * of the previous revision.
  *
  * @throws {ConfigError} for a hash that is not SHA-256 and for two callers with one key
  */
@@ -38,7 +41,7 @@ export function createKeyring(callers: readonly CallerConfig[], before?: Keyring
   const entries = callers.map((caller, i) => toEntry(caller, i, before))
   checkDistinct(entries)
   const byId = new Map(entries.map(({ credential }) => [credential.id, credential]))
-  /** Successes only, by digest. Its timing reveals only something about a hash, which a sender cannot choose. */
+  /** Successful look-ups only, by digest. Their timing reveals something about a hash, which a sender cannot choose. */
   const known = new Map<string, Credential>()
 
   return {
@@ -57,7 +60,7 @@ export function createKeyring(callers: readonly CallerConfig[], before?: Keyring
   }
 }
 
-/** Returns an authenticator that knows the keys of the configured callers and nothing else. */
+/** Returns an authenticator that accepts only the keys of the configured callers. */
 export function authenticateKeys(callers: readonly CallerConfig[]): Authenticator {
   return createAuthenticator([createKeyring(callers)])
 }
@@ -84,7 +87,7 @@ function toEntry(
     ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
   }
   const known = before?.current(id)
-  // The same object for an unchanged key: streams and subscriptions are found by it.
+  // An unchanged key keeps its object, because streams and subscriptions are found by it.
   return { keyHash, credential: known && isDeepStrictEqual(known, credential) ? known : Object.freeze(credential) }
 }
 
@@ -97,14 +100,14 @@ function checkDistinct(entries: readonly Entry[]): void {
   }
 }
 
-/** Compares every entry, also after a match, so that timing reveals nothing about the keys. */
+/** Compares every entry, even after a match, so that timing reveals nothing about the keys. */
 function findEntry(entries: readonly Entry[], digest: Uint8Array): Entry | undefined {
   let found: Entry | undefined
   for (const entry of entries) if (timingSafeEqual(entry.keyHash, digest)) found = entry
   return found
 }
 
-/** Returns the callers of credentials that are gone, or that may do less than before: they lose their sessions and logins. */
+/** Returns the callers whose credentials were removed or lost rights. Their sessions and logins end. */
 export function findEnded({ credentials }: Keyring, after: Keyring): EndedCallers {
   const currentOf = (id: string) => after.current(id)
   const replaced = new Map(
@@ -124,7 +127,7 @@ export function findEnded({ credentials }: Keyring, after: Keyring): EndedCaller
   return { ended, replaced }
 }
 
-/** Other attributes may narrow, too, as policies read them. */
+/** Whether a caller has fewer rights. Any changed attribute counts, as policies may read it. */
 function isNarrower(before: Caller, after: Caller): boolean {
   const { roles: oldRoles, scopes: oldScopes, ...old } = before
   const { roles, scopes, ...now } = after
@@ -136,7 +139,7 @@ function includesAll(now: readonly string[] = [], old: readonly string[] = []): 
   return old.every((one) => now.includes(one))
 }
 
-/** A credential without a list opens every app. */
+/** Whether all former apps are still open. A credential without a list opens every app. */
 function opensAll(now: readonly string[] | undefined, old: readonly string[] | undefined): boolean {
   return now === undefined || (old !== undefined && includesAll(now, old))
 }

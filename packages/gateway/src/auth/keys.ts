@@ -18,7 +18,7 @@ export interface KeysDeps {
 
 const MADE = 'key:'
 const USED = 'key-used:'
-/** When a key expired, once that was seen. */
+/** Prefix of entries that record an expiry that was noticed. */
 const OVER = 'key-over:'
 const FLUSH_MS = 60_000
 const TICK_MS = 1000
@@ -31,11 +31,14 @@ export class Keys implements CredentialSource {
   #state: StateStore | undefined
   #made: readonly MadeKey[] = []
   #ring: Keyring = createKeyring([])
-  /** When each key was used last, by credential; written from time to time. */
+  /** The last use of each key, by credential. It is written periodically. */
   readonly #used = new Map<string, number>()
   readonly #written = new Map<string, number>()
   readonly #expired = new Set<string>()
-  /** The expiries that were seen, by credential: a clock that is set back opens no key again, a later expiry does. */
+  /**
+   * The expiries that were noticed, by credential. If the clock is set back, the key stays expired; a later expiry time
+   * reopens it.
+   */
   readonly #over = new Map<string, number>()
   readonly #timers: NodeJS.Timeout[] = []
   #unsubscribe: (() => void) | undefined
@@ -62,7 +65,7 @@ export class Keys implements CredentialSource {
     return this.current(id)
   }
 
-  /** Reads the keys that the store has, and follows it from then on. */
+  /** Reads the keys in the store, and follows its changes from then on. */
   async open(state: StateStore): Promise<void> {
     this.#state = state
     await this.#read()
@@ -86,7 +89,7 @@ export class Keys implements CredentialSource {
     await this.#flush()
   }
 
-  /** Gives made keys the callers of the current revision. Those whose user is gone end. */
+  /** Updates the callers of made keys to the current revision. Keys whose user was removed end. */
   renew(): void {
     const before = this.#ring
     const { callers } = this.#deps.revisions.current
@@ -117,7 +120,7 @@ export class Keys implements CredentialSource {
   }
 
   /**
-   * Makes a key. It works at once; the key is returned once and not kept.
+   * Creates a key. It works at once. The key is returned once and not stored.
    *
    * @throws {ConfigError} naming the field
    */
@@ -150,7 +153,10 @@ export class Keys implements CredentialSource {
     return { row: this.list().find((row) => row.id === id) as KeyRow, key }
   }
 
-  /** Revokes a made key: its sessions, streams and logins end. @throws {ApiFault} `key_unknown`, and `key_in_file` for one of the file */
+  /**
+   * Revokes a made key and ends its sessions, streams and logins. @throws {ApiFault} `key_unknown`, and `key_in_file`
+   * for a key of the file
+   */
   async revoke(id: string): Promise<KeyRow> {
     const state = this.#stateStore()
     const rows = this.list()
@@ -180,7 +186,7 @@ export class Keys implements CredentialSource {
     return { isExpired, ...(lastUsedAt === undefined ? {} : { lastUsedAt }) }
   }
 
-  /** Whether the end of a key has passed. It stays so while the clock is set back. */
+  /** Whether a key has expired. Setting the clock back does not change the answer. */
   isExpired({ id, expiresAtMs }: Pick<Credential, 'id' | 'expiresAtMs'>): boolean {
     if (expiresAtMs === undefined) return false
     if ((this.#over.get(id) ?? -Infinity) >= expiresAtMs) return true
@@ -189,7 +195,7 @@ export class Keys implements CredentialSource {
     return isExpired
   }
 
-  /** Reads one after the other: an old answer that comes late would bring a revoked key back. */
+  /** Reads in sequence, since a late answer to an old read would restore a revoked key. */
   #read(): Promise<void> {
     this.#next ??= this.#reading.then(() => {
       this.#next = undefined
@@ -208,7 +214,7 @@ export class Keys implements CredentialSource {
     this.renew()
   }
 
-  /** Ends what was opened with keys that have expired. */
+  /** Ends everything that was opened with expired keys. */
   #tick(): void {
     const { revisions } = this.#deps
     const all = [...revisions.current.keyring.credentials, ...this.#ring.credentials]
@@ -224,7 +230,7 @@ export class Keys implements CredentialSource {
     revisions.end({ ended: new Set(callers), replaced: new Map(callers.map((caller) => [caller, undefined])) })
   }
 
-  /** For a clock that is set back by less than a year. */
+  /** Records an expiry. The entry covers clocks that are set back by less than a year. */
   async #keepEnd(id: string, expiresAtMs: number): Promise<void> {
     try {
       await this.#state?.set(OVER + id, expiresAtMs, { expiresAt: expiresAtMs + YEAR_MS })

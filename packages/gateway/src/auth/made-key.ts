@@ -7,12 +7,14 @@ import type { CallerConfig } from '../config/config.ts'
 import { KEY_ID } from '../config/schema/callers.ts'
 import type { Revision } from './revision.ts'
 
-/** What a new key is for. Its caller is the one that the configuration has for this user and use. */
+/** The request for a new key. Its caller is the one that the configuration has for this user and use. */
 export interface NewKey {
   readonly for: 'mcp' | 'console' | 'host'
   readonly user: string
   readonly tenant?: string | undefined
-  /** The id of the key in the file whose rights it has. Needed where the user has keys with different rights. */
+  /**
+   * The id of the key in the file whose rights the new key gets. Required if the user has keys with different rights.
+   */
   readonly like?: string | undefined
   readonly apps?: readonly string[] | undefined
   readonly expiresAt?: number | undefined
@@ -20,13 +22,16 @@ export interface NewKey {
   readonly id?: string | undefined
 }
 
-/** A key that was made while the gateway ran. Only its hash is kept. */
+/** A key that was made while the gateway ran. Only its hash is stored. */
 export interface MadeKey extends Omit<NewKey, 'id'> {
   readonly id: string
   readonly hash: string
   readonly createdAt: number
   readonly createdBy: string | undefined
-  /** The makers of the credential behind it, the nearest first. Absent: nobody, or a row of an earlier version. */
+  /**
+   * The people who made the credential behind the key, the nearest first. Absent if there are none, or for a row of an
+   * earlier version.
+   */
   readonly makers?: readonly string[] | undefined
 }
 
@@ -35,14 +40,14 @@ type Asked = Pick<NewKey, 'for' | 'user' | 'tenant' | 'like'>
 const HASH_LENGTH = 8
 const MAX_LIFE_MS = 10 * 366 * 24 * 60 * 60 * 1000
 
-/** Returns the id that people see: a key of the file without one is known by the start of its hash. */
+/** Returns the id that people see. For a key of the file without an id, it is the start of the hash. */
 export function idOf({ id, keyHash }: CallerConfig): string {
   return id ?? Buffer.from(keyHash).toString('hex').slice(0, HASH_LENGTH)
 }
 
 /**
- * Returns the keys of the file whose rights a made key has: all of them have the same. Empty if there are none, or if
- * several have different rights and the key does not say which: it then opens nothing.
+ * Returns the keys of the file whose rights a made key has. All of them have the same rights. The list is empty if
+ * there are none, or if several have different rights and the key does not name one. The made key then opens nothing.
  */
 export function sourcesOf(key: Asked, callers: readonly CallerConfig[]): readonly CallerConfig[] {
   const ofUser = callers.filter((one) => isOf(one, key))
@@ -50,7 +55,7 @@ export function sourcesOf(key: Asked, callers: readonly CallerConfig[]): readonl
   return new Set(ofUser.map(({ caller }) => callerKey(caller))).size === 1 ? ofUser : []
 }
 
-/** Returns what a made key opens today, or `undefined` for one whose user or source is gone. */
+/** Returns the current rights of a made key, or `undefined` if its user or source was removed. */
 export function toEntry(key: MadeKey, callers: readonly CallerConfig[]): CallerConfig | undefined {
   const sources = sourcesOf(key, callers)
   const [source] = sources
@@ -67,7 +72,7 @@ export function toEntry(key: MadeKey, callers: readonly CallerConfig[]): CallerC
   }
 }
 
-/** Returns the apps of a made key: those it was made for, and none that the file opens with no key of its user. */
+/** Returns the apps of a made key: those it was made for, if a key of its user in the file still opens them. */
 function narrowApps(
   made: readonly string[] | undefined,
   sources: readonly CallerConfig[],
@@ -77,14 +82,14 @@ function narrowApps(
   return made ? made.filter((app) => opened.includes(app)) : opened
 }
 
-/** Returns the makers of anything made with a credential: its user, then everyone who made the credential. */
+/** Returns the makers of an object that a credential creates: its user, then everyone who made the credential. */
 export function makersWith(by: Caller | undefined): readonly string[] {
   if (!by) return []
   const { user } = by
   return [...new Set([...(user === undefined ? [] : [user]), ...makersOf(by)])]
 }
 
-/** Operators who make keys have no tenant. */
+/** Adds makers to a caller. Operators who make keys have no tenant. */
 function withMakers(caller: Caller, by: readonly (string | undefined)[]): Caller {
   const isOwn = (one: string) => one === caller.user && caller.tenant === undefined
   const others = new Set(by.filter((one) => one !== undefined && !isOwn(one)) as string[])
@@ -98,14 +103,14 @@ function isOf({ for: use, caller }: CallerConfig, key: Asked): boolean {
 }
 
 /**
- * Checks that a key can be made, by this person.
+ * Checks that this person may make this key.
  *
  * @throws {ConfigError} naming the field
  */
 export function checkNewKey(asked: NewKey, rules: Revision, now: number, by: Caller | undefined): void {
   const { for: use, apps = [], expiresAt, id } = asked
   const [source] = checkSources(asked, rules.callers)
-  // A person who has a narrow and a wide console key gets no wide one by the narrow one.
+  // A person with a narrow and a wide console key cannot use the narrow key to make a wide one.
   if (
     by &&
     use === 'console' &&
@@ -145,7 +150,7 @@ function includesAll(all: readonly string[] = [], some: readonly string[] = []):
   return some.every((one) => all.includes(one))
 }
 
-/** Returns `undefined` for an entry that cannot be read: it opens nothing. */
+/** Returns `undefined` for an entry that cannot be parsed. Such an entry opens nothing. */
 export function toMadeKey(value: unknown): MadeKey | undefined {
   if (!isObject(value)) return undefined
   const { id, hash, for: use, user, tenant, like, apps, expiresAt, createdAt, createdBy, makers } = value

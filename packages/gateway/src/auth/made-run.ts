@@ -5,10 +5,10 @@ import { isObject } from '@toolgate/values/json'
 import type { Credential } from './credential.ts'
 import { isTexts } from './made-key.ts'
 
-/** A run that a host has started, as it is kept under the hash of its token. */
+/** A run that a host has started, stored under the hash of its token. */
 export interface MadeRun {
   readonly id: string
-  /** Its parent, then the parent of that. The last one's history is shared. */
+  /** The ids of the parent run and its ancestors, nearest first. The history of the last one is shared. */
   readonly above: readonly string[]
   readonly user: string
   readonly tenant?: string | undefined
@@ -18,29 +18,37 @@ export interface MadeRun {
   readonly userWords?: readonly string[] | undefined
   readonly createdAt: number
   readonly expiresAt: number
-  /** The credential that started it: the run ends with it. */
+  /** The credential that started the run. The run ends with it. */
   readonly host: string
-  /** The user of that credential and everyone who made it, and those of the runs above. Absent: of an earlier version. */
+  /**
+   * The user of that credential and everyone who made it, and those of the parent runs. Absent for a run of an earlier
+   * version.
+   */
   readonly makers?: readonly string[] | undefined
 }
 
-/** A run as it is listed: without its words and rules. Kept for a day after its end, until that is recorded. */
+/**
+ * A run as it is listed, without its texts and rules. It is kept for a day after its end, until the end is recorded.
+ */
 export interface ListedRun extends Pick<
   MadeRun,
   'id' | 'above' | 'user' | 'tenant' | 'host' | 'createdAt' | 'expiresAt'
 > {
   /** The user of the host. */
   readonly hostUser: string | undefined
-  /** What narrows it, for people. */
+  /** A text for people about the restrictions of the run. */
   readonly narrows: string | undefined
-  /** Of its token. */
+  /** The hash of its token. */
   readonly hash: string
 }
 
-/** Why a run is over. `ended`: by its host. `revoked`: by a person. `parent_ended`: a run above it is. `host_ended`: the key of its host is. */
+/**
+ * Why a run is over. `ended`: its host ended it. `revoked`: a person ended it. `parent_ended`: a parent run is over.
+ * `host_ended`: the key of its host is no longer valid.
+ */
 export type RunEnd = 'ended' | 'revoked' | 'expired' | 'parent_ended' | 'host_ended'
 
-/** How a run was ended before its time. */
+/** How a run was ended early. */
 export interface EndedRun {
   readonly reason: 'ended' | 'revoked'
   readonly by: string | undefined
@@ -76,12 +84,12 @@ export function endRecord({ id, user, tenant }: ListedRun, reason: RunEnd, by: s
   return { event: 'run_ended', run_id: id, user_id: user, tenant, actor: by, reason }
 }
 
-/** A key that replaces another one of the same host has its runs. */
+/** Returns the key of the host. A key that replaces another key of the same host owns its runs. */
 export function hostKey({ caller: { tenant, user } }: Credential): string {
   return sha256Hex(JSON.stringify([tenant ?? null, user ?? null]))
 }
 
-/** Rows are written by this class alone; anything else opens nothing. */
+/** Parses a row. Only this class writes rows; an invalid row opens nothing. */
 export function toMadeRun(value: unknown): MadeRun | undefined {
   if (!isObject(value)) return undefined
   const { id, above, user, policy, expiresAt, host, makers } = value

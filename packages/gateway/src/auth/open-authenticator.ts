@@ -7,16 +7,16 @@ import type { LogLine } from '../model/log-line.ts'
 import type { ProtectedResources } from './oauth/protected-resource.ts'
 import type { RefusedTokens } from './oauth/refusals.ts'
 
-/** The authenticator of a gateway, with what OAuth adds to it. */
+/** The authenticator of a gateway, and its OAuth parts. */
 export interface OpenedAuthenticator {
   readonly authenticator: Authenticator
   /** Absent without OAuth. */
   readonly resources?: ProtectedResources
   /** The authorization servers, and whether their keys can be read. */
   issuers(): readonly IssuerRow[]
-  /** Returns the callers of the tokens that were verified and hold. */
+  /** Returns the callers of the tokens that are valid now. */
   signedIn(): readonly Caller[]
-  /** How many tokens were refused, and why. */
+  /** The number of refused tokens, by issuer and reason. */
   refusedTokens(): readonly RefusedTokens[]
 }
 
@@ -28,9 +28,10 @@ export interface AuthenticatorOptions {
 }
 
 /**
- * Returns the authenticator of keys and runs, and of tokens where OAuth is configured. Without it, nothing of it is loaded.
+ * Returns the authenticator of keys, runs and, if OAuth is configured, tokens. Without OAuth, none of its code is
+ * loaded.
  *
- * @throws {ConfigError} for OAuth without a URL that clients know
+ * @throws {ConfigError} for OAuth without a public URL
  */
 export async function openAuthenticator(
   own: readonly CredentialSource[],

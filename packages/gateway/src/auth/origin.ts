@@ -2,7 +2,7 @@ import { ConfigError } from '@toolgate/core'
 
 /** The host names and origins of this gateway. */
 export interface OriginRules {
-  /** Such as `127.0.0.1:8787`, in lower case. */
+  /** In lower case, such as `127.0.0.1:8787`. */
   readonly hosts: ReadonlySet<string>
   /** Such as `http://127.0.0.1:8787`. */
   readonly origins: ReadonlySet<string>
@@ -11,11 +11,11 @@ export interface OriginRules {
 export interface OriginOptions {
   /** Where the server listens. */
   readonly host: string
-  /** The port it has bound. */
+  /** The port that the server has bound. */
   readonly port: number
-  /** Whether it serves HTTPS. */
+  /** Whether the server uses HTTPS. */
   readonly isTls?: boolean
-  /** Further origins, such as `https://tools.example.com` of a proxy in front. */
+  /** Further origins, such as `https://tools.example.com` of a reverse proxy. */
   readonly origins?: readonly string[]
 }
 
@@ -45,9 +45,9 @@ export function createOriginRules({ host, port, isTls = false, origins = [] }: O
 }
 
 /**
- * Checks the Host header (against DNS rebinding) and the Origin header (against foreign pages).
+ * Checks the Host header (against DNS rebinding) and the Origin header (against foreign pages), separately. A request
+ * without `Origin` does not come from another page.
  *
- * The two are checked separately. A request without `Origin` does not come from another page.
  * Returns the problem, if any.
  */
 export function checkOrigin(
@@ -62,9 +62,7 @@ export function checkOrigin(
   return undefined
 }
 
-/**
- * Whether a URL is one of this gateway, by whatever scheme. Every spelling of this machine counts if it has the port.
- */
+/** Whether a URL belongs to this gateway, with any scheme. Every name of loopback counts if the port matches. */
 export function isOwnUrl({ hostname, host, port }: URL, rules: OriginRules, ownPort: number): boolean {
   const isHere = /^(?:127\.|0\.0\.0\.0$|\[::|localhost$|.*\.localhost$)/.test(hostname)
   return rules.hosts.has(host) || (isHere && port === String(ownPort))
@@ -77,7 +75,7 @@ function parseOrigin(text: string): URL {
   return url
 }
 
-/** RFC 9110 §7.2: clients may leave out the default port. */
+/** Returns the host with and without the default port, which clients may leave out (RFC 9110 §7.2). */
 function spellings(url: URL): string[] {
   return url.port === '' ? [url.hostname, `${url.hostname}:${url.protocol === 'https:' ? 443 : 80}`] : [url.host]
 }

@@ -13,22 +13,22 @@ export type Rules = Pick<GatewayConfig, (typeof RULES)[number]>
 /** The part of a configuration that is read once, when the gateway starts. */
 export type Settings = Omit<GatewayConfig, keyof Rules>
 
-/** The rules of a gateway between two reloads. Everything that decides reads the current one once for each request. */
+/** The rules of a gateway between two reloads. Each request reads the current revision once. */
 export interface Revision extends Rules {
-  /** Hash of the rules without secrets: equal rules have equal ids. */
+  /** A hash of the rules without secrets. Equal rules have equal ids. */
   readonly id: string
-  /** Grows by one with each reload. */
+  /** Increases by one with each reload. */
   readonly number: number
   /** Likely mistakes in the file. */
   readonly warnings: readonly ConfigWarning[]
-  /** Where policies and clauses are written. */
+  /** The places of policies and clauses in the file. */
   readonly places: ConfigPlaces
   readonly policySource: PolicySource | undefined
   /** The keys of the file. */
   readonly keyring: Keyring
 }
 
-/** Holds the current revision, which is replaced as a whole. */
+/** Holds the current revision. A reload replaces it as a whole. */
 export class Revisions {
   readonly #ended: Emitter<[ended: EndedCallers]>
   #current: Revision
@@ -56,7 +56,7 @@ export class Revisions {
     this.#current = next
   }
 
-  /** Ends what callers hold open. */
+  /** Ends the sessions, logins and streams of callers. */
   end(callers: EndedCallers): void {
     if (callers.replaced.size > 0) this.#ended.emit(callers)
   }
@@ -112,9 +112,9 @@ function toRevision(config: GatewayConfig, number: number, before?: Revision): R
   })
 }
 
-/** Returns the configuration in force, as a file would have it: plain data. */
+/** Returns the current configuration as plain data, in the form of a file. */
 export function withRules(
-  // The rules of the start, which a reload may have removed.
+  // These are the initial rules, which a reload may have removed.
   { aliases: _aliases, labels: _labels, apps: _apps, ...settings }: Settings & Partial<Rules>,
   { policy, callers, limits, groups, aliases, labels, apps, servers, places, policySource }: Revision,
 ): GatewayConfig {
@@ -136,7 +136,7 @@ export function withRules(
 const ID_LENGTH = 16
 const SECRETS: ReadonlySet<string> = new Set(['keyHash', 'demoKey'])
 
-/** Secrets are left out: somebody could guess a short one from a hash. */
+/** Secrets are left out, as a short one could be guessed from a hash. */
 function idOf(rules: Rules, secrets: readonly string[] = []): string {
   const text = JSON.stringify(rules, (key, value: unknown) => {
     if (SECRETS.has(key)) return undefined

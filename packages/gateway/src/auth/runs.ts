@@ -22,15 +22,15 @@ import {
   toMadeRun,
 } from './made-run.ts'
 
-/** What a host asks for. A child has the caller and the history of its parent, and no words. */
+/** The request for a run. A child has the caller and the history of its parent, and no texts of its own. */
 export interface NewRun extends Pick<NewKey, 'tenant' | 'like' | 'apps'> {
   readonly user?: string | undefined
-  /** The id of the run whose token a sub-agent's narrows. */
+  /** The id of the parent run, whose rights the child's token narrows. */
   readonly parent?: string | undefined
-  /** Met with the gateway's: they can only narrow. */
+  /** Policies that are added to the gateway's. They can only narrow. */
   readonly policy: readonly Policy[]
   readonly userWords?: readonly string[] | undefined
-  /** Default: an hour; of a child, until its parent ends. */
+  /** Default: an hour; for a child, until its parent ends. */
   readonly ttlMs?: number | undefined
 }
 
@@ -65,7 +65,7 @@ const MAX_TTL_MS = 24 * HOUR_MS
 const MAX_OF_HOST = 1000
 const MAX_DEPTH = 8
 const TICK_MS = 1000
-/** How often ends are looked for that nobody has asked for. */
+/** How often runs that ended without a request are looked for. */
 const CONCLUDE_MS = 15_000
 const DAY_MS = 24 * HOUR_MS
 const NEW_MS = 60_000
@@ -73,7 +73,8 @@ const NEW_MS = 60_000
 /**
  * The runs that hosts have started, by their tokens.
  *
- * Only the hash of a token is kept. A row never changes: a run that is ended has another one, which every replica follows.
+ * Only the hash of a token is stored. A row never changes: the end of a run is a row of its own, which every replica
+ * follows.
  */
 export class Runs implements CredentialSource, RunSource {
   readonly #deps: RunsDeps
@@ -81,7 +82,7 @@ export class Runs implements CredentialSource, RunSource {
   readonly #known = new Map<string, Known>()
   readonly #scopes = new Map<string, RunScope>()
   #ended: ReadonlyMap<string, EndedRun> = new Map()
-  /** Runs whose expiry was seen: a clock that is set back opens no such run again. Then their rows are removed. */
+  /** Runs that were seen to have expired. They stay expired if the clock is set back. Their rows are then removed. */
   readonly #expired = new Set<string>()
   #state: StateStore | undefined
   #record: (record: RunRecord) => void = () => {}
@@ -92,7 +93,7 @@ export class Runs implements CredentialSource, RunSource {
     this.#deps = deps
   }
 
-  /** Follows the store, which says which runs have ended. */
+  /** Reads the ended runs from the store, and follows its changes. */
   async open(state: StateStore, record: (record: RunRecord) => void): Promise<void> {
     this.#state = state
     this.#record = record
@@ -121,7 +122,7 @@ export class Runs implements CredentialSource, RunSource {
     return this.#known.has(hash) ? this.current(hash) : this.#load(hash).catch(this.#refuse)
   }
 
-  /** Reads the run of a credential that no request has brought to this process, such as one that a task is of. */
+  /** Reads the run of a credential that this process has not seen in a request, such as the owner of a task. */
   async load(id: string): Promise<void> {
     if (HASH.test(id) && !this.#known.has(id)) await this.#load(id)
   }
@@ -138,7 +139,7 @@ export class Runs implements CredentialSource, RunSource {
     return this.current(id)
   }
 
-  /** Ends what was opened with tokens whose run is over, or whose caller is not as it was. */
+  /** Ends everything that was opened with tokens whose run is over or whose caller has changed. */
   renew(): void {
     const replaced = new Map<Caller, Caller | undefined>()
     for (const [id, { run, credential: before }] of this.#known) {
@@ -150,7 +151,7 @@ export class Runs implements CredentialSource, RunSource {
   }
 
   /**
-   * Starts a run for a host. The token is returned once and not kept.
+   * Starts a run for a host. The token is returned once and not stored.
    *
    * @throws {ConfigError} naming the field
    */
@@ -171,13 +172,13 @@ export class Runs implements CredentialSource, RunSource {
     return { id, token, expiresAt }
   }
 
-  /** Returns the runs that go on, of one host or of all, the newest first. */
+  /** Returns the active runs of one host or of all, newest first. */
   async list(host?: Credential): Promise<readonly ListedRun[]> {
     const rows = await this.#rows(host)
     return rows.flatMap(([, run]) => (this.#endOf(run) ? [] : [run])).toSorted((a, b) => b.createdAt - a.createdAt)
   }
 
-  /** Ends a run, and those below it. @throws {ApiFault} `run_unknown`, for one that `mayEnd` refuses as for none */
+  /** Ends a run and its children. @throws {ApiFault} `run_unknown`, also for a run that `mayEnd` rejects */
   async end(
     id: string,
     { reason, by }: EndedRun,
@@ -192,17 +193,17 @@ export class Runs implements CredentialSource, RunSource {
     await this.conclude()
   }
 
-  /** Records the end of each run that is over: of several processes, one does. */
+  /** Records the end of each run that is over. Only one of several processes does so. */
   async conclude(): Promise<void> {
     const state = this.#stateStore()
     const rows = await this.#rows()
     const kept = new Set(rows.map(([, { id }]) => id))
     for (const [key, run] of rows) {
       const end = this.#endOf(run)
-      // Another process may not know a new key yet.
+      // Another process may not have read a new key yet.
       if (end?.reason === 'host_ended' && this.#deps.clock.wallMs() - run.createdAt < NEW_MS) continue
       if (!end) continue
-      // The row goes first: without it the token opens nothing, even if a clock is set back.
+      // The row is removed first: without it the token opens nothing, even if a clock is set back.
       await state.take(TOKENS + run.hash)
       if ((await state.take(key)) !== undefined) this.#record(endRecord(run, end.reason, end.by))
     }
@@ -238,7 +239,7 @@ export class Runs implements CredentialSource, RunSource {
     return { ...made, above: [], user, tenant, like, apps, policy, userWords, expiresAt: endsAt }
   }
 
-  /** The run of another host is no run. */
+  /** Returns a run of this host. The run of another host is treated as unknown. */
   async #runOf(id: string, host: Credential, field: string): Promise<MadeRun> {
     const state = this.#stateStore()
     const listed = toListedRun(await state.get(`${IDS}${hostKey(host)}/${id}`))
@@ -250,7 +251,7 @@ export class Runs implements CredentialSource, RunSource {
   async #load(hash: string): Promise<Credential | undefined> {
     const run = toMadeRun(await this.#state?.get(TOKENS + hash))
     if (!run) return undefined
-    // What ended it may be newer than what this process has read.
+    // The end of the run may be newer than the rows that this process has read.
     await this.#readEnded()
     if (this.#isOver(run)) return undefined
     return (this.#known.get(hash) ?? this.#keep(hash, run)).credential
@@ -265,7 +266,7 @@ export class Runs implements CredentialSource, RunSource {
     const credential = toCredential(hash, { ...run, makers: this.#makersOf(run) }, revisions.current)
     const known = { run, scope, of: revisions.current, credential }
     const before = this.#known.get(hash)?.credential
-    // The same object for an unchanged one: streams and subscriptions are found by it.
+    // An unchanged caller keeps its object, because streams and subscriptions are found by it.
     const same = before && isDeepStrictEqual(before, known.credential) ? { ...known, credential: before } : known
     this.#known.set(hash, same)
     this.#scopes.set(run.id, scope)
@@ -277,7 +278,10 @@ export class Runs implements CredentialSource, RunSource {
     this.#scopes.delete(id)
   }
 
-  /** A row of an earlier version has those of the host's key as it is now: the run ends with that. */
+  /**
+   * Returns the makers of a run. For a row of an earlier version, these are the makers of the host's current key, with
+   * which the run ends.
+   */
   #makersOf({ makers, host }: MadeRun): readonly string[] {
     return makers ?? makersWith(this.#deps.keys.current(host)?.caller)
   }
@@ -325,7 +329,7 @@ function noSuchRun(field: string, id: string): ConfigError {
   return new ConfigError(field, `no run with the id ${JSON.stringify(id.slice(0, 100))} goes on`)
 }
 
-/** Returns today's credential of a run; `undefined` where the file has no such caller now. */
+/** Returns the current credential of a run; `undefined` if the file no longer has its caller. */
 function toCredential(id: string, run: MadeRun, { callers }: Revision): Credential | undefined {
   const { user, tenant, like, apps, expiresAt, createdAt, makers } = run
   const source = { for: 'mcp', user, tenant, like, apps } as const

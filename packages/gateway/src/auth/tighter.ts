@@ -4,17 +4,18 @@ import { toComparable } from '../config/comparable.ts'
 import type { CallerConfig } from '../config/config.ts'
 import type { Revision } from './revision.ts'
 
-/** The rules of a revision. */
+/** The rules of a revision that are compared. */
 export type ComparedRules = Pick<
   Revision,
   'policy' | 'callers' | 'limits' | 'groups' | 'aliases' | 'labels' | 'apps' | 'servers'
 >
 
 /**
- * Returns the sections in which a revision is not proven to grant no more than the one before. Empty: it only tightens.
+ * Returns the sections in which a revision is not proven to grant at most the former rights. An empty result means that
+ * it only tightens.
  *
- * A proof by form, for any caller, tool and input, and not of what is known now: a change that tightens in another way
- * counts as unproven.
+ * The proof uses the form of the rules, for any caller, tool and input. A change that tightens in another way counts as
+ * unproven.
  */
 export function findUnproven(before: ComparedRules, after: ComparedRules): readonly string[] {
   const proofs: Readonly<Record<keyof ComparedRules, boolean>> = {
@@ -25,18 +26,21 @@ export function findUnproven(before: ComparedRules, after: ComparedRules): reado
     aliases: isDeepStrictEqual(before.aliases, after.aliases),
     labels: isTighterLabels(before.labels, after.labels),
     apps: isWithout(before.apps ?? [], after.apps ?? []),
-    // Without one of two servers that could own a URI, it belongs to the other.
+    // If one of two servers that could own a URI is removed, the URI belongs to the other.
     servers: isDeepStrictEqual(before.servers.map(toComparable), after.servers.map(toComparable)),
   }
   return Object.entries(proofs).flatMap(([section, isProven]) => (isProven ? [] : [section]))
 }
 
-/** Without a policy every tool is allowed and nothing else, as by one without an allowlist. */
+/** Without a policy, every tool is allowed and no other item. A policy without an allowlist means the same. */
 function orBare(policies: readonly Policy[]): readonly Policy[] {
   return policies.length === 0 ? [{}] : policies
 }
 
-/** Policies are combined by their strictest answer, so each needs one now that allows nothing more. */
+/**
+ * Whether a policy is at least as tight as a former one. The strictest policy decides, so each former policy needs
+ * such a current one.
+ */
 function isTighterPolicy(
   { name: _name, allow: oldAllow, deny: oldDeny, ask: oldAsk, requireTags: oldTags, ...old }: Policy,
   { name: _now, allow, deny, ask, requireTags, ...now }: Policy,
@@ -46,7 +50,9 @@ function isTighterPolicy(
   return allows && hasAll(deny, oldDeny) && hasAll(ask, oldAsk) && hasAll(requireTags, oldTags)
 }
 
-/** An absent allowlist is that of every tool, and of no resource or prompt. */
+/**
+ * Whether an allowlist names resources or prompts. An absent allowlist allows every tool, and no resource or prompt.
+ */
 function namesItems(clause: NonNullable<Policy['allow']>[number]): boolean {
   const { match } = typeof clause === 'string' ? { match: clause } : clause
   return [match].flat().some((selector) => /^(?:resource|prompt):/.test(selector))
@@ -57,7 +63,7 @@ function hasAll(all: readonly unknown[] = [], some: readonly unknown[] = []): bo
   return some.every((one) => known.has(JSON.stringify(one)))
 }
 
-/** Whether a list has nothing that it did not have, unchanged and in the same order. */
+/** Whether a list only lost entries: the rest is unchanged and in the same order. */
 function isWithout(before: readonly unknown[], after: readonly unknown[]): boolean {
   let at = 0
   return after.every((one) => {
@@ -66,7 +72,10 @@ function isWithout(before: readonly unknown[], after: readonly unknown[]): boole
   })
 }
 
-/** A made key that does not say which key of its user it is like opens nothing while these differ. */
+/**
+ * Whether a key is removed while its user keeps others. A made key that names no source opens nothing while those keys
+ * differ, so the removal could open it.
+ */
 function leavesKeysOfUser(before: readonly CallerConfig[], after: readonly CallerConfig[]): boolean {
   const idOf = ({ for: use, caller }: CallerConfig) => JSON.stringify([use, caller.tenant, caller.user])
   const kept = new Set(after.map((one) => Buffer.from(one.keyHash).toString('hex')))
@@ -74,7 +83,10 @@ function leavesKeysOfUser(before: readonly CallerConfig[], after: readonly Calle
   return before.some((one) => !kept.has(Buffer.from(one.keyHash).toString('hex')) && users.has(idOf(one)))
 }
 
-/** Labels can only tighten, and trust can only loosen: none of the first is taken away, and nothing more is trusted. */
+/**
+ * Whether labels only tighten. A label can only tighten and trust can only loosen, so no label may be removed and no
+ * trust added.
+ */
 function isTighterLabels(
   { trusted: oldTrusted, ...before }: NonNullable<ComparedRules['labels']> = {},
   { trusted, ...after }: NonNullable<ComparedRules['labels']> = {},
@@ -85,7 +97,7 @@ function isTighterLabels(
 
 type Limit = ComparedRules['limits'][number]
 
-/** Each limit is still there, for at most as many calls. A further limit only takes away. */
+/** Whether each limit still exists with at most the same number of calls. Additional limits only tighten. */
 function isTighterLimits(before: readonly Limit[], after: readonly Limit[]): boolean {
   const now = Map.groupBy(after.map(partsOf), ({ key }) => key)
   return before.map(partsOf).every(({ key, max }) => now.get(key)?.some((one) => one.max <= max) ?? false)

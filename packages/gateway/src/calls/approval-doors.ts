@@ -6,13 +6,13 @@ import type { McpRequest } from './request.ts'
 
 export interface ApprovalDoorsOptions {
   readonly gate: Pick<Gate, 'approvals' | 'subscribe'>
-  /** The origin that people reach the gateway by. Without it, clients get no links. */
+  /** The origin at which people reach the gateway. Without it, clients get no links. */
   readonly publicUrl: string | undefined
-  /** A stopping gateway waits for nobody. */
+  /** Whether the gateway is stopping. It then waits for no decisions. */
   readonly isStopping: () => boolean
   /** Sends a notification to the clients of a session (earlier revisions). */
   readonly notify?: (session: string, method: string, params: JsonObject) => void
-  /** How long a request waits for a person. Default 20 s. */
+  /** How long a request waits for a person's decision. Default 20 s. */
   readonly waitMs?: number
 }
 
@@ -25,12 +25,12 @@ export interface UrlElicitation {
 }
 
 const DEFAULT_WAIT_MS = 20_000
-/** Another process may decide, which this one's gate does not announce. */
+/** How often decisions of other processes are looked for, as the gate does not announce them. */
 const POLL_MS = 1000
-/** Of approvals, and of the sessions of each. */
+/** The maximum number of shown approvals, and of sessions for each. */
 const MAX_SHOWN = 1000
 const MAX_SESSIONS = 16
-/** How many of the approvals that clients wait for are looked at each time. */
+/** The maximum number of approvals that are checked each time. */
 const MAX_LOOKED_AT = 50
 /** MCP 2025-11-25, "URL elicitation required". */
 const URL_ELICITATION_REQUIRED = -32_042
@@ -38,15 +38,15 @@ const URL_ELICITATION_REQUIRED = -32_042
 /** Where the page of an approval is served. */
 export const APPROVAL_PATH = '/approvals/'
 
-/** Returns the URL of the page of an approval; `undefined` without a public URL. */
+/** Returns the URL of an approval's page; `undefined` without a public URL. */
 export function approvalUrl(id: string, publicUrl: string | undefined): string | undefined {
   return publicUrl === undefined ? undefined : new URL(`${APPROVAL_PATH}${encodeURIComponent(id)}`, publicUrl).href
 }
 
-/** Shows clients where a person decides an approval. Nothing that a client answers approves. */
+/** Sends clients the link at which a person decides an approval. No answer of a client approves. */
 export class ApprovalDoors {
   readonly #options: ApprovalDoorsOptions
-  /** The sessions that were shown the link of an approval, by its id. Oldest first. */
+  /** The sessions that received the link of an approval, by its id. Oldest first. */
   readonly #shown = new Map<string, Set<string>>()
   #isLooking = false
 
@@ -58,8 +58,8 @@ export class ApprovalDoors {
   }
 
   /**
-   * Returns the elicitation that opens the page of an approval; `undefined` without a public URL. The link names the
-   * approval and holds no secret: the page is shown only to people who may see it.
+   * Returns the elicitation that opens the page of an approval; `undefined` without a public URL. The link contains the
+   * approval's id and no secret: only people who may see the approval can open the page.
    */
   elicitationOf({ id }: Approval, name: string): UrlElicitation | undefined {
     const url = approvalUrl(id, this.#options.publicUrl)
@@ -87,14 +87,14 @@ export class ApprovalDoors {
     if (!this.#isLooking) void this.#look()
   }
 
-  /** Looks at the approvals that clients wait for, as another process may have decided. Goes on while there are any. */
+  /** Checks the approvals that clients wait for, as another process may have decided. Repeats while there are any. */
   async #look(): Promise<void> {
     const { gate, isStopping } = this.#options
     this.#isLooking = true
     while (this.#shown.size > 0 && !isStopping()) {
       await new Promise((resolve) => setTimeout(resolve, POLL_MS).unref())
       for (const id of [...this.#shown.keys()].slice(0, MAX_LOOKED_AT)) {
-        // A store that fails is asked again.
+        // If the store fails, it is asked again later.
         const approval = await Promise.resolve(gate.approvals.get(id)).catch(() => ({ status: 'pending' }))
         const sessions = this.#shown.get(id)
         if (approval?.status !== 'pending') this.#complete(id)
@@ -107,14 +107,14 @@ export class ApprovalDoors {
     this.#isLooking = false
   }
 
-  /** Tells the clients that a person is done, so that they call again. */
+  /** Notifies the clients that a person has decided, so that they call again. */
   #complete(id: string): void {
     for (const session of this.#shown.get(id) ?? [])
       this.#options.notify?.(session, 'notifications/elicitation/complete', { elicitationId: id })
     this.#shown.delete(id)
   }
 
-  /** Resolves when a person has decided, the client has gone, or a moment has passed. */
+  /** Resolves when a person has decided, the client has gone, or the waiting time has passed. */
   async waitForDecision(id: string, signal: Cancelling): Promise<void> {
     const { gate, waitMs = DEFAULT_WAIT_MS, isStopping } = this.#options
     const untilMs = performance.now() + waitMs
@@ -142,7 +142,7 @@ export class ApprovalDoors {
   }
 }
 
-/** Whether a client opens links for people. Forms are no door: the agent's own client could answer them. */
+/** Whether a client opens links for people. Forms are not used, as the agent's own client could answer them. */
 export function isUrlClient({ link, protocolVersion }: McpRequest): boolean {
   const { era, capabilities } = link
   const opensUrls = typeof capabilities.elicitation === 'object' && typeof capabilities.elicitation.url === 'object'

@@ -6,8 +6,8 @@ import type { ToolLists } from '@toolgate/mcp'
 export type NamesInLists = Pick<ToolLists, 'names' | 'promptNames'>
 
 /**
- * Returns what a client calls each item, for the texts of refusals: the item of the call by the name that the client gave it,
- * tools and prompts by their names on the wire, resources by their URIs.
+ * Returns the client's names of items, for the texts of refusals. The called item has the name that the client used,
+ * tools and prompts have their names on the wire, and resources have their URIs.
  */
 export function clientNames(
   lists: NamesInLists,

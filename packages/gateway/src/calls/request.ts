@@ -5,36 +5,36 @@ import type { JsonObject } from '@toolgate/values/json'
 import type { JsonRpcError, RequestId } from '@toolgate/mcp'
 import type { ClientLink } from '../servers/asks/client-link.ts'
 
-/** A request of a client, in the terms of no era. */
+/** A request of a client, independent of the era. */
 export interface McpRequest {
   readonly id: RequestId
   readonly params: JsonObject
   /** The id of the client's credential. */
   readonly client: string
-  /** In the session that the client names, if any. */
+  /** The caller, in the session that the client names, if any. */
   readonly caller: Caller
-  /** Returns the caller as they are now; `undefined` once the credential is no longer accepted. */
+  /** Returns the current caller; `undefined` if the credential is no longer accepted. */
   readonly callerNow: () => Caller | undefined
-  /** One that the gateway speaks. */
+  /** A supported revision of MCP. */
   readonly protocolVersion: string | undefined
   /** The headers that must repeat arguments; `undefined` before 2026-07-28. */
   readonly headers: IncomingHttpHeaders | undefined
-  /** Aborts when the client cancels the request or is gone for good. */
+  /** Aborts when the client cancels the request or has disconnected for good. */
   readonly signal: Cancelling
-  /** The client, as servers reach it. */
+  /** The channel from servers to the client. */
   readonly link: ClientLink
   /** Sends a notification before the answer. It may be lost. */
   notify(method: string, params: JsonObject): void
 }
 
-/** The answer to a request, in the terms of no era. */
+/** The answer to a request, independent of the era. */
 export type McpReply = McpResultReply | McpAskReply | McpTaskReply | { readonly error: JsonRpcError }
 
 export interface McpResultReply {
   readonly result: JsonObject
   /** How long the client may cache the result, in ms. Absent for results that are not cached. */
   readonly ttlMs?: number | undefined
-  /** The same reply answers equal requests, so its bytes are kept with it. */
+  /** Whether the same reply answers equal requests, so that its bytes are cached. */
   readonly isKept?: boolean
   /** The called tool, if the caller sees it. */
   readonly tool?: Tool | undefined
@@ -48,7 +48,7 @@ export interface McpAskReply {
   readonly state: string
 }
 
-/** A call that runs as a task: the whole result, as the client's era has it. */
+/** A call that runs as a task. It has the whole result, in the form of the client's era. */
 export interface McpTaskReply {
   readonly created: JsonObject
 }

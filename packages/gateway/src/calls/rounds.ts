@@ -18,14 +18,14 @@ import { withHolder } from '../model/holder.ts'
 import { isAsked } from '../servers/asks/asked.ts'
 import { heldIn } from '../servers/asks/held-calls.ts'
 
-/** Cancels what runs at a server and waits for an answer that cannot come. */
+/** Cancels the work of a server that waits for an answer that cannot come. */
 export type CancelWaiting = (state: unknown, server: string | undefined, caller: Caller, why: string) => void
 
 export interface RoundsDeps {
   readonly cancelWaiting?: CancelWaiting | undefined
   readonly states: Pick<SealedStates, 'open' | 'seal'>
   readonly doors: ApprovalDoors
-  /** The replica that holds calls between two rounds. Absent where this gateway is alone. */
+  /** The replica that holds calls between two rounds. Absent if this gateway runs alone. */
   readonly holder?: string | undefined
 }
 
@@ -37,33 +37,36 @@ export function createRounds(
   return new CallRounds({ states: new SealedStates(options), doors: new ApprovalDoors(options), cancelWaiting, holder })
 }
 
-/** A call of an item, as its method has read it from a request. */
+/** A call of an item, as its method has parsed it from a request. */
 export interface RoundCall {
   readonly view: View
-  /** The item, if the caller sees it. A state of an item that is hidden by now is not opened. */
+  /** The item, if the caller sees it. The state of a hidden item is not opened. */
   readonly tool: Tool | undefined
   readonly input: unknown
-  /** As the client spelled it. */
+  /** The item's name or URI, as the client spelled it. */
   readonly name: string
   /** Returns how the client spelled the call that waits. Default: `name`. */
   nameOf?(outcome: CallWaiting): string
-  /** Calls it through the view. */
+  /** Calls the item through the view. */
   call(round: Round): Promise<CallOutcome>
-  /** Returns the reply with a task for a call that waits, to clients that take one. `requests` show where a person decides. */
+  /**
+   * Returns the reply with a task for a waiting call, to clients that support tasks. `requests` show where a person
+   * decides.
+   */
   toTask?(outcome: CallWaiting, requests: JsonObject | undefined): Promise<McpReply | undefined>
-  /** Returns the reply to a call that cannot go on: each method has errors of its own. */
+  /** Returns the reply to a call that cannot continue. Each method has its own errors. */
   toFailure(text: string): McpReply
-  /** Returns the reply to an outcome that asks for nothing. */
+  /** Returns the reply to an outcome that needs no further round. */
   toReply(outcome: CallOutcome): McpReply | Promise<McpReply>
 }
 
-/** What a round adds to a call. */
+/** The fields that a round adds to a call. */
 export interface Round {
   readonly context: ClientLink
   readonly continues?: Continuation | undefined
 }
 
-/** At most so many rounds are one call. */
+/** The maximum number of rounds in one call. */
 export const MAX_ROUNDS = 10
 
 /** The content of a sealed state. */
@@ -80,7 +83,7 @@ type RoundState =
 interface Retry {
   readonly continues?: Continuation | undefined
   readonly answers?: ClientAnswers | undefined
-  /** The approval that an earlier round has asked for, and the number of that round. */
+  /** The approval that an earlier round requested, and the number of that round. */
   readonly approval?: { readonly id: string; readonly round: number; readonly isOpened: boolean } | undefined
 }
 
@@ -107,7 +110,7 @@ export class CallRounds {
     if (approval?.isOpened) await this.#deps.doors.waitForDecision(approval.id, request.signal)
     const context = retry.answers ? clientLink({ ...linkOf(request), answers: retry.answers }) : request.link
     const outcome = await call.call({ context, continues: retry.continues })
-    // Its state is spent: nobody can answer what its server asked.
+    // The state is used up, so nobody can answer the server's question.
     if (outcome.status === 'refused' && retry.answers)
       this.#deps.cancelWaiting?.(retry.answers.state, call.tool?.namespace, request.caller, 'its retry was refused')
     try {
@@ -153,7 +156,7 @@ export class CallRounds {
     }
   }
 
-  /** Ends a call whose question does not reach its client: at its server, and on record. */
+  /** Ends a call whose question cannot reach its client, at its server and in the audit. */
   async #abandon({ caller }: McpRequest, call: RoundCall, outcome: CallInputRequired, why: string): Promise<void> {
     const { payload, continues } = outcome
     const { tool, view } = call
@@ -162,7 +165,9 @@ export class CallRounds {
     await view.call({ tool: tool.id, continues, as: { kind: 'abandoned', why } })
   }
 
-  /** Returns the reply that shows the client where a person approves; `undefined` for clients that get the text. */
+  /**
+   * Returns the reply that shows the client where a person approves; `undefined` for clients that get a text instead.
+   */
   async #show(request: McpRequest, call: RoundCall, outcome: CallWaiting, retry: Retry): Promise<McpReply | undefined> {
     const { doors } = this.#deps
     const { approval } = outcome
@@ -176,7 +181,7 @@ export class CallRounds {
     if (request.link.era === 'legacy') return { error: doors.urlRequired(elicitation, request) }
     const before = retry.approval
     const round = (before?.round ?? 0) + 1
-    // A person who does not open the link gets no second one, nor does a client that asks for ever.
+    // The link is shown once, so a person who does not open it gets no second one, and a client cannot ask forever.
     if (!call.tool || round > MAX_ROUNDS || before?.isOpened === false) return undefined
     return this.#reply(request, call, call.tool, asks, { kind: 'approval', approvalId: approval.id, round })
   }
@@ -194,10 +199,13 @@ export class CallRounds {
   }
 }
 
-/** The key of the request to open the link of an approval. */
+/** The key of the input request that opens an approval's link. */
 const APPROVAL = 'approval'
 
-/** Earlier revisions have no such fields. An answer without a state is a retry whose state is missing. */
+/**
+ * Whether a request is a retry. Earlier revisions lack these fields. An answer without a state is a retry whose state
+ * is missing.
+ */
 function isRetry({ link, params }: McpRequest): boolean {
   return (params['requestState'] !== undefined || params['inputResponses'] !== undefined) && link.era === 'modern'
 }
@@ -211,7 +219,7 @@ function bindingOf({ caller, client }: McpRequest, { view, input }: RoundCall, t
   return { caller, client, app: view.app, item: tool.id, definition: definitionHash(tool), input }
 }
 
-/** Records the attempt, and returns the one error for every state that cannot be used. */
+/** Records the attempt, and returns the same error for every unusable state. */
 async function refuseState({ view, tool, name }: RoundCall, { message }: StateInvalid): Promise<McpReply> {
   await view.call({ tool: tool?.id, calledAs: name, malformed: message })
   return { error: { code: RPC_ERRORS.params_invalid.code, message } }

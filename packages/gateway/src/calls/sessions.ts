@@ -16,8 +16,8 @@ export function readSession(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /**
- * Returns the hook that raises the event `called:<tool id>` when a call in a session succeeds. It opens the groups that
- * wait for that event.
+ * Returns the hook that raises the event `called:<tool id>` when a call in a session succeeds. The event opens the
+ * groups that wait for it.
  */
 export function unlockByCalls(
   locks: () => Pick<Gate['locks'], 'event'>,
@@ -35,19 +35,19 @@ export interface SessionsOptions {
   readonly clock: Clock
   /** How long a session is kept without a request or a stream. Default: a day. */
   readonly idleMs?: number
-  /** Default 100,000. */
+  /** The maximum number of sessions. Default 100,000. */
   readonly maxSessions?: number
-  /** Per user. Default 10,000. */
+  /** The maximum for one user. Default 10,000. */
   readonly maxOfOne?: number
-  /** Keeps what another replica needs to go on with a session. Absent where this gateway is alone. */
+  /** Stores the data with which another replica can continue a session. Absent if this gateway runs alone. */
   readonly keeper?: SessionKeeper | undefined
 }
 
-/** What a session is without what runs in it. */
+/** The stored data of a session, without its running requests. */
 export interface KeptSession extends SessionClient {
   readonly owner: string
   readonly logLevel: LogLevel
-  /** It listens to resources, and nobody else can go on with that. */
+  /** Whether it listens to resources. Another replica cannot continue such a session. */
   readonly listens: boolean
 }
 
@@ -55,11 +55,11 @@ export interface SessionKeeper {
   put(id: string, kept: KeptSession): Promise<void>
   /** Never rejects. */
   remove(id: string): Promise<void>
-  /** Gives sessions up: other replicas go on with them. */
+  /** Hands sessions over, so that other replicas can continue them. */
   free(ids: readonly string[]): Promise<void>
 }
 
-/** A response that may not have ended. */
+/** A response that may still be open. */
 export interface Answering {
   readonly destroyed: boolean
   once(event: 'close', listener: () => void): unknown
@@ -68,7 +68,7 @@ export interface Answering {
 /** A running request of a session. */
 interface Running {
   readonly caller: Caller
-  /** `undefined` once it has ended, so that nothing of a request is kept by a table of the past (see `LinkedList`). */
+  /** `undefined` once the request has ended, so that an old table keeps no data of it (see `LinkedList`). */
   canceller: Canceller | undefined
 }
 
@@ -78,24 +78,24 @@ export interface SessionClient {
   readonly protocolVersion: string
 }
 
-/** A session of a client of an earlier revision: what it declared, and what it has running. */
+/** A session of a client of an earlier revision: the client's declarations, and its running requests. */
 export class Session {
   readonly id: string
   readonly owner: string
   readonly capabilities: ClientCapabilities
   readonly protocolVersion: string
   usedMs = 0
-  /** The caller of the credential that used it last. */
+  /** The caller of the credential that last used the session. */
   usedBy: Caller | undefined
-  /** The least severe log messages that the client wants; all, until it says so. */
+  /** The minimum severity of log messages for the client. All are sent until it sets a level. */
   logLevel: LogLevel = 'debug'
-  /** Called when the session ends. As long as there are any, the session does not expire. */
+  /** Callbacks for the end of the session. The session does not expire while there are any. */
   readonly uses = new Set<() => void>()
-  /** Ends a subscription to a resource, by its URI. These do not keep the session from expiring. */
+  /** Functions that end a subscription, by the resource's URI. Subscriptions do not keep the session from expiring. */
   readonly subscriptions = new Map<string, () => void>()
   isEnded = false
   readonly #running = new Map<RequestId, Running>()
-  /** Requests that are being answered. */
+  /** The number of requests that are being answered. */
   #open = 0
   #caller: { readonly given: Caller; readonly inSession: Caller } | undefined
 
@@ -112,7 +112,7 @@ export class Session {
     return this.#caller.inSession
   }
 
-  /** Returns the signal of a request, and `end`, to call when the request has ended. */
+  /** Returns the signal of a request, and the function `end`, to call when the request has ended. */
   run(caller: Caller, id: RequestId): { readonly canceller: Canceller; readonly end: () => void } {
     const canceller = createCanceller()
     const running: Running = { caller, canceller }
@@ -130,14 +130,14 @@ export class Session {
     return this.#running.size + this.#open > 0
   }
 
-  /** Counts as running until the response has ended. */
+  /** Counts a response as running until it has ended. */
   enter(response: Answering): void {
     if (response.destroyed) return
     this.#open++
     response.once('close', () => this.#open--)
   }
 
-  /** Cancels a request, if it is running. Nobody else who knows the session can cancel a caller's request. */
+  /** Cancels a request, if it is running. Only the caller who sent it can cancel it. */
   cancel(caller: Caller, id: RequestId): void {
     const running = this.#running.get(id)
     if (running?.caller === caller) running.canceller?.abort(new Error('the client cancelled the call'))
@@ -167,7 +167,7 @@ export class Sessions {
     return this.#add(caller, new Session(randomUUID(), ownerOf(caller), client))
   }
 
-  /** Goes on with a session of another replica. */
+  /** Continues a session of another replica. */
   restore(caller: Caller, id: string, kept: KeptSession): Session {
     const known = this.find(caller, id)
     if (known) return known
@@ -176,21 +176,21 @@ export class Sessions {
     return this.#add(caller, session)
   }
 
-  /** Keeps a session as it is now for other replicas. `undefined`: there are none. */
+  /** Stores the current session for other replicas. Returns `undefined` if there are no replicas. */
   keep(session: Session): Promise<void> | undefined {
     const { id, owner, capabilities, protocolVersion, logLevel } = session
     return this.#keeper?.put(id, { owner, capabilities, protocolVersion, logLevel, listens: isListening(session) })
   }
 
-  /** Forgets the sessions that other replicas have taken over. */
+  /** Removes the sessions that other replicas have taken over. */
   retain(ids: ReadonlySet<string>): void {
     for (const session of this.#all.values()) if (!ids.has(session.id)) this.#forget(session)
   }
 
-  /** Gives up the sessions that run nothing. Returns whether any are left. */
+  /** Hands over the sessions that run nothing. Returns whether any are left. */
   async handOver(): Promise<boolean> {
     const idle = [...this.#all.values()].filter(({ isRunning }) => !isRunning)
-    // One that listens cannot be gone on with: its client begins another.
+    // A session that listens cannot be continued elsewhere: its client begins another.
     const [ended, given] = [idle.filter(isListening), idle.filter((session) => !isListening(session))]
     for (const session of ended) this.#drop(session)
     for (const session of given) this.#forget(session)
@@ -208,7 +208,7 @@ export class Sessions {
     return session
   }
 
-  /** Returns the active session of this caller, and counts that as its use. */
+  /** Returns the active session of this caller, and counts this as a use. */
   find(caller: Caller, id: string): Session | undefined {
     const session = this.#find(caller, id)
     if (session) {
@@ -218,7 +218,10 @@ export class Sessions {
     return session
   }
 
-  /** Keeps a session alive while a stream of it is open. `onEnd` is called when the session ends. Returns the release. */
+  /**
+   * Keeps a session alive while one of its streams is open. `onEnd` is called when the session ends. Returns the
+   * function that releases the session.
+   */
   hold(caller: Caller, id: string, onEnd: () => void): () => void {
     const session = this.#find(caller, id)
     session?.uses.add(onEnd)
@@ -228,12 +231,12 @@ export class Sessions {
     }
   }
 
-  /** Ends the sessions that these callers used last. One that another key of the user goes on with stays. */
+  /** Ends the sessions that these callers used last. A session that another key of the user has used since stays. */
   endOf(callers: ReadonlySet<Caller>): void {
     for (const session of this.#all.values()) if (session.usedBy && callers.has(session.usedBy)) this.#drop(session)
   }
 
-  /** Ends a session, so that no replica goes on with it from then on. Returns `false` if it is unknown. */
+  /** Ends a session, so that no replica can continue it. Returns `false` if it is unknown. */
   async end(caller: Caller, id: string): Promise<boolean> {
     const session = this.#find(caller, id)
     if (!session) return false

@@ -12,15 +12,15 @@ import type { Door, Heart } from '../heart/heart.ts'
 import type { Lifecycle } from '../util/lifecycle.ts'
 import { type ClientAddresses, createClientAddresses } from '../util/client-address.ts'
 
-/** The door before there is a gate: who may come is known, and failed logins are not recorded yet. */
+/** The door before the gate exists: callers can be authenticated, but failed logins are not recorded yet. */
 export interface EarlyDoor extends Omit<Door, 'logins' | 'addresses'> {
-  /** Whether an origin is one of this gateway. */
+  /** Whether an origin belongs to this gateway. */
   isOwn(origin: string): boolean
 }
 
 type Known = Pick<Heart, 'clock' | 'log' | 'onFault'> & { readonly revisions: Revisions }
 
-/** @throws {ConfigError} for OAuth without a URL that clients know */
+/** @throws {ConfigError} for OAuth without a public URL */
 export async function openDoor(
   { listen, publicUrl: written, oauth }: Settings,
   { clock, log, onFault, revisions }: Known,
@@ -55,13 +55,13 @@ type Recording = Pick<Heart, 'config' | 'clock' | 'onFault' | 'replica' | 'gate'
   readonly lifecycle: Lifecycle
 }
 
-/** Adds the failed logins, which are recorded in the audit, until the gateway closes. */
+/** Adds the record of failed logins to the door. They are audited until the gateway closes. */
 export function openLogins(
   { isOwn: _, ...door }: EarlyDoor,
   { config, clock, onFault, replica, gate, stores, lifecycle }: Recording,
 ): Door {
   const direct = createClientAddresses(config.listen.proxies)
-  // The replica that forwards a request knows its client, and proves what it says.
+  // A replica that forwards a request states the client's address, with a proof.
   const addresses: ClientAddresses = {
     isProxy: (address) => direct.isProxy(address),
     of: (request) => replica?.elsewhere()?.addressOf(request) ?? direct.of(request),

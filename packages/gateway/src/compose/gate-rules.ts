@@ -20,17 +20,17 @@ export interface GateRulesDeps {
   readonly search: NonNullable<Settings['search']>
   readonly redact: GatewayRedactor
   readonly fleet: Fleet
-  /** A function, as the gate is made of these rules. */
+  /** A function, because the gate is created from these rules. */
   readonly gate: () => Gate
   /** Called when a session opens a group. */
   readonly onUnlocked: () => void
-  /** Bounds how long a probe's answer is kept. */
+  /** An upper bound for how long a probe's result is cached. */
   readonly probeEveryMs: number | undefined
 }
 
-/** The parts of a gate's rules that are made of the file: its groups, its apps, and the tools of the gateway itself. */
+/** The parts of a gate's rules that come from the file: groups, apps, and the gateway's own tools. */
 export class GateRules {
-  /** The groups of the start. */
+  /** The initial groups. */
   readonly groups: Groups
   readonly opensByCalls: boolean
   readonly #deps: GateRulesDeps
@@ -53,7 +53,10 @@ export class GateRules {
     return this.#parsed.selectors
   }
 
-  /** Replaces the rules of the gate, its groups and its servers in one turn, with what `alongside` replaces. */
+  /**
+   * Replaces the rules of the gate, its groups and its servers in one turn, together with everything that `alongside`
+   * replaces.
+   */
   replace(
     next: Rules,
     alongside: () => void,
@@ -79,7 +82,7 @@ export class GateRules {
       connections.renew()
     }
     const { aliases, labels, limits, policy } = next
-    // A server of the next revision is open already, and has not started: nothing remains of it where a rule is wrong.
+    // A server of the next revision is already open but not started, so it leaves nothing behind if a rule is invalid.
     const apps = toApps(
       next.apps,
       tools.map(({ id }) => id),

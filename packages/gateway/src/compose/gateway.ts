@@ -32,15 +32,15 @@ export interface GatewayOptions {
   /** The folder of the built console. Default: beside this package. */
   readonly consoleDir?: string
   readonly log?: (line: LogLine) => void
-  /** A secret with which it proves at `/healthz` which gateway it is, to programs that know the secret too. */
+  /** A secret with which the gateway proves its identity at `/healthz` to programs that know the secret too. */
   readonly identity?: Uint8Array
-  /** Reads the configuration again, for a reload; `text` in place of that of its file. Default: its file. */
+  /** Reads the configuration again, for a reload. `text` replaces the text of the file. Default: reads its file. */
   readonly read?: (text?: string, how?: Pick<LoadConfigOptions, 'mayRun'>) => MaybePromise<GatewayConfig>
-  /** How texts are read that people propose for its file. Default: as by `readConfig` without options. */
+  /** How to read a text that people propose for the file. Default: as `readConfig` does without options. */
   readonly reading?: Reading
   /** An upper bound of the `ttlMs` of all groups. */
   readonly probeEveryMs?: number
-  /** With `watch: true`: how often the file is looked at. Default 1000. */
+  /** With `watch: true`: how often the file is checked, in milliseconds. Default 1000. */
   readonly watchEveryMs?: number
 }
 
@@ -55,23 +55,26 @@ const OPTIONS = shapeOf<GatewayOptions>({
   watchEveryMs: true,
 })
 
-/** A gateway that listens. */
+/** A running gateway. */
 export interface RunningGateway {
-  /** Such as `http://127.0.0.1:8787`. */
+  /** The URL of the gateway, such as `http://127.0.0.1:8787`. */
   readonly url: string
   readonly port: number
   readonly gate: Gate
-  /** Resolves when every server has answered or failed its first start, and the probes have answered or had a second. */
+  /**
+   * Resolves when the first start of every server has succeeded or failed, and every probe has answered or 1 s has
+   * passed.
+   */
   readonly ready: Promise<void>
   servers(): readonly ServerRow[]
-  /** What is probably a mistake, in the file and in what its servers offer. */
+  /** Likely mistakes in the file, and in the items that its servers offer. */
   warnings(): readonly WarningRow[]
   groups(): readonly GroupRow[]
   /**
-   * Reads the configuration again and replaces policy, callers, limits, groups, apps and servers as one, or nothing.
+   * Reads the configuration again and replaces policy, callers, limits, groups, apps and servers all at once.
    *
-   * @throws {ConfigFileError} with every problem of the file, and nothing has changed
-   * @throws {ConfigError} where the rules cannot be used
+   * @throws {ConfigFileError} with every problem of the file; nothing changes
+   * @throws {ConfigError} for rules that cannot be used; nothing changes
    */
   reload(
     options?: Pick<ReloadOptions, 'by' | 'isDryRun' | 'publishes' | 'isForced' | 'preview'> & {
@@ -79,15 +82,15 @@ export interface RunningGateway {
     },
   ): Promise<Reload>
   /**
-   * Refuses new calls and waits up to `drainMs` for running ones. Then closes the port, stops the servers and writes the
-   * rest of the audit, within 2 s.
+   * Refuses new calls and waits up to `drainMs` for running ones. Then it closes the port, stops the servers and,
+   * within 2 s, writes the rest of the audit.
    */
   close(): Promise<void>
 }
 
-/** How long a starting gateway waits for its probes. A group whose probe is later is unknown until then. */
+/** How long a starting gateway waits for its probes. A group with a slower probe is unknown until it answers. */
 const FIRST_ASK_MS = 1000
-/** How long running calls may take when the gateway stops. */
+/** How long running calls may continue when the gateway stops. */
 const DEFAULT_DRAIN_MS = 30_000
 
 /**
@@ -102,7 +105,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   return startWith(ROOMS, config, options)
 }
 
-/** Starts a gateway with these rooms alone. */
+/** Starts a gateway with only these rooms. */
 export async function startWith(
   listed: readonly ListedRoom[],
   config: GatewayConfig,
@@ -156,7 +159,7 @@ interface Opened extends OpenedHeart {
   readonly rooms: Rooms
 }
 
-/** Opens the heart and the rooms. They end with the gateway. */
+/** Opens the heart and the rooms. They close with the gateway. */
 async function openRooms(
   known: Known,
   options: StartOptions,
@@ -182,7 +185,7 @@ async function openRooms(
   return { heart, probed, rooms: opened }
 }
 
-/** Starts the servers. */
+/** Starts the servers, and returns the running gateway. */
 function toRunning({ heart, probed, rooms }: Opened, { close }: Lifecycle): RunningGateway {
   const { config, gate, servers, door } = heart
   const { fleet } = servers

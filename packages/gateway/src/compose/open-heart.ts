@@ -22,29 +22,31 @@ import { type EarlyDoor, openLogins } from './door.ts'
 import { GateRules } from './gate-rules.ts'
 import { type OpenedStores, openStores } from './stores.ts'
 
-/** What is known before anything is opened. */
+/** The parts of the heart that exist before anything is opened. */
 export type Known = Pick<Heart, 'config' | 'revisions' | 'clock' | 'redact' | 'log' | 'onFault' | 'replica'> & {
   readonly lifecycle: Lifecycle
 }
 
-/** What the heart is opened for. */
+/** Options that come from outside the heart. */
 export interface HeartOptions extends Pick<RuleSource, 'read' | 'readCertificate'> {
   readonly host: HostOptions
   readonly door: EarlyDoor
-  /** Bounds how long a probe's answer is kept. */
+  /** An upper bound for how long a probe's result is cached. */
   readonly probeEveryMs: number | undefined
   /** Called when a session opens a group. */
   readonly onUnlocked: () => void
-  /** Called after the gate has closed, and before what it used is closed. */
+  /** Called after the gate has closed, and before its stores and servers are closed. */
   readonly onGateClosed: () => Promise<void>
 }
 
-/** How long the records of aborted calls may take when the gateway stops. */
+/** How long writing the records of aborted calls may take when the gateway stops. */
 const RECORDS_MS = 500
-/** The deadline of a call, as a multiple of the longest server timeout. It ends calls whose progress never stops. */
+/**
+ * The deadline of a call, as a multiple of the longest server timeout. It ends a call that reports progress forever.
+ */
 const DEADLINE_FACTOR = 10
 
-/** The heart, and what resolves when every probe has answered once. */
+/** The heart, and a promise that resolves when every probe has answered once. */
 export interface OpenedHeart {
   readonly heart: Heart
   readonly probed: Promise<void>
@@ -63,7 +65,7 @@ export async function openHeart(known: Known, options: HeartOptions): Promise<Op
   const own = new GateRules({ search, redact: known.redact, fleet, gate, onUnlocked, probeEveryMs }, rules)
   const availability = createAvailability(own.groups, { clock, onFault })
   lifecycle.onClose(() => availability.close())
-  // Started first, so that the states of servers are known from the beginning.
+  // Probes start first, so that the states of servers are known from the beginning.
   const probed = availability.start()
   const warnings = createWarnings({
     config: () => revisions.current,
@@ -107,7 +109,7 @@ export async function openHeart(known: Known, options: HeartOptions): Promise<Op
   lifecycle.onClose(options.onGateClosed)
   lifecycle.onClose(async () => {
     await endsWithin(made.close(), RECORDS_MS)
-    // Aborted calls are answered before the rest is closed.
+    // Aborted calls get their answer before the rest is closed.
     await lifecycle.closePort()
   })
   const withResources = revisions.derive((now) =>
@@ -180,7 +182,7 @@ async function openServers(
   return { fleet, connections, held, counts: countCalls(clock, calls), tracing, via }
 }
 
-/** Opens the keys and runs over the stores, until the gateway closes. */
+/** Opens keys and runs over the stores, until the gateway closes. */
 async function openCredentials(
   { keys, runs }: EarlyDoor,
   { state }: OpenedStores,
@@ -193,7 +195,7 @@ async function openCredentials(
   lifecycle.onClose(() => keys.close())
 }
 
-/** Ends calls that wait for an answer of their client, once their caller may no longer make them. */
+/** Ends calls that wait for their client if the caller may no longer make them. */
 function reviewHeld(gate: Gate, held: HeldCalls, revisions: Heart['revisions']): void {
   gate.subscribe(() => void held.review(async ({ caller, tool }) => mayRun(await gate.view(caller), tool)))
   revisions.onEnded(({ ended }) => void held.review(async ({ caller }) => !ended.has(caller)))
@@ -204,7 +206,7 @@ function mayRun(view: View, tool: string): boolean {
   return outcome === 'allow' || outcome === 'ask'
 }
 
-/** Records an event beside calls. */
+/** Records an event that is not a call. */
 function recordBeside(
   entry: AskEntry | ConnectionRecord | RunRecord,
   { clock, onFault }: Known,
@@ -219,7 +221,7 @@ function recordBeside(
   write()
 }
 
-/** Returns the options that the file and the gate write in the same way. */
+/** Returns the options that have the same form in the file and in the gate. */
 function toGateOptions(
   { calls, definitions, oauth, pins }: Settings,
   { aliases, labels, limits, policy, servers }: Rules,

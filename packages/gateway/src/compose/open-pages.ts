@@ -6,7 +6,7 @@ import { type AccessRules, createSessions } from '../admin/http/access.ts'
 import { type Api, createApi } from '../admin/http/api.ts'
 import { createPages } from '../admin/http/pages.ts'
 
-/** What people reach: the HTTP API, and the pages. */
+/** The HTTP API and the pages for people. */
 export interface OpenedPages extends Api {
   answer: ReturnType<typeof createPages>
 }
@@ -26,7 +26,7 @@ export async function openPages(
   return { ...api, answer: createPages(api, pages) }
 }
 
-/** Without logins, people send a key with each request. */
+/** Access without logins: people send a key with each request. */
 function keysOnly({ door, clock }: Heart): AccessRules {
   return { ...door, sessions: createSessions({ clock }), cookieName: 'toolgate_session' }
 }

@@ -64,7 +64,7 @@ async function notServed(_request: IncomingMessage, response: ServerResponse): P
   response.writeHead(404).end()
 }
 
-/** Returns what sends requests to the API to the home of the user whom they are about. */
+/** Returns the forwarder of API requests to the replica that is the user's home. */
 function openPlace(
   { replica, door, servers, stopping, onFault }: Heart,
   pages: () => Promise<OpenedPages>,

@@ -19,10 +19,10 @@ import type { ListedRoom } from '../heart/room.ts'
 import { mcp } from '../mcp/room.ts'
 
 /**
- * The capabilities of the gateway, in the order in which they are opened.
+ * The capabilities of the gateway, in the order in which they open.
  *
- * `start` is opened with the gateway. `people` is loaded at the first request for the API or a page: a gateway that serves MCP
- * alone loads none of it. To add a capability, add its folder and a row; to remove one, remove both.
+ * `start` opens with the gateway. `people` is loaded at the first request for the API or a page, so a gateway that
+ * serves only MCP loads none of it. To add a capability, add its folder and a row; to remove one, remove both.
  */
 export const ROOMS: readonly ListedRoom[] = [
   { people: () => import('../admin/agents/routes.ts') },
@@ -53,7 +53,7 @@ export const ROOMS: readonly ListedRoom[] = [
   { people: () => import('../admin/console/routes.ts') },
   { start: mcp },
   { start: metrics },
-  // Everything that a reload renews is open before it.
+  // `reload` comes after every room that a reload renews.
   { start: reload, people: () => import('../admin/reload/routes.ts') },
   { start: warnings, people: () => import('../admin/warnings/routes.ts') },
 ]

@@ -12,7 +12,7 @@ import type { Lifecycle } from '../util/lifecycle.ts'
 
 type Known = Pick<Heart, 'config' | 'clock' | 'redact' | 'log' | 'onFault' | 'replica'>
 
-/** The stores of a gateway, and those that its gate takes. */
+/** All stores of a gateway, including those that its gate uses. */
 export interface OpenedStores extends Stores {
   readonly lock: SessionLock | undefined
   readonly ofGate: Pick<GateOptions, 'approvals' | 'counters' | 'history' | 'state'>

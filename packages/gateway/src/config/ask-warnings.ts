@@ -2,7 +2,7 @@ import { mayApproveByDefault } from '@toolgate/core/call'
 import type { AskingConfig } from './callers.ts'
 import type { ConfigPath } from './problems.ts'
 
-/** An `ask` clause whose text is hidden from the people who decide. */
+/** An `ask` clause whose text the deciding people may not read. */
 interface AskWarning {
   readonly code: 'ask_unexplained'
   readonly at: ConfigPath
@@ -11,8 +11,8 @@ interface AskWarning {
 }
 
 /**
- * Returns the `ask` clauses without a message, where somebody of a tenant may approve: they may not read the text of a rule, so
- * its message is their only explanation.
+ * Returns the `ask` clauses without a message if people of a tenant may approve. They may not read the text of a rule,
+ * so its message is their only explanation.
  */
 export function findUnexplainedAsks({ callers, policy, apps = [] }: AskingConfig): readonly AskWarning[] {
   const agents = callers.filter((one) => one.for === 'mcp')

@@ -8,7 +8,7 @@ import { checkShape, has, keysOf, readEach, type Reading } from './reading.ts'
 import { type CallerInput, callerSchema } from './schema/callers.ts'
 import { callersSchema } from './schema.ts'
 
-/** Reads `callers`, and refuses a repeated key, or a repeated user for the same use. */
+/** Reads `callers`. Rejects a repeated key, and a user who is repeated for the same use. */
 export function readCallers(reading: Reading): readonly CallerConfig[] {
   const byKey = new Map<string, number>()
   const byUser = new Map<string, number>()
@@ -40,7 +40,7 @@ function checkOnce(
   else source.report(['callers', i, key], `found ${what} as in callers[${earlier}], expected each once`)
 }
 
-/** Several keys of one user for one use have an id each, so that people can tell them apart. */
+/** If one user has several keys for one use, each key needs an id, so that people can distinguish the keys. */
 function checkUser({ source }: Reading, seen: Map<string, number>, i: number, input: CallerInput): void {
   const { user, for: use = 'mcp', id } = input
   const name = `${use} ${user}`
@@ -75,7 +75,7 @@ function toCaller({ source }: Reading, i: number, input: CallerInput): CallerCon
   if (!caller) return undefined
   const hash = key === undefined ? Buffer.from(keyHash.slice('sha256:'.length), 'hex') : sha256(key)
   return {
-    // No buffer of Node's, so that a copy in another thread is equal to it.
+    // A `Uint8Array` instead of a `Buffer`, so that a copy in another thread is equal to it.
     keyHash: Uint8Array.from(hash),
     ...(key !== undefined && { demoKey: key }),
     for: use,
@@ -107,14 +107,14 @@ interface ApproverWarning {
   readonly text: string
 }
 
-/** What decides whether calls ask, and who can answer. */
+/** The settings that decide whether calls ask, and who can answer. */
 export type AskingConfig = Pick<GatewayConfig, 'callers' | 'policy' | 'apps'>
 
 /**
  * Returns warnings about agents whose requests no console key can decide, one for each tenant, and about approvers who
  * can decide no requests.
  *
- * Returns none for a policy without `ask`, as it makes no requests.
+ * Returns no warnings for a policy without `ask`, as it creates no requests.
  */
 export function findApproverWarnings({ callers, policy, apps = [] }: AskingConfig): readonly ApproverWarning[] {
   const asks = [...policy, ...apps.flatMap((app) => app.policy)].some(({ ask = [] }) => ask.length > 0)

@@ -2,7 +2,7 @@ import { isSecureUrl } from './oauth.ts'
 import { found, type Reading } from './reading.ts'
 import type { ServerInput } from './schema/servers.ts'
 
-/** Checks what stands beside `oauth` of a server. */
+/** Checks the other fields of a server with `oauth`. */
 export function checkServerOAuth({ source }: Reading, name: string, input: ServerInput): void {
   const { oauth, url, headers = {}, command, package: from } = input
   if (!oauth) return

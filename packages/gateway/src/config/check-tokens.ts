@@ -5,7 +5,7 @@ import { ConfigFileError } from './problems.ts'
 const MAX_TOKENS = 200_000
 
 /**
- * Checks that a text which somebody sends is soon parsed. Its length says little: each bracket may be a value.
+ * Checks that a text from a client can be parsed quickly. Its length is not enough, as each bracket may be a value.
  *
  * @throws {ConfigFileError}
  */

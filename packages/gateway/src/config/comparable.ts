@@ -1,6 +1,9 @@
 import type { ServerConfig } from './config.ts'
 
-/** Returns a server's entry so that two can be compared: the order of overlays counts, as later ones take precedence. */
+/**
+ * Returns a server's entry in a form that can be compared. The order of overlays matters, as later ones take
+ * precedence.
+ */
 export function toComparable(server: ServerConfig): object {
   return Object.fromEntries(
     Object.entries(server).map(([key, value]) => [key, value instanceof Map ? [...(value as Named)] : value]),

@@ -24,24 +24,24 @@ import type { ReplicaConfig, StoresConfig } from './stores.ts'
 export interface GatewayConfig {
   /** Absolute path of the file, for messages. */
   readonly file: string
-  /** The text that it was parsed from, if it names `stores`: this is what replicas publish. */
+  /** The text that it was parsed from, if it names `stores`. Replicas publish this text. */
   readonly text?: string
   /** SHA-256 of the text that it was parsed from. */
   readonly textHash?: string
   readonly listen: {
     readonly host: string
     readonly port: number
-    /** Further origins, such as `https://tools.example.com` of a proxy in front. */
+    /** Further accepted origins, such as `https://tools.example.com` of a reverse proxy. */
     readonly origins?: readonly string[]
-    /** Proxies whose `X-Forwarded-For` is read: addresses, and ranges such as `10.0.0.0/8`. */
+    /** Proxies whose `X-Forwarded-For` is trusted: addresses, and ranges such as `10.0.0.0/8`. */
     readonly proxies?: readonly string[]
     /** Serves HTTPS instead of HTTP. */
     readonly tls?: TlsFiles
   }
   readonly servers: readonly ServerConfig[]
-  /** Of every server that has none of its own. */
+  /** The names for every server without its own `names`. */
   readonly names?: NamesConfig
-  /** Sent to each client at its start, for the model. */
+  /** Instructions for the model. Each client gets them when it connects. */
   readonly instructions?: string
   /** Default: the bounds of `DEFAULT_INSTANCES`, and `.toolgate/instances` beside the file. */
   readonly instances?: InstancesConfig
@@ -53,12 +53,12 @@ export interface GatewayConfig {
   readonly groups: readonly GroupConfig[]
   /** Other names of tools, for policies, groups and limits. */
   readonly aliases?: Readonly<Record<string, string>>
-  /** Which tools give their output which labels, as selectors. */
+  /** The labels that the output of tools gets, by selector. */
   readonly labels?: Readonly<Record<string, readonly string[]>>
   readonly history?: HistoryConfig
   readonly apps?: readonly AppConfig[]
   readonly policy: readonly Policy[]
-  /** Such as `*:100/60`: selector, uses, seconds; or an object. */
+  /** Rate limits: text such as `*:100/60` (selector, uses, seconds), or an object. */
   readonly limits: readonly (string | RateLimit)[]
   readonly calls?: CallsConfig
   /** How long running calls may take when the gateway stops, in milliseconds. Default 30,000. */
@@ -76,40 +76,43 @@ export interface GatewayConfig {
   readonly replica?: ReplicaConfig
   /** What is redacted in addition to the built-in rules: keys, and patterns in RE2 syntax. */
   readonly redact?: { readonly keys: readonly string[]; readonly patterns: readonly string[] }
-  /** Whether a change of the file is applied by itself if it only tightens. */
+  /** Whether a changed file is applied automatically if the change only tightens access. */
   readonly watch?: boolean
   /** How the commands of `${command:…}` run. Read at each reload. */
   readonly secretCommands?: SecretCommandsConfig
-  /** The programs of commands that were not run, so that the configuration cannot be used. */
+  /** The programs of commands that were not run. If there are any, the configuration cannot be used. */
   readonly notRun?: readonly string[]
-  /** Ids of the commands that were run. The same command in another way has another id. */
+  /** Ids of the commands that were run. The id depends on the command and on how it runs. */
   readonly ran?: readonly string[]
-  /** The values of `${VAR}` and the keys of callers. Never log or show them. Prints as its length. */
+  /** The values of `${VAR}` and the keys of callers. Never log or show them. Only the length of the list is printed. */
   readonly secrets?: readonly string[]
   /** Whether `/metrics` needs no key. */
   readonly metrics?: { readonly public: boolean }
-  /** The origin that people reach the gateway by, such as `https://tools.example.com`. Default: where it listens, if that is loopback. */
+  /**
+   * The origin at which people reach the gateway, such as `https://tools.example.com`. Default: the listening address,
+   * if it is loopback.
+   */
   readonly publicUrl?: string
   /** Unknown names and likely mistakes in the file, with their lines. */
   readonly warnings?: readonly ConfigWarning[]
-  /** Where its policies and clauses are written. */
+  /** The places of policies and clauses in the file. */
   readonly places?: ConfigPlaces
-  /** Its policy, as it is written. */
+  /** The text of the `policy` section. */
   readonly policySource?: PolicySource | undefined
   /** Default: `auto`, without a threshold. */
   readonly search?: SearchConfig
 }
 
-/** What `secretCommands` says, for every `${command:…}` of a file. */
+/** The options of `secretCommands`, for every `${command:…}` of a file. */
 export type SecretCommandsConfig = Written<typeof secretCommandsSchema>
 
-/** How long what callers without a run have done counts. */
+/** How long the history of callers without a run counts. */
 type HistoryConfig = Written<typeof historySchema>
 
 /** How clients name the tools of a server. */
 type NamesConfig = Written<typeof namesSchema>
 
-/** The instances of all servers with one for each user. `path` is absolute. */
+/** Options for all servers with one instance per user. `path` is absolute. */
 type InstancesConfig = Written<typeof instancesSchema>
 
 /** A bundle of groups and tools, served at `/mcp/<name>`. */
@@ -117,13 +120,13 @@ export interface AppConfig {
   readonly name: string
   readonly title?: string
   readonly import: readonly AppImportConfig[]
-  /** Selectors. */
+  /** Selectors of tools. */
   readonly tools: readonly string[]
   readonly policy: readonly Policy[]
   readonly instructions?: string
 }
 
-/** A group in an app: unchanged, or tighter. */
+/** A group that an app imports: unchanged, or tighter. */
 export interface AppImportConfig {
   readonly group: string
   readonly visibility?: 'conditional' | 'hidden'
@@ -134,20 +137,20 @@ export interface ServerConfig {
   readonly name: string
   readonly command?: string
   readonly args: readonly string[]
-  /** Absolute. Absent: the working folder of each user's instance. */
+  /** An absolute path. Absent: the working folder of each user's instance. */
   readonly cwd?: string
-  /** The child's variables, besides PATH and HOME. May hold `${port}`. */
+  /** The environment variables of the child, besides PATH and HOME. Values may contain `${port}`. */
   readonly env: Readonly<Record<string, string>>
-  /** May hold `${port}`, a free port that is chosen at each start. */
+  /** The URL may contain `${port}`, a free port that is chosen at each start. */
   readonly url?: string
   readonly headers: Readonly<Record<string, string>>
-  /** Each user connects it to their own account. */
+  /** The OAuth client with which each user connects the server to their own account. */
   readonly oauth?: ServerOAuth
-  /** Which protocol era to speak; `auto` probes over HTTP and is `legacy` on stdio. */
+  /** The protocol era. `auto` probes over HTTP and means `legacy` on stdio. */
   readonly era: 'auto' | 'legacy' | 'modern'
   /**
-   * `user`: an instance for each user. `shared`: one serves all, as the operator states that the server keeps nothing of
-   * its callers.
+   * `user`: one instance per user. `shared`: one instance for all users; the operator asserts that the server keeps no
+   * data of its callers.
    */
   readonly per: 'user' | 'shared'
   /** `user`: each user sees the list of their own instance. Default: one list for all. */
@@ -155,18 +158,18 @@ export interface ServerConfig {
   /** Binds a child's listening sockets to loopback, for servers that have no host option. */
   readonly loopback: boolean
   readonly trustHints: boolean
-  /** The kinds of its items that the catalog takes. Resources include resource templates. */
+  /** The kinds of the server's items that the catalog includes. Resources include resource templates. */
   readonly offers: readonly Offer[]
-  /** The entry says nothing about it. */
+  /** Set if the entry does not mention `offers`. */
   readonly offersByDefault?: true
-  /** What it may ask the clients of its calls for. Default: nothing. */
+  /** The input that it may request from the clients of its calls. Default: none. */
   readonly may?: ServerMay
   /** The labels that its results may raise. Default: none. */
   readonly accepts?: readonly string[]
   readonly startTimeoutMs: number
   readonly callTimeoutMs: number
   readonly names?: NamesConfig
-  /** Sent in place of its own; `false` for none. */
+  /** Instructions that replace the server's own; `false` for none. */
   readonly instructions?: string | false
   /** Overlays by tool name or glob. All that match are combined. */
   readonly tools: ReadonlyMap<string, ToolOverlay>
@@ -176,11 +179,11 @@ export interface ServerConfig {
   readonly prompts?: ReadonlyMap<string, ItemOverlay>
 }
 
-/** What the operator says about a tool, by its name or a glob. */
+/** The operator's settings for a tool, by name or glob. */
 type ToolOverlay = Written<typeof overlaySchema>
-/** How a person who decides a call compares what it would write with what is there. */
+/** How to show an approver the difference between the current content and what a call would write. */
 export type CompareConfig = Written<typeof compareSchema>
-/** What the operator says about a resource, template or prompt. */
+/** The operator's settings for a resource, template or prompt. */
 type ItemOverlay = Written<typeof itemOverlaySchema>
 
 export interface CallerConfig {
@@ -190,11 +193,11 @@ export interface CallerConfig {
   readonly demoKey?: string
   readonly for: 'mcp' | 'console' | 'host'
   readonly caller: Caller
-  /** The name of the key. Absent: the start of its hash. */
+  /** The name of the key. Default: the start of its hash. */
   readonly id?: string
-  /** The apps that it opens. Absent: all, and `/mcp`. */
+  /** The apps that the key opens. Absent: all apps, and `/mcp`. */
   readonly apps?: readonly string[]
-  /** Wall-clock milliseconds. */
+  /** When the key expires, in wall-clock milliseconds. */
   readonly expiresAtMs?: number
 }
 
@@ -204,29 +207,29 @@ export interface GroupConfig {
   readonly visibility: 'always' | 'conditional'
   readonly title?: string
   readonly suggestion?: string
-  /** Its purpose, as a sentence. Shown to models while it is locked. */
+  /** The purpose of the group, as a sentence. Models see it while the group is locked. */
   readonly hint?: string
-  /** How a session opens it. It is locked until then. */
+  /** How a session opens the group. The group is locked until then. */
   readonly unlock?: UnlockRule
   readonly dependsOn: readonly string[]
   readonly availableWhen: readonly ProbeConfig[]
-  /** How long an answer of its probes is kept. Default: 10,000 ms. */
+  /** How long the result of its probes is cached. Default: 10,000 ms. */
   readonly ttlMs?: number
 }
 
 type Probe = { readonly [K in keyof typeof probeSchemas]: Written<(typeof probeSchemas)[K]> }
-/** Something listens at an address. */
+/** The probe succeeds if something listens at an address. */
 type TcpProbeConfig = Probe['tcp']
-/** A URL answers. */
+/** The probe succeeds if a URL answers. */
 type HttpProbeConfig = Probe['http']
 
 /** A probe: one dependency that must work. */
 export type ProbeConfig = Probe['env'] | TcpProbeConfig | HttpProbeConfig | CommandProbeConfig | Probe['server']
 
-/** A command exits with code 0. */
+/** The probe succeeds if a command exits with code 0. */
 interface CommandProbeConfig extends Omit<Probe['command'], 'command'> {
   readonly command: readonly [string, ...string[]]
-  /** Absolute. */
+  /** The working folder of the command. Absolute. */
   readonly cwd: string
 }
 
@@ -234,7 +237,7 @@ interface CommandProbeConfig extends Omit<Probe['command'], 'command'> {
 interface SearchConfig {
   /** `auto`: to callers with locked groups, or with a list longer than `above`. */
   readonly offer: 'auto' | 'always' | 'never'
-  /** A number of tools. */
+  /** The number of tools above which `auto` offers search. */
   readonly above?: number
 }
 
@@ -242,17 +245,19 @@ interface SearchConfig {
 interface CallsConfig {
   /** The deadline of a call. Default: ten times the longest `callTimeoutMs` of the servers. */
   readonly deadlineMs?: number
-  /** Characters of JSON. A longer output is cut, with a note. Default: that of the gate. */
+  /**
+   * The maximum length of an output in characters of JSON. A longer output is cut, with a note. Default: the gate's.
+   */
   readonly maxOutputChars?: number
-  /** How many calls run at once. */
+  /** How many calls may run at once. */
   readonly concurrency: readonly (string | ConcurrencyCap)[]
 }
 
 export type ApprovalsConfig = Written<typeof approvalsSchema>
 
-/** Where signed checkpoints go, and how often. */
+/** Where signed checkpoints are stored, and how often they are made. */
 export interface CheckpointConfig {
-  /** Absolute. Default: a folder beside the audit. */
+  /** An absolute path. Default: a folder beside the audit. */
   readonly path?: string
   /** Absolute path of a private key in PEM. */
   readonly keyFile?: string
@@ -266,30 +271,35 @@ export interface AuditConfig {
   /** Default `redacted`. */
   readonly inputs?: AuditInputs
   readonly checkpoints?: CheckpointConfig | false
-  /** Of `postgres`: who sees each signed checkpoint. */
+  /** For `postgres`: the witness that receives each signed checkpoint. */
   readonly witness?: NonNullable<Written<typeof auditSchema>['witness']>
-  /** `postgres`: that of all replicas, in `stores.postgres`. */
+  /** `postgres`: the audit that all replicas share, in `stores.postgres`. */
   readonly store: 'postgres' | 'sqlite' | 'jsonl' | 'memory'
-  /** Absolute. Absent for `memory`, and for `postgres` unless `durable` is `disk`: then it is the folder. */
+  /** An absolute path. Absent for `memory`, and for `postgres` unless `durable` is `disk`: then it is the folder. */
   readonly path?: string
-  /** Of `postgres`: whether a call waits until the record is in the database, or on this replica's disk. Default `shared`. */
+  /**
+   * For `postgres`: whether a call waits until its record is in the database (`shared`) or on this replica's disk
+   * (`disk`). Default `shared`.
+   */
   readonly durable?: 'shared' | 'disk'
-  /** `required`: each record is durable before the call continues. `batched`: within a second. */
+  /**
+   * `required`: each record is durable before the call continues. `batched`: each record is durable within a second.
+   */
   readonly mode: 'required' | 'batched'
-  /** How long records are kept at least. Default: for ever. */
+  /** The minimum time for which records are kept. Default: forever. */
   readonly retainMs?: number
   readonly rotate?: RotationConfig
 }
 
-/** When a file of JSON lines is closed and another begun. */
+/** When to close a file of JSON lines and start another. */
 export interface RotationConfig {
   readonly bytes?: number
   readonly everyMs?: number
 }
 
-/** Where approvals, halts and the pins of tools are kept. */
+/** Where approvals, halts and pins are stored. */
 export interface StateConfig {
   readonly store: 'sqlite' | 'memory'
-  /** Absolute; absent for `memory`. */
+  /** An absolute path; absent for `memory`. */
   readonly path?: string
 }

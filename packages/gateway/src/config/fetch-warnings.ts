@@ -10,8 +10,9 @@ interface FetchWarning {
 }
 
 /**
- * Returns a warning for each server whose command fetches a program by no exact version, so that each start may run another
- * one. Pins compare what a server says of its tools. Without pins nobody expects to learn of a change.
+ * Returns a warning for each server whose command fetches a program without an exact version, because each start may
+ * run another version. Pins do not notice this: they compare only the definitions of tools. Returns none if pins are
+ * off, as nobody then expects to be told of changes.
  */
 export function findFetchWarnings({ servers, pins }: Pick<GatewayConfig, 'servers' | 'pins'>): readonly FetchWarning[] {
   if ((typeof pins === 'object' ? pins.changed : pins) === 'off') return []

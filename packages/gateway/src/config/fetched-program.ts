@@ -1,24 +1,24 @@
-/** A program that a launcher fetches when it starts, by no exact version. */
+/** A program that a launcher fetches at its start, without an exact version. */
 interface FetchedProgram {
-  /** As it is written, such as `pkg@latest`. */
+  /** The package as it is written, such as `pkg@latest`. */
   readonly written: string
-  /** How to write an exact one, such as `pkg@1.2.3`. */
+  /** The form of an exact version, such as `pkg@1.2.3`. */
   readonly exact: string
 }
 
-/** How the words after a launcher are read. */
+/** How to read the words after a launcher. */
 interface Launcher {
   /** The words between the command and its options: `dlx`, `tool run`. */
   readonly verbs: readonly (readonly string[])[]
-  /** Options that name a package. With the first ones, the word after the options names none. */
+  /** Options that name a package. If the command has one, the word after the options names no package. */
   readonly named: readonly string[]
-  /** Further options that are followed by a value. */
+  /** Further options that take a value. */
   readonly valued: readonly string[]
   /** `false`: only options name packages. */
   readonly first?: false
-  /** Options with which nothing is fetched. */
+  /** Options that prevent fetching. */
   readonly local?: readonly string[]
-  /** Options that name a further package, beside the one that runs. */
+  /** Options that name an additional package, besides the one that runs. */
   readonly beside?: readonly string[]
   toProgram(word: string): FetchedProgram | undefined
 }
@@ -52,7 +52,7 @@ const OCI: Omit<Launcher, 'verbs' | 'valued'> = {
 }
 const OCI_VERBS = [['run'], ['container', 'run']]
 
-/** By the name of the command. */
+/** The launchers, by the name of the command. */
 const LAUNCHERS: ReadonlyMap<string, readonly Launcher[]> = new Map<string, readonly Launcher[]>([
   ['npx', [{ ...NPM, verbs: [[]] }]],
   ['pnpx', [{ ...NPM, verbs: [[]] }]],
@@ -79,11 +79,11 @@ const WRAPPERS: ReadonlySet<string> = new Set(
   ),
 )
 
-/** Returns the programs that a command fetches by no exact version. Of what it cannot read, it returns none. */
+/** Returns the programs that a command fetches without an exact version. Commands that it cannot read are ignored. */
 export function findFetchedPrograms(command: string, args: readonly string[]): readonly FetchedProgram[] {
   const name = nameOf(command)
   if (!WRAPPERS.has(name)) return inLaunch(name, args)
-  // The script of a shell is one word here.
+  // The script of a shell is a single argument here.
   const words = args.flatMap((arg) => arg.split(/[\s;&|()'"]+/)).filter((word) => word !== '')
   return words.flatMap((word, i) => (isOption(word) ? [] : inLaunch(nameOf(word), words.slice(i + 1))))
 }
@@ -98,7 +98,7 @@ function inLaunch(name: string, args: readonly string[]): readonly FetchedProgra
   return []
 }
 
-/** Options of the command itself may stand before each verb. */
+/** Returns the arguments after the verbs. Options of the command may precede each verb. */
 function afterVerbs(args: readonly string[], verbs: readonly string[]): number | undefined {
   let at = 0
   for (const verb of verbs) {
@@ -137,7 +137,7 @@ function split(word: string): readonly [option: string, value?: string] {
   return at === -1 || !isOption(word) ? [word] : [word.slice(0, at), word.slice(at + 1)]
 }
 
-/** Most options of `docker run` have a value: these have none. */
+/** The options of `docker run` that take no value. Most options take one. */
 const OCI_FLAGS: ReadonlySet<string> = new Set(
   'detach disable-content-trust help init interactive no-healthcheck oom-kill-disable privileged publish-all quiet read-only replace rm rmi sig-proxy tty'
     .split(' ')
@@ -147,7 +147,7 @@ const OCI_FLAGS: ReadonlySet<string> = new Set(
 function takesValue({ valued, toProgram }: Launcher, option: string): boolean {
   if (toProgram !== ofImage) return valued.includes(option)
   if (option.startsWith('--')) return !OCI_FLAGS.has(option)
-  // Short ones may stand together: `-it`, `-ite NAME=x`. A value may be written to its option: `-eNAME`.
+  // Short options may be combined: `-it`, `-ite NAME=x`. A value may follow its option directly: `-eNAME`.
   const at = option.slice(1).search(/[^dihPqt]/)
   return at !== -1 && at === option.length - 2
 }
@@ -174,7 +174,7 @@ function ofImage(word: string): FetchedProgram | undefined {
   return { written: word, exact: `${name.replace(/:[^:/]*$/, '')}@sha256:…` }
 }
 
-/** A repository at a whole commit. A tag or a branch can be moved. */
+/** Whether a word names a full commit of a repository. Tags and branches are not enough, as they can be moved. */
 function isCommit(word: string): boolean {
   return /[#@][0-9a-f]{40}(?:#.*)?$/i.test(word)
 }

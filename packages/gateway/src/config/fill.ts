@@ -7,25 +7,25 @@ export interface FillContext {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Absolute folder of the configuration file, for `${configDir}`. */
   readonly configDir: string
-  /** The names that stay as they are: those that are filled at each start of a server. */
+  /** The names that stay unfilled. They are filled at each start of a server. */
   readonly keeps: ReadonlySet<string>
-  /** Escapes the values, because they are inserted into a CEL string. */
+  /** Whether to escape values for a CEL string. */
   readonly inCondition: boolean
-  /** Called with the value of each variable of the environment, which may be a secret. */
+  /** Called with the value of each environment variable, which may be a secret. */
   readonly onFilled?: (name: string, value: string) => void
-  /** Returns the output of a command, as it is written. Absent: no command may stand here. */
+  /** Returns the output of a command, given as written. Absent: commands are not allowed here. */
   readonly outputOf?: (command: string) => SecretAnswer
 }
 
 export type SecretAnswer =
-  | { readonly value: string; readonly problem?: undefined; /** It is not the value yet. */ readonly isStandIn?: true }
+  | { readonly value: string; readonly problem?: undefined; /** Set for a placeholder. */ readonly isStandIn?: true }
   | { readonly problem: string }
 
 export interface Filled {
   readonly text: string
   /** Whether anything was replaced, so that offsets in `text` differ from those in the source. */
   readonly changed: boolean
-  /** Whether a value in it is not the value yet, so that no check of the text has a meaning. */
+  /** Whether the text contains a placeholder for a command's output, so that checks of the text are meaningless. */
   readonly isUnread: boolean
   readonly problems: readonly { readonly offset: number; readonly message: string }[]
 }
@@ -34,11 +34,11 @@ const PLACEHOLDER = /\$?\$\{([^}]*)(\}?)/g
 const REFERENCE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
 
 /**
- * Fills `${VAR}` and `${VAR:-default}` from the environment, `${file:/run/secrets/x}` from a file, `${command:op read x}`
- * from what a command wrote, and `${configDir}`.
+ * Fills `${VAR}` and `${VAR:-default}` from the environment, `${file:/run/secrets/x}` from a file,
+ * `${command:op read x}` from the output of a command, and `${configDir}`.
  *
- * A blank variable counts as unset, unless `${VAR:-}` allows it. `$${` is an escaped `${`.
- * Filled-in values are not filled again.
+ * A blank variable counts as unset, unless `${VAR:-}` allows it. `$${` is an escaped `${`. Filled-in values are not
+ * filled again.
  */
 export function fillText(text: string, context: FillContext): Filled {
   if (!text.includes('${')) return { text, changed: false, isUnread: false, problems: [] }
@@ -100,7 +100,7 @@ function fillSecret(inner: string, answer: SecretAnswer, context: FillContext): 
   return { text: context.inCondition ? escapeCel(value) : value, isStandIn }
 }
 
-/** Reads a secret from a file. A problem names the file, and nothing of what is in it. */
+/** Reads a secret from a file. A problem names the file but never quotes its content. */
 function readSecret(name: string, { configDir }: FillContext): SecretAnswer {
   const file = path.resolve(configDir, name)
   const answer = readFile(file)
@@ -110,7 +110,7 @@ function readSecret(name: string, { configDir }: FillContext): SecretAnswer {
 function readFile(file: string): SecretAnswer {
   try {
     const stats = statSync(file)
-    // A pipe could be waited for, for ever.
+    // Reading a pipe could block forever.
     if (!stats.isFile()) return { problem: 'is not a file' }
     if (stats.size > MAX_SECRET_BYTES) return { problem: `has more than ${MAX_SECRET_BYTES} bytes` }
     return toSecret(readFileSync(file))
@@ -136,7 +136,7 @@ function escaped(whole: string, inner: string, context: FillContext): Filling {
   return { text: whole.slice(1) }
 }
 
-/** The file names the variables, so `constructor` must not find an inherited property. */
+/** The file chooses the names, so `constructor` must not find an inherited property. */
 function own(env: FillContext['env'], name: string): string | undefined {
   return Object.hasOwn(env, name) ? env[name] : undefined
 }

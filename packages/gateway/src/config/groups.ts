@@ -111,7 +111,7 @@ function toCommandProbe(
   const [program = '', ...args] = input.command
   const place = [...at, 'command', 0]
   if (program.trim() === '') source.report(place, `${found(source, place)}, expected the name of a program`)
-  // A path would be resolved from the command's folder. A bare name is looked up on PATH.
+  // A path would otherwise be resolved from the command's folder. A bare name is looked up on PATH.
   const resolved = program.includes('/') ? path.resolve(configDir, program) : program
   return { ...input, command: [resolved, ...args], cwd: toFolder(reading, [...at, 'cwd'], input.cwd) }
 }

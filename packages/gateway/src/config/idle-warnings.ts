@@ -6,7 +6,7 @@ import type { ConfigPath, ConfigWarning } from './problems.ts'
 
 type Ruled = Pick<GatewayConfig, 'policy' | 'apps' | 'groups' | 'aliases' | 'callers' | 'oauth'>
 
-/** A clause of the file that changes nothing. */
+/** A clause of the file that has no effect. */
 interface IdleWarning extends Pick<ConfigWarning, 'path'> {
   readonly code: IdleClause['code']
   readonly at: ConfigPath
@@ -14,8 +14,8 @@ interface IdleWarning extends Pick<ConfigWarning, 'path'> {
 }
 
 /**
- * Returns the clauses that can never hold, and those that another one covers. The policy of the gateway holds in each app,
- * too. Without `oauth`, nobody comes but the callers of the file: keys that are made have the rights of one of them.
+ * Returns the clauses that can never match, and those that another clause covers. The gateway's policy applies in each
+ * app too. Without `oauth`, only the callers of the file exist: a key that is made later has the rights of one of them.
  */
 export function findIdleWarnings(config: Ruled, places: ConfigPlaces): readonly IdleWarning[] {
   const { policy, apps = [], groups, aliases = {}, callers, oauth } = config

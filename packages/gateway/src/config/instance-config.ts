@@ -7,7 +7,7 @@ import { UpstreamError } from '../model/upstream.ts'
 
 const OWNER = /\$\{(user|tenant)\}/g
 
-/** Returns whether a text holds `${user}` or `${tenant}`. */
+/** Returns whether a text contains `${user}` or `${tenant}`. */
 export function mentionsOwner(text: string): boolean {
   return text.search(OWNER) !== -1
 }
@@ -19,8 +19,8 @@ interface InstanceConfig {
 }
 
 /**
- * Returns the configuration of one owner's instance below `root`: with its own HOME and working folder, and the
- * owner's name where the entry asks for it.
+ * Returns the configuration of one owner's instance below `root`: with its own HOME and working folder, and with the
+ * owner's name filled in.
  */
 export function toInstanceConfig(
   config: ServerConfig,
@@ -42,9 +42,9 @@ export function toInstanceConfig(
 }
 
 /**
- * Makes folders that only this user of the machine may read.
+ * Creates folders that only this operating system user may read.
  *
- * @throws {UpstreamError} `upstream_down` naming the folder
+ * @throws {UpstreamError} `upstream_down` with the name of the folder
  */
 export async function makeFolders(folders: readonly string[]): Promise<void> {
   for (const folder of folders) {

@@ -26,15 +26,18 @@ import { findNameWarnings } from './warnings.ts'
 import { type FillContext, fillText } from './fill.ts'
 
 export interface LoadConfigOptions {
-  /** Fills `${VAR}`. Default: the process's environment. */
+  /** The environment for `${VAR}`. Default: that of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** In place of the file's own text. The file still says where relative paths begin. */
+  /** A text that replaces the file's own. Relative paths still start at the file. */
   readonly text?: string
   /** Further absolute file names from which a server's `package` is resolved, after the configuration's folder. */
   readonly packagesFrom?: readonly string[]
-  /** The commands that may run, by their ids in `ran`. If the file names another one, none runs. Default: any. */
+  /**
+   * The ids of commands that may run, as in `ran`. If the file names any other command, none runs. Default: all may
+   * run.
+   */
   readonly mayRun?: readonly string[]
-  /** Checks selectors and conditions. Default: core. */
+  /** Checks selectors and conditions. Default: the checks of core. */
   readonly checkPolicy?: CheckPolicy
 }
 
@@ -47,8 +50,8 @@ const OPTIONS = shapeOf<LoadConfigOptions>({
 })
 
 /**
- * Parses and checks a `toolgate.yaml`. Starts nothing and writes nothing: commands of `${command:…}` are not run, and a
- * gateway does not start with such a configuration.
+ * Parses and checks a `toolgate.yaml`. It starts nothing and writes nothing. Commands of `${command:…}` do not run, and
+ * a gateway does not start with a configuration that has them.
  *
  * @throws {ConfigFileError} with every problem in the file, each with its line and column
  * @example
@@ -91,7 +94,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     fillText(written, {
       ...fillContext(at, env, configDir),
       onFilled: secrets.addFilled,
-      // A command cannot need what another command writes.
+      // A command cannot use the output of another command.
       ...(at[0] === 'secretCommands' ? {} : { outputOf }),
     }),
   )
@@ -111,7 +114,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
   const names = findNameWarnings(config)
   for (const warning of [
     ...names,
-    // One that names nothing is a mistake of another kind.
+    // A clause that matches no name has its own warning.
     ...findIdleWarnings(config, places).filter((idle) => !names.some((name) => name.path === idle.path)),
     ...findApproverWarnings(config),
     ...findUnexplainedAsks(config),
@@ -138,7 +141,10 @@ function inputKeys({ inputs }: GatewayConfig['audit']): readonly string[] {
 
 const MAX_BYTES = 8 * 1024 * 1024
 
-/** Returns the text of a file. A pipe could be waited for, for ever, by a gateway that runs. @throws {ConfigFileError} */
+/**
+ * Returns the text of a file. A pipe is rejected, since reading it could block a running gateway forever. @throws
+ * {ConfigFileError}
+ */
 export function readText(file: string): string {
   try {
     const stats = statSync(file)
@@ -171,7 +177,7 @@ function fillContext(at: ConfigPath, env: FillContext['env'], configDir: string)
 const NOTHING: ReadonlySet<string> = new Set()
 const PORT: ReadonlySet<string> = new Set(['port'])
 const PORT_AND_OWNER: ReadonlySet<string> = new Set(['port', 'user', 'tenant'])
-/** The keys of a server that may name the user of an instance. */
+/** The keys of a server that may contain the user of an instance. */
 const OF_OWNER: ReadonlySet<string | number> = new Set(['args', 'env', 'cwd', 'headers'])
 
 function readRoot(source: Source, file: string, reading: Reading): GatewayConfig {

@@ -1,8 +1,8 @@
 import * as z from 'zod'
 
-/** What a server may ask the clients of its calls for. */
+/** The input that a server may request from the clients of its calls. */
 export interface ServerMay {
-  /** Forms. */
+  /** Whether it may ask people to fill in forms. */
   readonly elicit: boolean
   readonly sample: boolean
   readonly roots: boolean
@@ -31,7 +31,7 @@ export const maySchema = z
   )
   .describe('What the server may ask the clients of its calls for: elicit (forms), log, sample, roots. Default: [].')
 
-/** Returns what a written list allows. */
+/** Returns the permissions that a written list grants. */
 export function toMay(written: z.infer<typeof maySchema>): ServerMay {
   const words = new Set(written)
   const open = written.flatMap((entry) => (typeof entry === 'string' ? [] : entry.open.map(toOrigin)))

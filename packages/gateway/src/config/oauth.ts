@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { isLoopback } from './loopback.ts'
 
-/** Who may come with a token, beside the keys of `callers`. */
+/** The tokens that the gateway accepts, besides the keys of `callers`. */
 export interface OAuthConfig {
   readonly issuers: readonly IssuerConfig[]
-  /** The scopes that a client should ask for first. */
+  /** The scopes that a client should request first. */
   readonly scopes: readonly string[]
   /** Scopes whose tools are listed to callers who lack them. */
   readonly stepUp: readonly string[]
@@ -12,25 +12,25 @@ export interface OAuthConfig {
 
 /** An authorization server whose tokens the gateway accepts. */
 export interface IssuerConfig {
-  /** The `iss` of its tokens, exactly. */
+  /** The exact `iss` of its tokens. */
   readonly issuer: string
-  /** Begins the name of each of its users: `<name>/<sub>`. */
+  /** The prefix of its users' names: `<name>/<sub>`. */
   readonly name: string
-  /** Further audiences. A token for one of them opens every endpoint. */
+  /** Further audiences. A token for one of them is valid at every endpoint. */
   readonly audiences: readonly string[]
   readonly algorithms: readonly string[]
-  /** Default: that of its metadata. */
+  /** Default: the URL in the issuer's metadata. */
   readonly jwksUri?: string
   readonly clockSkewMs: number
   readonly claims: ClaimsConfig
   /** The tenant of all its users. */
   readonly tenant?: string
-  /** The users of subjects, where they are not `<name>/<sub>`. */
+  /** The users of some subjects. Other subjects are named `<name>/<sub>`. */
   readonly users: ReadonlyMap<string, string>
   readonly introspection?: IntrospectionConfig
 }
 
-/** The names of claims. */
+/** The names of the claims that the gateway reads. */
 interface ClaimsConfig {
   readonly user: string
   readonly scopes?: string
@@ -40,17 +40,17 @@ interface ClaimsConfig {
 
 /** Asks the authorization server about tokens (RFC 7662). */
 export interface IntrospectionConfig {
-  /** Default: that of its metadata. */
+  /** Default: the URL in the issuer's metadata. */
   readonly endpoint?: string
   readonly clientId: string
   readonly clientSecret: string
-  /** `opaque`: only tokens that are no JWT. `always`: JWTs too, so that revoked ones are refused. */
+  /** `opaque`: only tokens that are not a JWT. `always`: JWTs too, so that revoked ones are refused. */
   readonly tokens: 'opaque' | 'always'
-  /** How long an answer holds. */
+  /** How long an answer is cached. */
   readonly cacheMs: number
 }
 
-/** Signatures by a private key. A secret that both sides know could be the public key. */
+/** Algorithms with a private key. A shared secret is not allowed, as it could be the public key. */
 export const ALGORITHMS = [
   'RS256',
   'RS384',
@@ -72,7 +72,7 @@ const MAX_ISSUERS = 50
 
 export const text = z.string().min(1, 'text that is not empty').max(1024, 'at most 1024 characters')
 
-/** RFC 8414 §2, with http for tests on this machine. */
+/** RFC 8414 §2, but http is allowed on loopback for tests. */
 export const issuerUrl = z
   .string()
   .refine(isSecureUrl, 'an https URL without query and fragment, such as https://login.example.com (http on loopback)')
@@ -178,7 +178,7 @@ export const oauthSchema = z
 
 export type IssuerInput = z.infer<typeof issuerSchema>
 
-/** Returns whether a URL is https, or http on this machine, without credentials and fragment. */
+/** Returns whether a URL is https, or http on loopback, and has no credentials and no fragment. */
 export function isSecureUrl(value: string, mayHaveQuery = false): boolean {
   const parsed = URL.parse(value)
   if (!parsed || parsed.username !== '' || parsed.password !== '' || value.includes('#')) return false

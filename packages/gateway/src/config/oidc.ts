@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { claim, type IssuerConfig, issuerFields, text } from './oauth.ts'
 
-/** How people log in to the console, beside console keys. */
+/** How people log in to the console, besides console keys. */
 export interface OidcConfig {
-  /** Who they log in at. */
+  /** The OpenID provider at which people log in. */
   readonly server: IssuerConfig
   readonly clientId: string
-  /** Absent for a public client. */
+  /** The secret of the client. Absent for a public client. */
   readonly clientSecret?: string
   readonly scopes: readonly string[]
-  /** The roles of those who have a value of the claim `claims.roles`. Nobody else may log in. */
+  /** The roles for each value of the claim `claims.roles`. People without such a value cannot log in. */
   readonly roles: ReadonlyMap<string, readonly string[]>
 }
 

@@ -15,7 +15,7 @@ import type { AuditProblem } from '@toolgate/stores/postgres'
 import type { AuditEvidence, EvidenceProblem } from '@toolgate/stores/verify'
 import type { ApprovalsConfig, AuditConfig, CheckpointConfig, StateConfig } from './config.ts'
 
-/** Of an audit that replicas share. */
+/** The problem of an audit that replicas share: its key is in the database. */
 const KEY_IN_DATABASE: EvidenceProblem = {
   code: 'key_in_database',
   message:
@@ -28,17 +28,17 @@ export type OpenedAudit = AuditSink &
   AuditExporter &
   AuditCounter & {
     readonly droppedCount?: number
-    /** Returns the keyed hash by which `facts` keep a text. */
+    /** Returns the keyed hash that replaces a text in `facts`. */
     hashText?: ((text: string) => string) | undefined
     /** Absent for a sink that keeps no inputs. */
     inputBoxes?: InputBoxes['inputBoxes']
-    /** Absent for one in memory. */
+    /** Absent for an audit in memory. */
     rotate?(): Promise<string | undefined>
     /** Absent for an audit without evidence, such as one in memory. */
     evidence?(): AuditEvidence
     /** Why nothing can be recorded now. */
     readonly problem?: AuditProblem | undefined
-    /** What is on this replica's disk alone. Only where records are written there first. */
+    /** The records that are only on this replica's disk. Present if records are written there first. */
     readonly unshipped?: { readonly records: number; readonly ageMs: number } | undefined
   }
 
@@ -47,9 +47,9 @@ interface AuditDeps {
   readonly onFault?: (error: unknown) => void
 }
 
-/** Of an audit that replicas share. */
+/** Options of an audit that replicas share. */
 export interface SharedAuditDeps extends AuditDeps {
-  /** Called when calls begin to be refused, and with `undefined` when they go on. */
+  /** Called with the problem when calls are refused because of it, and with `undefined` when calls continue. */
   readonly onProblem?: (problem: AuditProblem | undefined) => void
 }
 
@@ -80,7 +80,7 @@ function toCheckpoints(config: AuditConfig['checkpoints']) {
   return { checkpoints: keyFile === undefined ? rest : { ...rest, key: readKey(keyFile) } }
 }
 
-/** Returns the private key of a configuration. */
+/** Reads the private key that the configuration names. */
 export function readKey(file: NonNullable<CheckpointConfig['keyFile']>): string {
   try {
     return readFileSync(file, 'utf8')
@@ -89,17 +89,17 @@ export function readKey(file: NonNullable<CheckpointConfig['keyFile']>): string 
   }
 }
 
-/** The stores of the gate. Absent ones stay in memory. */
+/** The stores of the gate. Absent ones are in memory. */
 interface KeptStores {
   readonly approvals?: ApprovalStore
   readonly state?: StateStore
-  /** Gateways that share a file count together, and counts survive a restart. */
+  /** Gateways that share a file share its counts, and the counts survive a restart. */
   readonly counters?: CounterStore
   readonly history?: { readonly store: HistoryStore }
   readonly lock?: SessionLock
-  /** Absent: the counts of this process are all there are. */
+  /** Absent: only this process counts. */
   readonly clauses?: ClauseCountStore
-  /** Absent in memory. @throws {ToolgateError} `state_unavailable` if nothing can be written now */
+  /** Absent if the state is in memory. @throws {ToolgateError} `state_unavailable` if nothing can be written now */
   checkWritable?(): void
   close(): void
 }
@@ -117,7 +117,7 @@ export async function openState(
 export type { AuditEvidence, EvidenceProblem }
 
 /**
- * Returns the problems with the paths of the audit, its checkpoints and its signing key. Opens none of them.
+ * Returns the problems with the paths of the audit, its checkpoints and its signing key. Does not open them.
  *
  * @example
  * await findAuditProblems({ store: 'sqlite', path: '/srv/audit.db', mode: 'batched' })  // []

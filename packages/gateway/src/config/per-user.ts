@@ -9,7 +9,7 @@ import type { Source } from './source.ts'
 
 type Warning = Pick<ConfigWarning, 'code' | 'path'> & { readonly at: ConfigPath; readonly text: string }
 
-/** Checks that the instances of a server can run beside each other, and warns of what they would share. */
+/** Checks that the instances of a server can run at the same time, and warns about resources that they would share. */
 export function checkPer(reading: Reading, name: string, input: ServerInput): void {
   const at = ['servers', name]
   if (input.per === 'shared') return checkShared(reading.source, at, input)
@@ -24,7 +24,7 @@ export function checkPer(reading: Reading, name: string, input: ServerInput): vo
   for (const value of valuesOf(at, input)) checkValue(reading, value, input.cwd === undefined)
 }
 
-/** An instance of nobody has no user to fill in. */
+/** Rejects `listing: user`, `${user}` and `${tenant}` for a shared server, which has no single user. */
 function checkShared(source: Source, at: ConfigPath, input: ServerInput): void {
   const { args = [], env = {}, headers = {}, cwd = '' } = input
   if (input.listing === 'user')
@@ -40,10 +40,10 @@ function checkShared(source: Source, at: ConfigPath, input: ServerInput): void {
     )
 }
 
-/** One argument or variable of a child, apart from the name of its option. */
+/** One argument or environment variable of a child, without the name of its option. */
 interface Value {
   readonly at: ConfigPath
-  /** `--port`, `PORT`; empty for an argument by itself. */
+  /** The option's name, such as `--port` or `PORT`; empty for a positional argument. */
   readonly option: string
   readonly text: string
 }
@@ -79,7 +79,10 @@ function isPath(text: string): boolean {
   return !text.includes('://') && (text.includes('/') || /\.(?:[cm]?[jt]s|py|json|db)$/.test(text))
 }
 
-/** Returns a warning for each server whose instances two tenants could share, as a user is named without the tenant. */
+/**
+ * Returns a warning for each server whose instances two tenants could share, because the entry names the user without
+ * the tenant.
+ */
 export function findOwnerWarnings({
   servers,
   callers,

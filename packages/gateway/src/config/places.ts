@@ -2,10 +2,13 @@ import { type ConfigPath, formatPath } from './problems.ts'
 import type { ConfigPlace } from '../model/config-place.ts'
 import type { Source, SourceNode } from './source.ts'
 
-/** Where policies, their lists and their clauses are written, by the paths of reasons, such as `policy[0].deny[1]`; and where each `compare` is. */
+/**
+ * The places of policies, their lists and their clauses, by the paths that reasons use, such as `policy[0].deny[1]`. It
+ * also has the place of each `compare`.
+ */
 export type ConfigPlaces = ReadonlyMap<string, ConfigPlace>
 
-/** The section `policy` as it is written, with the file and the line in which it begins. */
+/** The `policy` section as it is written, with the file and the line in which it begins. */
 export interface PolicySource {
   readonly file: string
   readonly line: number
@@ -40,7 +43,7 @@ export function findPlaces(source: Source): ConfigPlaces {
     }
   }
   addPolicies('policy', ['policy'])
-  // As core writes the paths of an app.
+  // Core writes the paths of an app in this form.
   for (const name of source.get(['apps'])?.entries?.keys() ?? [])
     addPolicies(`apps.${name}.policy`, ['apps', name, 'policy'])
   for (const name of source.get(['servers'])?.entries?.keys() ?? [])

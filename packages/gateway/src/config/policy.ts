@@ -22,8 +22,8 @@ import type { Source } from './source.ts'
 const KINDS = ['allow', 'deny', 'ask'] as const
 
 /**
- * Reads `policy`, of the gateway or of an app. Core stops at its first problem, so clauses are checked one by one: every
- * problem is reported.
+ * Reads the `policy` of the gateway or an app. Core stops at its first problem, so clauses are checked one by one, to
+ * report every problem.
  */
 export function readPolicies(reading: Reading, at: ConfigPath): readonly Policy[] {
   const { source } = reading
@@ -32,14 +32,14 @@ export function readPolicies(reading: Reading, at: ConfigPath): readonly Policy[
   const before = source.problems.length
   const policies = Array.from({ length: lengthOf(source, at) }, (_, i) => readPolicy(reading, [...at, i]))
   if (source.problems.length === before) {
-    // Problems between clauses, such as a duplicate id.
+    // Checks the clauses together, such as for a duplicate id.
     for (const problem of reading.checkPolicy(policies, reading.groupNames))
       reportPolicy(reading, problem, formatPath(at) + problem.path.slice('policy'.length))
   }
   return policies
 }
 
-/** Reads the gateway's own `policy`. A file without one would let every key call every tool, so it is refused. */
+/** Reads the gateway's own `policy`. A file without a policy is rejected, as every key could call every tool. */
 export function readOwnPolicies(reading: Reading): readonly Policy[] {
   const { source } = reading
   const at: ConfigPath = ['policy']
@@ -54,7 +54,7 @@ export function readOwnPolicies(reading: Reading): readonly Policy[] {
 
 const OPEN = 'and every key could call every tool; write policy: [{ allow: ["*"] }] to mean that'
 
-/** The unknown key is reported already. */
+/** Whether a key is a misspelt `policy`. That unknown key is already reported. */
 function isMisspelt(source: Source): boolean {
   return !has(source, ['policy']) && keysOf(source, []).some((key) => nearestOf(key, ['policy']) !== undefined)
 }
@@ -100,7 +100,7 @@ function checkClause(reading: Reading, at: ConfigPath, clause: string | Clause):
   }
 }
 
-/** Checks the selector of one limit or cap, and that a text is one entry. */
+/** Checks the selector of one limit or cap, and that the text is a single entry. */
 export function checkEntry(
   { source, groupNames }: Reading,
   at: ConfigPath,
@@ -110,7 +110,7 @@ export function checkEntry(
   const [written] = Object.values(entry)
   const lists = 'limits' in entry ? { limits: [entry.limits] } : { concurrency: [entry.concurrency] }
   for (const { code, text } of lint({ tools: [], groups, ...lists }))
-    // The tools of the servers are not known yet.
+    // The servers' tools are not known yet.
     if (code !== 'selector_unmatched') source.report(typeof written === 'string' ? at : [...at, 'match'], text)
 }
 
@@ -146,7 +146,7 @@ export const checkPolicy: CheckPolicy = (policies, groupNames) => {
   }
 }
 
-/** Removes the path and the character, as line and column say the same. */
+/** Removes the path and the character offset, which line and column already state. */
 function toMessage({ path, message }: ConfigError): string {
   const text = message.startsWith(`${path}: `) ? message.slice(path.length + 2) : message
   return withNearest(text.replace(/ at character \d+ of ".*"$/s, ''))
@@ -184,7 +184,7 @@ export function readLabels(reading: Reading): Pick<GatewayConfig, 'labels'> {
   return { labels }
 }
 
-/** Reports what core says about labels; about one path only, if that is given. */
+/** Reports the problems that core finds in labels; with a path, only those at this path. */
 function reportLabels({ source, groupNames }: Reading, at: ConfigPath, labels: LabelLists, only?: string): void {
   const groups = new Map(groupNames.map((name) => [name, { tools: [] }]))
   for (const { code, path, text } of lint({ tools: [], groups, labels }))
@@ -198,7 +198,7 @@ export function readAliases({ source }: Reading): Pick<GatewayConfig, 'aliases'>
   if (!has(source, ['aliases'])) return {}
   const aliases = checkShape(source, ['aliases'], aliasesSchema)
   if (!aliases) return {}
-  // One by one, so that every problem is reported.
+  // Aliases are checked one by one, so that every problem is reported.
   for (const [alias, tool] of Object.entries(aliases)) {
     const others = Object.keys(aliases).filter((other) => other === tool && other !== alias)
     const named = { [alias]: tool, ...Object.fromEntries(others.map((other) => [other, 'another'])) }

@@ -9,7 +9,7 @@ interface PublicUrlWarning {
   readonly text: string
 }
 
-/** Returns a warning if a policy asks a person and clients get no link to the page that shows them the call. */
+/** Returns a warning if a policy asks for approval and clients get no link to the approval page. */
 export function findPublicUrlWarnings({
   listen,
   publicUrl,

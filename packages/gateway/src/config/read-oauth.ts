@@ -35,7 +35,7 @@ export function readOAuth({ source }: Reading): Pick<GatewayConfig, 'oauth'> {
   return { oauth: { issuers, scopes: input.scopes ?? [], stepUp: input.stepUp ?? [] } }
 }
 
-/** Reads `oidc`, and checks that its people and those of `oauth` are the same only where the issuer is. */
+/** Reads `oidc`. Checks that a user of `oidc` equals a user of `oauth` only if the issuer is the same. */
 export function readOidc({ source }: Reading, oauth: GatewayConfig['oauth']): Pick<GatewayConfig, 'oidc'> {
   if (!has(source, ['oidc'])) return {}
   const input = checkShape(source, ['oidc'], oidcSchema)
@@ -59,7 +59,10 @@ export function readOidc({ source }: Reading, oauth: GatewayConfig['oauth']): Pi
   }
 }
 
-/** With one name, two issuers would make one user. With two names, somebody could approve their own calls. */
+/**
+ * If two issuers shared a name, their users would be mixed. If one issuer had two names, a person could approve their
+ * own calls.
+ */
 function checkNames(source: Reading['source'], { issuer, name }: IssuerConfig, other: IssuerConfig): void {
   if ((issuer === other.issuer) === (name === other.name)) return
   const problem =
@@ -69,7 +72,7 @@ function checkNames(source: Reading['source'], { issuer, name }: IssuerConfig, o
   source.report(['oidc'], problem)
 }
 
-/** Reports a missing `publicUrl`, where the gateway listens beyond loopback. */
+/** Reports a missing `publicUrl` if the gateway listens beyond loopback. */
 export function checkPublicUrl(source: Reading['source'], key: string, why: string): void {
   const host = source.get(['listen', 'host'])?.value
   if (typeof host !== 'string' || isLoopback(host) || has(source, ['publicUrl'])) return

@@ -5,7 +5,7 @@ import type { Source, SourceNode } from './source.ts'
 
 /** One problem with policies, as core reports it. */
 export interface PolicyProblem {
-  /** Such as `policy[0].deny[1].when`. */
+  /** The path, such as `policy[0].deny[1].when`. */
   readonly path: string
   readonly message: string
   /** Offset into the text at `path`, if known. */
@@ -15,7 +15,7 @@ export interface PolicyProblem {
 /** Checks selectors and CEL, and returns the problems. */
 export type CheckPolicy = (policies: readonly unknown[], groupNames: readonly string[]) => readonly PolicyProblem[]
 
-/** Shared by the readers of all sections of one file. */
+/** The state that the readers of all sections of one file share. */
 export interface Reading {
   readonly source: Source
   /** Absolute folder of the file. Relative paths start here. */
@@ -26,7 +26,7 @@ export interface Reading {
   readonly groupNames: readonly string[]
 }
 
-/** Returns the keys of a mapping, or none for any other value, as the shape is checked elsewhere. */
+/** Returns the keys of a mapping. Returns none for any other value, as the shape is checked elsewhere. */
 export function keysOf(source: Source, path: ConfigPath): readonly string[] {
   return [...(source.get(path)?.entries?.keys() ?? [])]
 }
@@ -58,14 +58,14 @@ export function checkShape<T extends z.ZodType>(source: Source, path: ConfigPath
 }
 
 /**
- * Reads a section of the file with a schema that fills in defaults. An absent section is read as an empty mapping, and so
- * is an invalid one, whose problems are reported.
+ * Reads a section of the file with a schema that fills in defaults. An absent section is read as an empty mapping. So
+ * is an invalid one, after its problems are reported.
  */
 export function readSection<T extends z.ZodType>(source: Source, key: string, schema: T): z.infer<T> {
   return (has(source, [key]) ? checkShape(source, [key], schema) : undefined) ?? schema.parse({})
 }
 
-/** Reads the sections of the file that are there. An invalid one is left out, and its problems are reported. */
+/** Reads the sections that the file has. An invalid section is left out, and its problems are reported. */
 export function readIfPresent<S extends Readonly<Record<string, z.ZodType>>>(
   source: Source,
   schemas: S,
@@ -78,7 +78,7 @@ export function readIfPresent<S extends Readonly<Record<string, z.ZodType>>>(
 }
 
 /**
- * Reads the entries of a list or a mapping one by one, so that one that is invalid does not hide the problems of another.
+ * Reads the entries of a list or a mapping one by one, so that an invalid entry does not hide the problems of another.
  * `whole` is the schema of the list or mapping. It checks the names of a mapping.
  */
 export function readEach<T>(
@@ -100,7 +100,10 @@ export function readEach<T>(
   })
 }
 
-/** Reports a problem from within a schema, with a complete message: at a key, or else `atKey: false`, at its value. */
+/**
+ * Reports a problem with a complete message from within a schema. The place is the key, or with `atKey: false` its
+ * value.
+ */
 export function reportIn(
   ctx: z.RefinementCtx,
   path: readonly (string | number)[],
@@ -144,7 +147,7 @@ export function reportUnknownKey(source: Source, path: ConfigPath, key: string, 
   source.report([...path, key], message, { atKey: true })
 }
 
-/** Returns the issues of the union branch whose kind fits, if there is exactly one. */
+/** Returns the issues of the union branch whose kind matches, if there is exactly one. */
 function closestBranch(branches: readonly (readonly Issue[])[], node: SourceNode): readonly Issue[] | undefined {
   // A mapping or a list cannot be an enum value.
   const isWord = node.entries === undefined && node.items === undefined
@@ -191,7 +194,7 @@ function expectedBy(schema: z.ZodType): string {
   return probe.success ? 'a value' : expectation(probe.error.issues[0])
 }
 
-/** Describes the value at a path, without secrets and filled-in values. */
+/** Describes the value at a path without secrets and filled-in values. */
 export function found(source: Source, path: ConfigPath): string {
   const node = source.get(path)
   if (!node || node.value === null) return 'found nothing'
@@ -227,7 +230,7 @@ function keysAt(schema: z.ZodType, path: readonly PropertyKey[], node: SourceNod
 
 interface Def {
   readonly innerType?: z.ZodType
-  /** The input of a transform. */
+  /** The input schema of a transform. */
   readonly in?: z.ZodType
   readonly element?: z.ZodType
   readonly valueType?: z.ZodType

@@ -4,23 +4,26 @@ import { createRedactor, type Redactor } from '@toolgate/values/redact'
 import type { GroupRow, NeedRow, ServerRow } from '../model/rows.ts'
 import type { GatewayConfig } from './config.ts'
 
-/** The gateway's redactor. Its secrets are those of the configuration, and follow each reload. */
+/** The gateway's redactor. It masks the secrets of the configuration, and each reload updates them. */
 export interface GatewayRedactor extends Redactor {
-  /** Returns a redactor that knows further secrets, too. */
+  /** Returns a redactor that also masks further secrets. */
   with(secrets: readonly string[] | undefined): Redactor
-  /** Every secret that it knows. Never log or show them. */
+  /** Every secret that the redactor masks. Never log or show them. */
   secrets(): readonly string[]
-  /** Replaces the secrets. Former ones stay redacted, as servers and logs may still hold them: the latest, within bounds. */
+  /**
+   * Replaces the secrets. Recent former secrets stay masked, as servers and logs may still contain them. Their number
+   * is bounded.
+   */
   follow(secrets: readonly string[] | undefined): void
 }
 
 const MAX_FORMER = 256
 const MAX_FORMER_CHARS = 128 * 1024
 
-/** Returns the gateway's redactor: the built-in tables, those of the configuration, and its secrets. */
+/** Returns the gateway's redactor. It has the built-in rules, and the rules and secrets of the configuration. */
 export function createGatewayRedactor({ redact, secrets: given = [] }: Pick<GatewayConfig, 'redact' | 'secrets'>) {
   let secrets = given
-  /** The latest first. */
+  /** Former secrets, the latest first. */
   let former: readonly string[] = []
   const known = () => [...secrets, ...former]
   const create = (further: readonly string[] = []) => createRedactor({ ...redact, secrets: [...known(), ...further] })
@@ -59,7 +62,7 @@ export function redactLog<L extends { readonly message: string; readonly detail?
     })
 }
 
-/** Returns an approval with its secrets masked, and without what is for the gateway alone. */
+/** Returns an approval with its secrets masked, and without the fields that only the gateway may read. */
 export function redactApproval({ asker: _, ...approval }: Approval, redact: Redactor): Approval {
   return {
     ...approval,
@@ -98,7 +101,7 @@ export function redactGroup(row: GroupRow, { redactText }: Redactor): GroupRow {
   return row.reason === undefined ? row : { ...row, reason: redactText(row.reason) }
 }
 
-/** The path of a URL and the reason may hold secrets. */
+/** Masks the URL path and the reason, which may contain secrets. */
 export function redactNeed(row: NeedRow, { redactText }: Redactor): NeedRow {
   return {
     ...row,

@@ -53,8 +53,8 @@ export const secretCommandsSchema = z
 /**
  * The shape of a written `toolgate.yaml`, without defaults and with paths as written.
  *
- * The message of a check states the expected value. The found value is put before it. The
- * same schemas, described, are the published JSON Schema.
+ * The message of a check states the expected value; the found value is added before it. The published JSON Schema is
+ * made from the same schemas and their descriptions.
  */
 export const configSchema = z
   .strictObject({
@@ -98,7 +98,7 @@ export const configSchema = z
   })
   .describe('The configuration of a Toolgate gateway, toolgate.yaml.')
 
-/** The shapes of lists and mappings whose entries are checked one by one. */
+/** The schemas of lists and mappings whose entries are checked one by one. */
 export const callersSchema = configSchema.shape.callers.unwrap()
 export const policiesSchema = configSchema.shape.policy
 export const limitsSchema = configSchema.shape.limits.unwrap()

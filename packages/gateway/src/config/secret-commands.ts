@@ -5,14 +5,14 @@ import { createReaper } from '../util/reaper.ts'
 import type { GatewayConfig, SecretCommandsConfig } from './config.ts'
 import { MAX_SECRET_BYTES, type SecretAnswer, toSecret } from './fill.ts'
 
-/** Returns the output of a command, as it is written in the file. */
+/** Returns the output of a command, given as it is written in the file. */
 export type OutputOf = (command: string) => SecretAnswer
 
 const MAX_COMMANDS = 64
 const MAX_AT_ONCE = 4
 const DEFAULT_TIMEOUT_MS = 10_000
 
-/** A word, and what is between it and the next. Quotes are around whole words, and there are no escapes. */
+/** A word, and the spaces up to the next word. Quotes enclose whole words, and there are no escapes. */
 const WORD = /([\w@%+=:,./^-]+|'[^'\n]*'|"[^"\n]*")( +|$)/y
 
 type Argv = readonly [string, ...string[]]
@@ -20,8 +20,8 @@ type Argv = readonly [string, ...string[]]
 /**
  * Returns the program and the arguments of a command.
  *
- * There is no shell: words are separated by spaces, and a word with any other character than letters, digits and
- * `_@%+=:,./^-` is in single or double quotes, within which every character is itself.
+ * There is no shell. Spaces separate words. A word with characters other than letters, digits and `_@%+=:,./^-` needs
+ * single or double quotes, within which every character stands for itself.
  */
 export function parseCommand(text: string): { readonly argv: Argv } | { readonly problem: string } {
   const words: string[] = []
@@ -43,19 +43,19 @@ export function parseCommand(text: string): { readonly argv: Argv } | { readonly
 /** The commands that a file names, before they run. */
 export class SecretCommands {
   readonly #argvs = new Map<string, Argv>()
-  /** Random, so that nobody can use it as a key. */
+  /** A random placeholder, so that nobody can use it as a key. */
   readonly #standIn = randomBytes(32).toString('hex')
 
   get isEmpty(): boolean {
     return this.#argvs.size === 0
   }
 
-  /** Returns an id of each command and how it is run. */
+  /** Returns the id of each command, which also depends on how it runs. */
   idsWith(how: SecretCommandsConfig): readonly string[] {
     return [...this.#argvs.keys()].map((text) => hash('sha256', JSON.stringify([text, how])))
   }
 
-  /** Returns a configuration whose commands did not run: without keys that nobody has. */
+  /** Returns a configuration whose commands did not run: without the keys that are placeholders. */
   withoutThem(config: GatewayConfig): GatewayConfig {
     const callers = config.callers.map(({ demoKey, ...rest }) =>
       demoKey === undefined || demoKey.includes(this.#standIn) ? rest : { ...rest, demoKey },
@@ -63,7 +63,7 @@ export class SecretCommands {
     return { ...config, callers, notRun: [...this.#argvs.keys()].map(nameOf) }
   }
 
-  /** Collects a command, and returns a value that stands in for its output. */
+  /** Collects a command, and returns a placeholder for its output. */
   readonly collect: OutputOf = (text) => {
     const parsed = parseCommand(text)
     if ('problem' in parsed) return { problem: `the command ${parsed.problem}` }
@@ -72,7 +72,10 @@ export class SecretCommands {
     return { value: this.#standIn, isStandIn: true }
   }
 
-  /** Runs each command once, and returns what they wrote. Never rejects: a command that fails is a problem where it stands. */
+  /**
+   * Runs each command once, and returns the outputs. Never rejects: a failed command is reported as a problem at its
+   * place in the file.
+   */
   async run({ env, timeoutMs = DEFAULT_TIMEOUT_MS }: SecretCommandsConfig, cwd: string): Promise<OutputOf> {
     const answers = new Map<string, SecretAnswer>()
     const waiting = [...this.#argvs]
@@ -102,7 +105,7 @@ export class SecretCommands {
   }
 }
 
-/** The program alone: its arguments may hold a secret. */
+/** Returns the program's name only, as its arguments may contain a secret. */
 function nameOf(text: string): string {
   const parsed = parseCommand(text)
   return 'argv' in parsed ? path.basename(parsed.argv[0]) : ''

@@ -58,7 +58,7 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
     name,
     ...started,
     ...toCwd(reading, name, input),
-    // Most servers that need a token list nothing without one.
+    // Most servers that need a token list no tools without one.
     ...((listing ?? (input.oauth && 'user')) === 'user' ? { listing: 'user' as const } : {}),
     ...(may === undefined ? {} : { may: toMay(may) }),
     tools: new Map(Object.entries(tools ?? {})),
@@ -79,7 +79,7 @@ function toCommand(reading: Reading, name: string, input: ServerInput): Pick<Ser
   if (input.bin !== undefined)
     source.report(['servers', name, 'bin'], 'found "bin" without "package", expected both', { atKey: true })
   if (input.command === undefined) return { args }
-  // A path would be resolved from the child's folder. A bare name is looked up on PATH.
+  // A path would otherwise be resolved from the child's folder. A bare name is looked up on PATH.
   const isPath = input.command.includes('/')
   return { command: isPath ? path.resolve(reading.configDir, input.command) : input.command, args }
 }
@@ -121,13 +121,15 @@ function checkUrl({ source }: Reading, name: string, input: ServerInput): void {
 
 const SHARED_OPENS = 'found "open" for a server with "per: shared": a page that one user opens would serve all of them'
 
-/** A URL that a server asks its user to open leads to an account, which all users of a shared server would get. */
+/**
+ * Rejects `open` for a shared server: a URL that one user opens connects an account, which all users would then share.
+ */
 function checkMay({ source }: Reading, name: string, { may = [], per }: ServerInput): void {
   const i = may.findIndex((entry) => typeof entry === 'object')
   if (per === 'shared' && i !== -1) source.report(['servers', name, 'may', i, 'open'], SHARED_OPENS, { atKey: true })
 }
 
-/** A label is named once where all can see it. `trusted` is not among them: no server can make its output trusted. */
+/** Checks that the labels are defined. `trusted` is not allowed: no server can mark its own output as trusted. */
 function checkAccepts({ source }: Reading, name: string, { accepts = [] }: ServerInput): void {
   const known = [UNTRUSTED, ...keysOf(source, ['labels']).filter((label) => label !== TRUSTED)]
   for (const [i, label] of accepts.entries()) {
@@ -141,7 +143,7 @@ function checkAccepts({ source }: Reading, name: string, { accepts = [] }: Serve
 const UNTRUSTED = 'untrusted'
 const TRUSTED = 'trusted'
 
-/** An instance runs in its own folder, or in one that holds the name of its user. */
+/** Returns the working folder. An instance uses its own folder, or a folder whose name contains its user. */
 function toCwd(
   reading: Reading,
   name: string,
@@ -153,7 +155,7 @@ function toCwd(
   return { cwd: toFolder(reading, ['servers', name, 'cwd'], cwd) }
 }
 
-/** A glob may match several tools, which cannot have one name. */
+/** Rejects a name for a glob, since several tools cannot share a name. */
 function checkToolNames({ source }: Reading, server: string, { tools = {} }: ServerInput): void {
   const keys = new Map<string, string>()
   for (const [key, { name }] of Object.entries(tools)) {
@@ -174,7 +176,7 @@ export function toFolder({ source, configDir }: Reading, at: ConfigPath, cwd: st
   return folder
 }
 
-/** The file of a package's command, or why there is none. */
+/** The file of a package's command, or the reason why there is none. */
 type PackageBin = { readonly file: string } | { readonly at: 'package' | 'bin'; readonly problem: string }
 
 /**

@@ -52,7 +52,7 @@ type SectionValues = Pick<
   | 'replica'
 > & { readonly audit: AuditConfig }
 
-/** The sections that are taken as they are written. */
+/** The sections that need no conversion. */
 const PLAIN = {
   names: namesSchema,
   instructions: instructionsSchema,
@@ -91,7 +91,7 @@ export function readSettings(reading: Reading): SectionValues {
   }
 }
 
-/** The certificate is read once here, so that a file with a mistake names its line. */
+/** Reads the certificate once, so that a problem with it has the line that names the file. */
 function listenIn(configDir: string) {
   return listenSchema.transform(({ host = '127.0.0.1', port = 8787, tls, ...rest }, ctx): GatewayConfig['listen'] => {
     if (tls === undefined) return { host, port, ...rest }
@@ -106,7 +106,7 @@ function listenIn(configDir: string) {
   })
 }
 
-/** Beyond loopback, callers must have secret keys. */
+/** Reads `listen`. Beyond loopback, callers must have secret keys. */
 function readListen({ source, configDir }: Reading): GatewayConfig['listen'] {
   const host = source.get(['listen', 'host'])?.value
   if (typeof host === 'string' && !isLoopback(host)) {
@@ -151,7 +151,10 @@ function readEntries<T extends z.ZodType>(
 const DEFAULT_FOLDER = '.toolgate/audit'
 const DEFAULT_FILES = { sqlite: '.toolgate/audit.db', jsonl: '.toolgate/audit.jsonl' } as const
 
-/** By default, the audit is that of all replicas, or without any a SQLite file beside the configuration. */
+/**
+ * By default, the audit is the one that all replicas share. Without replicas, it is a SQLite file beside the
+ * configuration.
+ */
 function auditIn(configDir: string, hasStores: boolean) {
   return auditSchema.transform((input, ctx): AuditConfig => {
     const {
@@ -214,7 +217,7 @@ function auditIn(configDir: string, hasStores: boolean) {
 
 const UNIT_MS = { h: 3_600_000, d: 86_400_000 } as const
 
-/** Returns the milliseconds of a time such as `90d`, whose form the schema has checked. */
+/** Returns a duration such as `90d` in milliseconds. The schema has already checked its form. */
 function toMs(time: string): number {
   return Number.parseInt(time, 10) * (time.endsWith('h') ? UNIT_MS.h : UNIT_MS.d)
 }
@@ -241,7 +244,7 @@ function toCheckpoints(input: CheckpointsInput, configDir: string): CheckpointCo
   }
 }
 
-/** In Postgres, checkpoints are in the database too, and each has what happened until then. */
+/** In Postgres, checkpoints are in the database too, and each covers everything until then. */
 function sharedCheckpoints(
   input: z.infer<typeof auditSchema>['checkpoints'],
   configDir: string,
@@ -329,7 +332,7 @@ function reportUnusable(
   }
 }
 
-/** Variables that are not secret. Redacting their values would hide every path. */
+/** Variables that are not secret. Masking their values would hide every path. */
 const NO_SECRETS: ReadonlySet<string> = new Set([
   'HOME',
   'HOST',
@@ -357,7 +360,7 @@ interface SecretList {
   /** Adds the value of a variable. */
   addFilled(name: string, value: string): void
   addKey(key: string): void
-  /** Returns the secrets. The list prints as its length. */
+  /** Returns the secrets. Only the length of the list is printed. */
   list(): readonly string[]
 }
 

@@ -15,14 +15,14 @@ import type { Filled } from './fill.ts'
 import { type ConfigPath, type ConfigProblem, type ConfigWarning, formatPath } from './problems.ts'
 import type { ConfigPlace } from '../model/config-place.ts'
 
-/** A parsed file: its values, each with its position. */
+/** A parsed file: its values and their positions. */
 export interface Source {
   readonly root: SourceNode | undefined
   readonly problems: ConfigProblem[]
   /** Likely mistakes in a valid file. */
   readonly warnings: ConfigWarning[]
   get(path: ConfigPath): SourceNode | undefined
-  /** Returns where a value, or its key, is written; `undefined` for an absent one. */
+  /** Returns the position of a value or its key; `undefined` for an absent value. */
   placeOf(path: ConfigPath): ConfigPlace | undefined
   /** Reports a problem with a value, or with the nearest enclosing value if it is absent. */
   report(path: ConfigPath, message: string, options?: { atKey?: boolean; offset?: number | undefined }): void
@@ -44,7 +44,7 @@ export function parseSource(file: string, text: string, fill: Fill = asWritten):
   const lines = new LineCounter()
   const problems: ConfigProblem[] = []
   const warnings: ConfigWarning[] = []
-  // A value that could not be read has one problem. The checks that it then fails are not reported.
+  // The paths of values that could not be read. Each has one problem, and later checks of it are not reported.
   const unread = new Set<string>()
   const add: Add = (offset, path, message) => {
     const { line, col } = lines.linePos(offset)
@@ -92,12 +92,12 @@ export function parseYaml(text: string, lineCounter: LineCounter, add: Add): Doc
   }
   const { stackTraceLimit } = Error
   try {
-    // A text may have an error at each of its signs, and the places in our code that each is made at cost most of the time.
+    // A text may have an error at each character. Most of the cost is their stack traces, so these are turned off.
     Error.stackTraceLimit = 0
     const document = parseDocument(text, {
       version: '1.2',
       schema: 'core',
-      // Checked in the tree, where the path of a duplicate is known.
+      // Duplicate keys are checked in the tree, where their paths are known.
       uniqueKeys: false,
       prettyErrors: false,
       lineCounter,
@@ -147,14 +147,14 @@ function find(root: SourceNode | undefined, path: ConfigPath): readonly NodePlac
   return places
 }
 
-/** One value of the file, filled in, with its place. Offsets are in UTF-16 units from the start of the file. */
+/** One value of the file, filled in, with its position. Offsets are in UTF-16 units from the start of the file. */
 export interface SourceNode {
   readonly value: unknown
   readonly start: number
-  /** Of a mapping: its entries by key. */
+  /** For a mapping: its entries by key. */
   readonly entries?: ReadonlyMap<string, SourceEntry>
   readonly items?: readonly SourceNode[]
-  /** Of a text: as it is written, before anything was filled in. */
+  /** For a text: the text before `${…}` was filled in. */
   readonly written?: string
   /** For a text: maps an offset in its value to an offset in the file. */
   readonly inside?: (offset: number) => number
@@ -174,19 +174,19 @@ interface TreeOptions {
 }
 
 /**
- * Returns the values of a parsed document with their places, its texts filled in and its aliases followed.
+ * Returns the values of a parsed document with their positions. Texts are filled in, and aliases are followed.
  *
- * Reports tags, keys that are not text or come twice, `__proto__`, and aliases that refer to
- * themselves or multiply without bound; what it reports has the value `undefined`.
+ * Reports tags, keys that are not text or are duplicates, `__proto__`, and aliases that refer to themselves or multiply
+ * without bound. The value of anything reported is `undefined`.
  */
 function toTree(document: Document.Parsed, options: TreeOptions): SourceNode {
   return visit({ ...options, anchors: new Map(), open: new Set(), count: 0 }, document.contents, [], 0)
 }
 
 interface Walk extends TreeOptions {
-  /** The latest value of each anchor so far: an alias refers back. */
+  /** The latest value of each anchor so far. An alias refers to an earlier anchor. */
   readonly anchors: Map<string, Node>
-  /** The values around the present one. */
+  /** The values that enclose the current one. */
   readonly open: Set<Node>
   count: number
 }
@@ -214,7 +214,7 @@ function visit(walk: Walk, node: Node | null, path: ConfigPath, around: number):
   return result
 }
 
-/** Returns why a value is invalid; an empty text if that is reported already. */
+/** Returns why a value is invalid; an empty text if the problem is already reported. */
 function problemOf(walk: Walk, node: Node | null, path: ConfigPath): string | undefined {
   walk.count++
   if (walk.count === MAX_NODES + 1) return `the file has more than ${MAX_NODES} values once its aliases are followed`
@@ -274,7 +274,7 @@ function visitScalar(walk: Walk, scalar: Scalar, path: ConfigPath, start: number
 const NUMBERS: ReadonlySet<unknown> = new Set(['port', 'startTimeoutMs', 'callTimeoutMs'])
 const FLAGS: ReadonlySet<unknown> = new Set(['loopback', 'trustHints'])
 
-/** `port: ${PORT:-8787}` becomes a number, as without a variable. */
+/** Returns a filled-in text with its type, so that `port: ${PORT:-8787}` is a number. */
 function typed(text: string, path: ConfigPath): unknown {
   const key = path.at(-1)
   if (NUMBERS.has(key) && /^\d{1,15}$/.test(text)) return Number(text)
@@ -285,8 +285,8 @@ function typed(text: string, path: ConfigPath): unknown {
 /**
  * Returns a function that maps offsets in a text to offsets in the file.
  *
- * The two differ only in white space (indentation, folding), so they are walked together.
- * If an escape makes them differ otherwise, the result is the start of the text.
+ * The two differ only in white space (indentation, folding), so they are compared side by side. If an escape causes
+ * another difference, the result is the start of the text.
  */
 function placeInside(file: string, scalar: Scalar, start: number, value: string): (offset: number) => number {
   const isBlock = scalar.type?.startsWith('BLOCK')

@@ -5,7 +5,7 @@ import type { Written } from './schema/values.ts'
 /** The id of a replica. */
 const REPLICA_ID = /^[A-Za-z0-9][\w.-]{0,62}$/
 
-/** The URL may hold a password, so no message quotes it. */
+/** A URL of an engine. It may contain a password, so no message quotes it. */
 function engineUrl(schemes: readonly string[], example: string) {
   return z.string().superRefine((url, ctx) => {
     const isUrl = URL.canParse(url) && schemes.includes(new URL(url).protocol)
@@ -42,14 +42,14 @@ export const replicaSchema = z
   })
   .describe('This gateway among several that share stores.')
 
-/** The engines that replicas share. Both URLs may hold a password. */
+/** The databases that replicas share. Both URLs may contain a password. */
 export type StoresConfig = Written<typeof storesSchema>
-/** What this replica is called, and where the others reach it: an origin. */
+/** The name of this replica, and the origin at which other replicas reach it. */
 export type ReplicaConfig = Written<typeof replicaSchema>
 
 type Stores = { readonly stores?: StoresConfig; readonly replica?: ReplicaConfig }
 
-/** Reads the engines and the replica's own name. The state is in Postgres then, so no file is named for it. */
+/** Reads the databases and the replica's own name. The state is then in Postgres, so it has no file. */
 export function readStores({ source }: Reading): Stores {
   const read = readIfPresent(source, { stores: storesSchema, replica: replicaSchema })
   if (has(source, ['replica']) && !has(source, ['stores']))
@@ -67,10 +67,10 @@ export function readStores({ source }: Reading): Stores {
   return read
 }
 
-/** A shorter one would hide words of every text. */
+/** The minimum length of a masked password. Shorter ones would mask words in every text. */
 const MIN_LENGTH = 6
 
-/** Returns the passwords of the engines. */
+/** Returns the passwords in the URLs of the databases. */
 export function storeSecrets(stores: StoresConfig | undefined): readonly string[] {
   return [stores?.postgres, stores?.redis].flatMap((url) => {
     const { password = '' } = url === undefined ? {} : new URL(url)

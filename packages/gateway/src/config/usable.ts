@@ -2,7 +2,7 @@ import { ConfigError } from '@toolgate/core'
 import type { GatewayConfig } from './config.ts'
 import { saysNothing } from './policy.ts'
 
-/** @throws {ConfigError} for a configuration with which no gateway may run */
+/** @throws {ConfigError} for a configuration with which a gateway must not run */
 export function checkUsable({ policy, notRun = [] }: GatewayConfig): void {
   if (notRun.length > 0)
     throw new ConfigError('secretCommands', `were not run (${notRun.join(', ')}): read the file with readConfig`)

@@ -67,7 +67,7 @@ function problemOf(selector: Selector, known: KnownNames): string | undefined {
       return `no overlay gives a tool the ${kind} "${value}"${didYouMean(value, known[kind])}`
     }
     case 'id':
-      // The target of an alias is checked with the alias itself.
+      // An alias and its target are checked together elsewhere.
       return selector.target === undefined ? problemOfId(selector.text, known.servers) : undefined
     case 'glob': {
       const { namespace, name, text } = selector
@@ -161,7 +161,7 @@ function inList(selectors: readonly string[], at: ConfigPath, path: string): rea
   return selectors.map((text, i) => ({ at: [...at, i], path: `${path}[${i}]`, text }))
 }
 
-/** Returns the selector of a limit or cap, which is an object, or text that ends with its numbers. */
+/** Returns the selector of a limit or cap: a field of an object, or the start of a text. */
 function inEntry(entry: string | { readonly match: string }, at: ConfigPath, path: string): WrittenName {
   return { at, path, text: typeof entry === 'string' ? entry.slice(0, entry.lastIndexOf(':')) : entry.match }
 }

@@ -17,13 +17,13 @@ export interface ApiPlaceDeps {
   readonly authenticator: Pick<Authenticator, 'authenticate'>
   readonly origins: OriginRules
   readonly fleet: Pick<Fleet, 'hasUserLists' | 'needsInstance'>
-  /** Returns whom a request of a person is about. */
+  /** Returns the caller that a person's request is about. */
   readonly subjectOf: Api['subjectOf']
   readonly isStopping: () => boolean
   readonly onFault: (error: unknown) => void
 }
 
-/** A request whose body was read, as `@hono/node-server` takes it. */
+/** A request whose body was already read, in the form that `@hono/node-server` accepts. */
 type Read = IncomingMessage & { rawBody?: Buffer }
 
 const FAULTS: { readonly [Rule in RpcRule]?: ApiFaultCode } = {
@@ -37,9 +37,9 @@ const FAULTS: { readonly [Rule in RpcRule]?: ApiFaultCode } = {
 }
 
 /**
- * Has the home of an agent's user answer a request to the HTTP API, as MCP requests are: a call of a server that has an instance
- * for each user, and what depends on a list that such an instance has. The same home shows people what its user sees, and
- * makes the calls that they make from the console.
+ * Forwards requests to the HTTP API to the home of an agent's user, as for MCP requests. This applies to calls of a
+ * server with one instance per user, and to everything that depends on the lists of such an instance. So people see
+ * what the user sees, and their calls from the console run at the same instance.
  */
 export class ApiPlace {
   readonly #deps: ApiPlaceDeps
@@ -48,7 +48,7 @@ export class ApiPlace {
     this.#deps = deps
   }
 
-  /** Returns whether another replica has forwarded a request, and has checked where it comes from. */
+  /** Returns whether another replica forwarded a request after checking its origin. */
   isForwarded(request: IncomingMessage): boolean {
     try {
       return this.#deps.elsewhere()?.check(request) === true
@@ -75,7 +75,7 @@ export class ApiPlace {
   async #place(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
     const { elsewhere, fleet, isStopping, origins } = this.#deps
     const owners = elsewhere()
-    // The home of a user trusts the replica that forwards a request to have checked where it comes from.
+    // A home trusts the forwarding replica to have checked the origin.
     if (!owners || (!owners.check(request) && checkOrigin(request.headers, origins))) return false
     const url = new URL(request.url ?? '/', 'http://gateway')
     const isCall = url.pathname === '/api/call' && request.method === 'POST'
@@ -86,7 +86,7 @@ export class ApiPlace {
       return owner !== undefined && owners.askHomeOf(owner, { request, response })
     }
     if (isComparison(url)) {
-      // What it reads is what a call of the asker would change: at the instance of their home.
+      // A comparison reads what the asker's call would change, so it runs at the instance of their home.
       const compared = await this.#deps.subjectOf(toRequest(request), () => readBody(request))
       if (compared?.tool === undefined || !fleet.needsInstance(serverOf(compared.tool))) return false
       if (owners.check(request) && isStopping()) throw elsewhereFault()
@@ -97,7 +97,7 @@ export class ApiPlace {
     if (TRIALS.has(url.pathname) && request.method === 'POST' && fleet.needsInstance())
       return this.#placeTrial(owners, request, response)
     if (!mayNeed) return false
-    // The asker looks again once the home was given up.
+    // The asker looks for the home again after this replica has given it up.
     if (owners.check(request) && isCall && isStopping()) throw elsewhereFault()
     const credential = await this.#deps.authenticator.authenticate(
       request.headers,
@@ -133,13 +133,13 @@ export class ApiPlace {
       if (owners.check(request) && isStopping()) throw elsewhereFault()
       return owners.placeAtHome(asked)
     }
-    // Nobody becomes the home of a user by a dry run.
+    // A dry run does not make this replica a user's home.
     const owner = fleet.hasUserLists ? ownerOf(caller) : undefined
     return owner !== undefined && owners.askHomeOf(owner, asked)
   }
 }
 
-/** What a person tries as a caller: a dry run, and a real call. */
+/** The paths at which a person acts as a caller: a dry run, and a real call. */
 const TRIALS: ReadonlySet<string> = new Set(['/api/why', '/api/tool/call'])
 
 /** Whether a person asks about a caller. */
@@ -151,10 +151,10 @@ function isComparison({ pathname }: URL): boolean {
   return pathname.startsWith('/api/approvals/') && pathname.endsWith('/compare')
 }
 
-/** What an agent sees and may call depends on the lists of its user. */
+/** The paths that depend on the lists of an agent's user. */
 const AGENTS: ReadonlySet<string> = new Set(['/api/list', '/api/decide', '/api/call'])
 
-/** Returns the server of the tool that a body names. What is wrong with the body is said by whoever answers. */
+/** Returns the server of the tool that a body names. The replica that answers reports an invalid body. */
 function serverIn(text: string): string {
   try {
     const body: unknown = readJson(text, { integers: 'exact' })

@@ -24,14 +24,14 @@ export interface HttpDeps {
   /** Returns the endpoint of `/mcp/<app>`. */
   readonly mcpOf: (app: string) => McpEndpoint
   readonly health: Health
-  /** Proves to programs of this machine which gateway listens. */
+  /** The secret that proves to local programs which gateway listens. */
   readonly identity?: Uint8Array | undefined
-  /** The endpoints as resources of OAuth, if tokens open them. */
+  /** The metadata of the endpoints as OAuth resources, if tokens are accepted. */
   readonly resources?: Pick<ProtectedResources, 'metadata'> | undefined
   readonly authenticator: Authenticator
   readonly origins: OriginRules
   readonly metrics: MetricsEndpoint
-  /** Whether another replica has forwarded a request, and has checked where it comes from. */
+  /** Whether another replica forwarded a request after checking its origin. */
   readonly isForwarded: (request: IncomingMessage) => boolean
   /** The API and the console, loaded at the first request for them. */
   readonly pages: () => Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>>
@@ -47,8 +47,8 @@ export interface Listening {
   /** Absent over HTTP. */
   readonly certificate: Certificate | undefined
   /**
-   * Reads the files of the certificate again. Returns the function that serves new connections with another one;
-   * `undefined` if it is the same. Open connections stay as they are.
+   * Reads the files of the certificate again. Returns the function that uses it for new connections; `undefined` if it
+   * is the same. Open connections keep the former certificate.
    *
    * @throws {ConfigError}
    */
@@ -56,33 +56,32 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/** A client that does not finish its headers or its request in time is disconnected. */
+/** The time limit for the headers of a request. A slower client is disconnected. */
 const HEADERS_TIMEOUT_MS = 15_000
 const REQUEST_TIMEOUT_MS = 60_000
 const KEEP_ALIVE_MS = 65_000
-/** How often the two are checked. Node's default of 30 s would delay them. */
+/** How often both time limits are checked. Node's default of 30 s would be late. */
 const CHECK_TIMEOUTS_MS = 1_000
 const MAX_CONNECTIONS = 4096
-/** For one address, so that one client cannot use up all connections. */
+/** The maximum number of connections from one address, so that one client cannot use up all of them. */
 const MAX_CONNECTIONS_OF_ADDRESS = 1024
 const MAX_HEADER_BYTES = 16 * 1024
 
 export interface ListenOptions {
   readonly host: string
   readonly port: number
-  /** Addresses of proxies, whose connections are those of many clients. */
+  /** Addresses of proxies, which carry connections of many clients. */
   readonly proxies?: readonly string[]
-  /** Serves HTTPS. */
+  /** The certificate for HTTPS. */
   readonly tls?: TlsFiles
-  /** Default 15 s. */
+  /** In milliseconds. Default 15 s. */
   readonly headersTimeoutMs?: number
-  /** Connections for one address. Default 1,024. */
+  /** The maximum number of connections from one address. Default 1,024. */
   readonly maxOfAddress?: number
 }
 
 /**
- * Opens the port, so that it is taken before anything starts. Every request is answered with 503 until `attach` sets the
- * handlers.
+ * Opens the port before anything else starts. Every request is answered with 503 until `attach` sets the handlers.
  *
  * @throws {ToolgateError} `port_taken`
  * @throws {ConfigError} for a certificate that cannot be used
@@ -145,7 +144,7 @@ const TLS = { minVersion: 'TLSv1.2' } as const
 
 function createServer(certificate: Certificate | undefined, listener: RequestListener): Server {
   const options = { maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: CHECK_TIMEOUTS_MS }
-  // An import would read every export of node:http, and so load the client of `fetch`: 30 ms and 13 MB.
+  // An import would read every export of node:http, and so load `fetch` too: 30 ms and 13 MB.
   if (!certificate) return process.getBuiltinModule('node:http').createServer(options, listener)
   const { cert, key } = certificate
   const secure = { ...options, ...TLS, cert, key, handshakeTimeout: HEADERS_TIMEOUT_MS }
@@ -163,7 +162,7 @@ function checkCertificate(files: TlsFiles): Certificate {
 }
 
 const APPS = '/mcp/'
-/** RFC 9728 §3.1: before the path of the resource. */
+/** RFC 9728 §3.1: this prefix precedes the path of the resource. */
 const RESOURCES = '/.well-known/oauth-protected-resource'
 
 function createRouter({
@@ -182,7 +181,7 @@ function createRouter({
   const answerPages = async (request: IncomingMessage, response: ServerResponse) => {
     const metadata = resources && describeResource(request, resources)
     const foreign = isForwarded(request) ? undefined : checkOrigin({ host: request.headers.host }, origins)
-    // Checked before anything is loaded, as the request comes from a foreign page.
+    // The origin is checked before anything is loaded, as the request comes from a foreign page.
     if (foreign) return answerFault(response, 403, { code: 'host_forbidden', message: foreign.message })
     if (metadata) return sendJson(response, toJsonText(metadata), 200, { 'cache-control': 'max-age=300' })
     const answer = await pages()
@@ -219,7 +218,7 @@ function createRouter({
   }
 }
 
-/** Returns the metadata of the resource that a request asks for, if it does. */
+/** Returns the metadata of the resource, if the request asks for it. */
 function describeResource(
   request: IncomingMessage,
   resources: Pick<ProtectedResources, 'metadata'>,
@@ -242,7 +241,7 @@ async function mayKnowServers(
   return !isRefused(credential) && credential.for === 'console'
 }
 
-/** Whether every reader of the target finds the same path in it. */
+/** Whether all parsers read the same path from the request target. */
 function isTarget(request: IncomingMessage): boolean {
   const { url = '/' } = request
   if (pathOf(request).includes('\\')) return false
@@ -258,7 +257,7 @@ function answerFault(response: ServerResponse, status: number, error: ErrorBody[
   })
 }
 
-/** Closes connections of an address with too many, before anything is read from them. A proxy has those of its clients. */
+/** Closes connections from an address that has too many, before reading from them. A proxy may have more. */
 function boundAddresses(server: Server, max: number, { isProxy }: Pick<ClientAddresses, 'isProxy'>): void {
   const counts = new Map<string, number>()
   server.on('connection', (socket) => {
@@ -284,7 +283,7 @@ function refuseUpgrade(socket: Duplex): void {
   socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n', () => socket.destroy())
 }
 
-/** The statuses of Node's answers to invalid requests. They have a body like all faults. */
+/** The statuses for requests that Node cannot parse. Their bodies are like those of all faults. */
 const MALFORMED: ReadonlyMap<string | undefined, readonly [line: string, code: ApiFaultCode, message: string]> =
   new Map([
     ['HPE_HEADER_OVERFLOW', ['431 Request Header Fields Too Large', 'headers_too_large', 'The headers are too large.']],
@@ -292,11 +291,11 @@ const MALFORMED: ReadonlyMap<string | undefined, readonly [line: string, code: A
   ])
 const NO_REQUEST = ['400 Bad Request', 'request_malformed', 'This is no request of HTTP/1.1.'] as const
 
-/** Connections with an answer that has not ended. */
+/** Connections with an unfinished answer. */
 const answering = new WeakSet<Duplex>()
 
 function refuseMalformed({ code }: NodeJS.ErrnoException, socket: Duplex): void {
-  // An answer may have begun: nothing can follow it.
+  // If an answer has begun, nothing can follow it.
   if (!socket.writable || code === 'ECONNRESET' || answering.has(socket)) return void socket.destroy()
   const [line, fault, message] = MALFORMED.get(code) ?? NO_REQUEST
   const body = JSON.stringify({ error: { code: fault, message } })
@@ -333,7 +332,7 @@ function open(server: Server, host: string, port: number): Promise<number> {
   })
 }
 
-/** Closes idle connections at once. Running calls get a moment to be answered. */
+/** Closes idle connections at once. Running calls get a short time to be answered. */
 function close(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const force = setTimeout(() => server.closeAllConnections(), 500)

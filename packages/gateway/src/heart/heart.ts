@@ -23,16 +23,16 @@ import type { FindTracing } from '../telemetry/tracing.ts'
 import type { ClientAddresses } from '../util/client-address.ts'
 import type { Warnings } from './warnings.ts'
 
-/** What every room of a gateway may use. A capability that only some gateways have is a room, and not here. */
+/** The services that every room of a gateway may use. A capability that only some gateways have is a room instead. */
 export interface Heart {
-  /** What is read once. The rules that a reload replaces are in `revisions`. */
+  /** The settings that are read once. `revisions` has the rules that a reload replaces. */
   readonly config: Settings
   readonly revisions: Revisions
   readonly clock: Clock
   readonly redact: GatewayRedactor
   readonly log: (line: LogLine) => void
   readonly onFault: (error: unknown) => void
-  /** Whether the gateway is about to stop, and whether it takes no more calls. */
+  /** `isLeaving`: the gateway is about to stop. `isStopping`: it accepts no more calls. */
   readonly stopping: { readonly isLeaving: boolean; readonly isStopping: boolean }
   readonly stores: Stores
   readonly gate: Gate
@@ -41,19 +41,22 @@ export interface Heart {
   readonly door: Door
   readonly rules: RuleSource
   readonly options: HostOptions
-  /** This gateway as one of several. Absent where it is alone. */
+  /** This gateway as one of several replicas. Absent if it runs alone. */
   readonly replica: OpenedReplica | undefined
 }
 
 export interface Stores {
   readonly audit: OpenedAudit
   readonly auditProblems: readonly EvidenceProblem[]
-  /** Where the gateway keeps what it must remember: for as long as it runs, if nothing is configured. */
+  /** The store of the gateway's state. Without a configured store, the state ends with the process. */
   readonly state: StateStore
-  /** The same, if it outlives this process. */
+  /** The same store, if it outlives this process. */
   readonly kept: StateStore | undefined
   readonly clauses: ClauseCountStore | undefined
-  /** Absent where the state is in memory, or of replicas. @throws {ToolgateError} `state_unavailable` if nothing can be written now */
+  /**
+   * Absent if the state is in memory or shared by replicas. @throws {ToolgateError} `state_unavailable` if nothing can
+   * be written now
+   */
   readonly checkWritable: (() => void) | undefined
 }
 
@@ -71,49 +74,52 @@ export interface Catalog {
 export interface Servers {
   readonly fleet: Fleet
   readonly connections: Connections
-  /** The calls that wait for an answer of their client. */
+  /** The calls that wait for an answer from their client. */
   readonly held: HeldCalls
   readonly counts: CallCounts
   readonly tracing: FindTracing
-  /** Identifies the requests of this gateway. */
+  /** The id that marks requests as coming from this gateway. */
   readonly via: string
 }
 
-/** Who may come, and by which URL. */
+/** Authenticates callers, and has the URL that they use. */
 export interface Door extends OpenedAuthenticator {
   readonly origins: OriginRules
   readonly port: number
-  /** The origin that people reach the gateway by, if it is known. */
+  /** The origin at which people reach the gateway, if it is known. */
   readonly publicUrl: string | undefined
   readonly keys: Keys
   readonly runs: Runs
   readonly logins: FailedLogins
   readonly addresses: ClientAddresses
-  /** When the certificate ends, in wall-clock milliseconds. `undefined` over HTTP. */
+  /** When the certificate expires, in wall-clock milliseconds. `undefined` over HTTP. */
   certificateExpiresAtMs(): number | undefined
 }
 
-/** Where rules come from, and how they are replaced. */
+/** Reads rules, and replaces them. */
 export interface RuleSource {
   readonly warnings: Warnings
-  /** Reads the file again, or what is published. Throws `ConfigFileError`. */
+  /** Reads the file or the published text again. Throws `ConfigFileError`. */
   read(how?: Pick<LoadConfigOptions, 'mayRun'>): MaybePromise<GatewayConfig>
-  /** Reads the certificate again. Returns the function that serves it, if it is another one. Throws `ConfigError`. */
+  /**
+   * Reads the certificate again. If it has changed, returns the function that starts serving it. Throws `ConfigError`.
+   */
   readCertificate(): (() => void) | undefined
   /**
-   * Replaces the rules of the gate, its groups and its servers in one turn, with what `alongside` replaces.
+   * Replaces the rules of the gate, its groups and its servers in one turn, together with everything that `alongside`
+   * replaces.
    *
    * @throws {ConfigError} and changes nothing
    */
   replace(next: Rules, alongside: () => void): ReturnType<StagedFleet['commit']>
 }
 
-/** What the host of the gateway chose. */
+/** Options that the host of the gateway sets. */
 export interface HostOptions {
   /** The folder of the built console. */
   readonly consoleDir: string
-  /** How texts are read that people propose for the file. Default: as the file by default. */
+  /** How to read a text that people propose for the file. Default: in the same way as the file. */
   readonly reading?: Pick<LoadConfigOptions, 'env' | 'packagesFrom'> | undefined
-  /** With `watch: true`: how often the file is looked at. Default 1000. */
+  /** With `watch: true`: how often the file is checked, in milliseconds. Default 1000. */
   readonly watchEveryMs?: number | undefined
 }

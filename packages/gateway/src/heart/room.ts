@@ -6,28 +6,31 @@ import type { Heart } from './heart.ts'
 import type { Pages, Route } from './route.ts'
 
 /**
- * One capability of the gateway: a folder that has its routes, its figures, its warnings and its end.
+ * One capability of the gateway: a folder that has its routes, its metrics, its warnings and its shutdown.
  *
- * A room knows the heart and the rooms that it needs, and no other.
+ * A room may use the heart and the rooms that it needs, and no others.
  */
 export interface Room<Service = unknown> {
   /** The name of its folder. */
   readonly name: string
-  /** The rooms that it asks. They are opened before it, where the gateway has them. */
+  /** The rooms that this room uses. Those that the gateway has are opened first. */
   readonly needs?: readonly Room[]
-  /** Opens it for this gateway; `undefined` where the configuration does not ask for it. */
+  /** Opens the room for this gateway. Returns `undefined` if the configuration does not need it. */
   open(heart: Heart, rooms: OpenedRooms): MaybePromise<OpenedRoom<Service> | undefined>
 }
 
-/** What a room may ask while it is open. */
+/** Access to other rooms while this room is open. */
 export interface OpenedRooms {
-  /** Returns what a needed room offers; `undefined` where the gateway lacks it. @throws {TypeError} for a room that is not needed */
+  /**
+   * Returns the service of a needed room; `undefined` if the gateway lacks it. @throws {TypeError} for a room that
+   * `needs` does not name
+   */
   ask<Service>(room: Room<Service>): Service | undefined
-  /** The metrics of all rooms: for a person, or for everybody, who sees no names of callers. */
+  /** The metrics of all rooms. Without a person, they contain no names of callers. */
   metrics(person: Caller | undefined): Promise<readonly Family[]>
   /** The warnings of all rooms. */
   warnings(): readonly WarningRow[]
-  /** Whether this gateway may take calls, as all rooms see it. */
+  /** Whether this gateway can accept calls, combined from all rooms. */
   health(withReasons: boolean): RoomHealth
   /** Applies the current revision in all rooms. */
   renew(): void
@@ -35,42 +38,42 @@ export interface OpenedRooms {
 
 /** A part of the answer of `/readyz`. */
 export interface RoomHealth {
-  /** Calls are refused. */
+  /** Whether calls are refused. */
   readonly isRefusing?: boolean
   readonly body: Partial<ReadyBody>
 }
 
-/** Returns figures for a person; without one for everybody, who sees no names of callers. */
+/** Returns metrics for a person. Without a person, they contain no names of callers. */
 export type Figures = (person: Caller | undefined) => MaybePromise<Family | readonly Family[]>
 
-/** A room of a running gateway. Every member is optional: a room has what it needs. */
+/** A room of a running gateway. Every member is optional. */
 export interface OpenedRoom<Service = unknown> {
-  /** What other rooms may ask it. */
+  /** The functions that other rooms may use. */
   readonly service?: Service
   readonly routes?: readonly Route[]
   readonly pages?: readonly Pages[]
-  /** Its figures. One that fails, or does not answer within 3 s, is left out. */
+  /** Its metrics. A function that fails, or does not answer within 3 s, is left out. */
   readonly metrics?: readonly Figures[]
   warnings?(): readonly WarningRow[]
   health?(withReasons: boolean): RoomHealth
-  /** Applies the current revision, in the turn in which the rules are replaced. */
+  /** Applies the current revision in the same turn in which the rules are replaced. */
   renew?(): void
-  /** The servers have started, or failed to. */
+  /** Called when every server has started or failed to start. */
   started?(): void
-  /** Tells load balancers that the gateway is about to stop. It still takes calls. */
+  /** Tells load balancers that the gateway is about to stop. The gateway still accepts calls. */
   announce?(): Promise<void>
-  /** Waits for what is under way, for at most `ms`. */
+  /** Waits up to `ms` milliseconds for running work. */
   drain?(ms: number): Promise<void>
   /** Ends open streams, before the port closes. */
   endStreams?(): void
   close?(): MaybePromise<void>
-  /** Writes what the last calls left, after the gate has closed. */
+  /** Writes the remaining data of the last calls, after the gate has closed. */
   settle?(): MaybePromise<void>
 }
 
 /** A row of the list of rooms. */
 export interface ListedRoom {
-  /** The part that is opened with the gateway. */
+  /** The part that opens with the gateway. */
   readonly start?: Room
   /** The part for people. It is loaded and opened at the first request for the API or a page. */
   readonly people?: () => Promise<{ readonly room: Room }>

@@ -21,12 +21,12 @@ export class Rooms {
     this.#heart = heart
   }
 
-  /** Opens what is opened with the gateway. */
+  /** Opens the rooms that start with the gateway. */
   async open(): Promise<void> {
     for (const { start } of this.#listed) if (start) await this.#open(start)
   }
 
-  /** Opens the rooms of people, at the first call. Returns these. */
+  /** Opens and returns the rooms of people. Later calls return the same rooms. */
   readonly openForPeople = once(async (): Promise<readonly OpenedRoom[]> => {
     const loaded = await Promise.all(this.#listed.map(async ({ people }) => people?.()))
     const opened: OpenedRoom[] = []
@@ -37,16 +37,16 @@ export class Rooms {
     return opened
   })
 
-  /** Returns what a room offers; `undefined` where the gateway lacks it. */
+  /** Returns the service of a room; `undefined` if the gateway lacks the room. */
   ask<Service>({ name }: Room<Service>): Service | undefined {
-    // The service of a name is that of the room with this name.
+    // A service is stored under the name of its room, so it has the room's type.
     return this.#services.get(name) as Service | undefined
   }
 
-  /** A figure that fails, or does not answer within 3 s, is left out: Prometheus waits for 10 s. */
+  /** A function that fails, or does not answer within 3 s, is left out, because Prometheus waits only 10 s. */
   async metrics(person: Caller | undefined): Promise<readonly Family[]> {
     const figures = this.#opened.flatMap((room) => room.metrics ?? [])
-    // At once: a store that is silent must not keep the other figures from whoever is to be woken by them.
+    // All are read at once, so that a silent store does not hide the other metrics, which may raise the alarm.
     const read = await Promise.all(figures.map((of) => this.#read(of, person)))
     return read.flat()
   }
@@ -90,7 +90,7 @@ export class Rooms {
     for (const room of this.#opened) room.endStreams?.()
   }
 
-  /** The last room is closed first. */
+  /** Closes the rooms, last one first. */
   close(): Promise<void> {
     return this.#backwards((room) => room.close?.())
   }

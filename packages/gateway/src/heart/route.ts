@@ -3,47 +3,50 @@ import type { MaybePromise } from '@toolgate/core/internal'
 import type { Credential } from '../auth/credential.ts'
 import type { RequestSource } from '../util/client-address.ts'
 
-/** A request whose person is known. */
+/** A request from a known person. */
 export interface Asked {
   readonly request: Request
   readonly query: URLSearchParams
   readonly person: Caller
-  /** When the person showed their key, in wall-clock milliseconds. */
+  /** When the person logged in, in wall-clock milliseconds. */
   readonly loginAt: number
   /** The last part of the path, for routes that end in an id. */
   readonly id: string
-  /** The host that asks, for routes that hosts may ask, too. */
+  /** The host that asks, for routes that hosts may use too. */
   readonly host?: Credential
 }
 
 /** Returns the body of a 200, or a `Response` that is not JSON. Throws an `ApiFault` for anything else. */
 export type Answer = (asked: Asked) => MaybePromise<object>
 
-/** Whom a request is about: its home answers, where users have instances. */
+/** The caller that a request is about. If users have instances, the replica that is this user's home answers. */
 export interface Subject {
   readonly caller: Caller
   /** The tool that the request names. */
   readonly tool?: string
-  /** The request makes a call that the person may make. */
+  /** Whether the request makes a call that the person may make. */
   readonly isCall?: boolean
 }
 
-/** Returns whom a person asks about. A refused request has no subject: it throws, and is answered where it came. */
+/**
+ * Returns the caller that a person asks about. It throws for a refused request, which is then answered by the replica
+ * that received it.
+ */
 export type FindSubject = (asked: {
   readonly request: Request
   readonly person: Caller
   readonly id: string
-  /** Reads the body, which the route reads again. */
+  /** Reads the body. The route can read it again. */
   readonly readText: () => Promise<string>
 }) => MaybePromise<Subject | undefined>
 
 interface Place {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** Such as `/api/keys/:id`. */
+  /** The path of the route, such as `/api/keys/:id`. */
   readonly path: string
 }
 
-/** One row of the HTTP API. `by` says who asks; the API checks people and hosts before it calls `answer`. */
+/** One row of the HTTP API. `by` names who may ask; the API checks people and hosts before it calls `answer`. */
 export type Route = Place &
   (
     | {
@@ -55,9 +58,9 @@ export type Route = Place &
     | { readonly by: 'agent' | 'host' | 'anyone'; readonly answer: (request: Request) => MaybePromise<object> }
   )
 
-/** The pages under a path. They answer people in HTML, and check people themselves. */
+/** The pages under a path. They answer in HTML, and authenticate people themselves. */
 export interface Pages {
-  /** Such as `/approvals/`. */
+  /** The start of the path, such as `/approvals/`. */
   readonly under: string
   fetch(request: Request, from?: RequestSource): Promise<Response>
 }

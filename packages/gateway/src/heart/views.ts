@@ -5,7 +5,10 @@ type Viewing = Pick<Heart, 'gate'> & {
   readonly servers: { readonly fleet: Pick<Heart['servers']['fleet'], 'prepare'> }
 }
 
-/** Returns the views of a gate, each after the lists that its caller has alone: a call may go on after a restart. */
+/**
+ * Returns the views of a gate. Each view waits until its caller's own lists are loaded, as a call may continue after a
+ * restart.
+ */
 export function withLists({ gate, servers }: Viewing): Pick<Gate, 'apps' | 'view' | 'subscribe' | 'approvals'> {
   return {
     apps: gate.apps,
@@ -18,7 +21,7 @@ export function withLists({ gate, servers }: Viewing): Pick<Gate, 'apps' | 'view
   }
 }
 
-/** The same views, by the name of an app. @throws {ToolgateError} `app_unknown` */
+/** Returns the same views, by the name of an app. @throws {ToolgateError} `app_unknown` */
 export function preparedViews(heart: Viewing): (caller: Caller, app: string | undefined) => Promise<View> {
   const { view } = withLists(heart)
   return async (caller, app) => view(caller, { app })

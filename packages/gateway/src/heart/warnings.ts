@@ -19,17 +19,17 @@ export interface Warnings {
   list(): readonly GatewayWarning[]
   /** Logs new warnings about overlays and names. */
   logNew(): void
-  /** Logs a warning of the gate, unless the check of the file has found it already. */
+  /** Logs a warning of the gate, unless the check of the file has already found it. */
   logOfGate(warning: LintWarning): void
 }
 
 export interface WarningsDeps {
-  /** The current rules. Another object after a reload. */
+  /** The current rules. A reload replaces the object. */
   config(): Pick<Revision, 'servers' | 'warnings'>
   sources(): readonly Pick<UpstreamSource, 'isListed' | 'toolNames' | 'dropped'>[]
-  /** A function, as the gate warns while it is created. */
+  /** A function, because the gate warns while it is created. */
   gate(): Pick<Gate, 'lint' | 'policyRevision' | 'catalog' | 'halts'>
-  /** The names that several tools want, against the rules of their servers. */
+  /** The names that several tools compete for, against the rules of their servers. */
   clashes(): readonly NameClash[]
   /** The listed URIs that several servers could own. */
   contested(): readonly ContestedUri[]
@@ -93,17 +93,17 @@ export function createWarnings({ config, sources, gate, clashes, contested, log 
   }
 }
 
-/** What the check of the file finds, too. */
+/** The codes of warnings that the check of the file finds too. */
 const OF_FILE: ReadonlySet<string> = new Set<ConfigWarning['code']>([
   'selector_unmatched',
   'clause_covered',
   'clause_never',
 ])
 
-/** The implicit group of a server, which is not in the file. */
+/** The implicit group of a server, which the file does not contain. */
 const IMPLICIT_GROUP = `groups.${serverGroupName('')}`
 
-/** The gate calls `calls.concurrency` of the file by its own option. */
+/** Returns the path in the file for `calls.concurrency`, which the gate calls by its own option. */
 function shownPath(path: string): string {
   return path.startsWith('concurrency[') ? `calls.${path}` : path
 }
@@ -121,7 +121,7 @@ function toWarning({ name, ids, isPrefixed }: NameClash): GatewayWarning {
 
 const MAX_SHOWN_URIS = 3
 
-/** Returns one warning for each set of servers: they may list thousands of URIs. */
+/** Returns one warning for each set of servers, because they may share thousands of URIs. */
 function contestedWarnings(contested: readonly ContestedUri[]): readonly GatewayWarning[] {
   return [...Map.groupBy(contested, ({ servers }) => servers.join('", "'))].map(([servers, uris]) => {
     const shown = uris.slice(0, MAX_SHOWN_URIS).map(({ uri }) => `"${uri}"`)
@@ -131,7 +131,9 @@ function contestedWarnings(contested: readonly ContestedUri[]): readonly Gateway
   })
 }
 
-/** Returns the kinds that a server has and its entry does not mention. An entry with `offers` has decided. */
+/**
+ * Returns the kinds of items that a server has and its entry does not mention. An entry with `offers` needs no warning.
+ */
 function findDropped(
   { name, offersByDefault }: ServerConfig,
   source: ReturnType<WarningsDeps['sources']>[number] | undefined,
@@ -149,7 +151,7 @@ function findDropped(
   ]
 }
 
-/** Returns the patterns of a server's overlay that match none of its tools, once it has listed them. */
+/** Returns the overlay patterns that match no tool of a server, once it has listed its tools. */
 function findUnmatched(
   { name, tools }: ServerConfig,
   source: ReturnType<WarningsDeps['sources']>[number] | undefined,

@@ -7,11 +7,13 @@ import type { HeldStream, StreamOwner } from './held-streams.ts'
 import type { KeepAlive, Silent } from './keep-alive.ts'
 import { sendJson, toEvent } from '../model/protocol.ts'
 
-/** More unread bytes than this mean that a client does not read. */
+/** A client with more unread bytes than this is treated as not reading. */
 const MAX_UNREAD_BYTES = 1024 * 1024
 /** How soon a client should come back after its connection broke. */
 const RETRY_MS = 1_000
-/** In ticks of `KeepAlive`: when a silent response becomes a stream, and how often a silent stream shows that it lives. */
+/**
+ * In ticks of `KeepAlive`: when a silent response becomes a stream, and how often a silent stream sends a sign of life.
+ */
 const OPEN_AFTER = 2
 const COMMENT_EVERY = 3
 
@@ -26,8 +28,8 @@ export interface AnswerStreamOptions {
 /**
  * The response to one request: JSON, or an event stream once something is sent before the answer.
  *
- * A held stream goes on without its connection, since the client may resume it: then the end of the connection cancels
- * nothing. Any other client that disconnects can never get its answer, so it is gone.
+ * A client may resume a held stream, so the end of its connection cancels nothing. Any other client that disconnects
+ * can never get its answer, so its request is cancelled.
  */
 export class AnswerStream implements StreamOwner, Silent {
   readonly #options: AnswerStreamOptions
@@ -43,12 +45,12 @@ export class AnswerStream implements StreamOwner, Silent {
     this.#options = options
   }
 
-  /** Whether something was sent, so that the answer is an event, too. */
+  /** Whether something was sent, so that the answer must be an event too. */
   get isStream(): boolean {
     return this.#isStream
   }
 
-  /** Aborts when the client disconnects before it has the answer, and cannot come back. */
+  /** Aborts if the client disconnects before its answer and cannot resume. */
   get gone(): Cancelling {
     if (this.#gone) return this.#gone
     this.#gone = createCanceller()
@@ -57,14 +59,14 @@ export class AnswerStream implements StreamOwner, Silent {
     return this.#gone
   }
 
-  /** Sends a message that may be lost. Only the first one turns the response into an event stream: most calls send none. */
+  /** Sends a message that may be lost. It turns the response into an event stream, which most calls never need. */
   notify(message: object): void {
-    // It must not use up memory for a client that does not read.
+    // A client that does not read must not use up memory.
     if (this.#response && this.#response.writableLength > MAX_UNREAD_BYTES) return
     this.#send(toJsonText(message), true)
   }
 
-  /** Sends a message. Returns the function that forgets it; `undefined` if the client is gone. */
+  /** Sends a message. Returns the function that removes it; `undefined` if the client is gone. */
   send(message: object): (() => void) | undefined {
     const number = this.#send(toJsonText(message), false)
     return number === undefined ? undefined : () => this.#held?.forget(number)
@@ -82,12 +84,12 @@ export class AnswerStream implements StreamOwner, Silent {
     const response = this.#response
     if (!response) return
     if (!isLarge(text)) return sendJson(response, text, status)
-    // Writing a large text takes as long as making it. Nothing may be sent before it any more.
+    // Serializing a large text takes time. From here on, nothing may be sent before the answer.
     this.#response = undefined
     setImmediate(() => sendJson(response, text, status))
   }
 
-  /** Sends a result whose bytes are kept. */
+  /** Sends a result whose bytes are cached. */
   endWith(id: RequestId, result: Buffer): void {
     const response = this.#response
     const head = `{"jsonrpc":"2.0","id":${toJsonText(id)},"result":`
@@ -103,14 +105,14 @@ export class AnswerStream implements StreamOwner, Silent {
     response.end('}')
   }
 
-  /** Gives the request up, since it failed. */
+  /** Ends a failed request without an answer. */
   drop(): void {
     this.#rest()
     this.#held?.end()
   }
 
   attach(response: ServerResponse, after: number): void {
-    // A client resumes only what is broken, even if this side has not noticed.
+    // A client resumes only a broken stream, so this side closes the connection even if it seems open.
     this.#response?.destroy()
     this.#response = response
     openStream(response)
@@ -156,7 +158,7 @@ export class AnswerStream implements StreamOwner, Silent {
     return true
   }
 
-  /** Ends the ticks. */
+  /** Stops the keep-alive timer. */
   #rest(): void {
     if (this.#alive) this.#options.keepAlive.remove(this.#alive)
   }
@@ -185,11 +187,11 @@ function openStream(response: ServerResponse): void {
   response.flushHeaders()
 }
 
-/** The bytes of results that answer many requests. */
+/** Caches the bytes of results that answer many requests. */
 export class KeptBytes<Reply extends object> {
   readonly #bytes = new WeakMap<Reply, Buffer>()
 
-  /** Returns the bytes of a reply. `toResult` returns its result as it is sent. */
+  /** Returns the bytes of a reply. `toResult` returns the result to serialize. */
   of(reply: Reply, toResult: () => object): Buffer {
     let bytes = this.#bytes.get(reply)
     if (!bytes) this.#bytes.set(reply, (bytes = Buffer.from(toJsonText(toResult()))))

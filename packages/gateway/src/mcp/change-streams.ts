@@ -8,23 +8,25 @@ import type { ResourceSubscriptions } from './resource-subscriptions.ts'
 export interface ChangeStreamsOptions {
   readonly serverInfo: { readonly name: string; readonly version: string }
   readonly onFault: (error: unknown) => void
-  /** The lists that some server offers. Default: tools. */
+  /** The lists that at least one server offers. Default: tools. */
   readonly offers?: () => readonly ListName[]
   /** Default 15,000 ms. */
   readonly keepAliveMs?: number
-  /** Default 1,024. */
+  /** The maximum number of streams. Default 1,024. */
   readonly maxStreams?: number
-  /** Per key. Default 64. */
+  /** The maximum for one key. Default 64. */
   readonly maxOfOne?: number
 }
 
 type Watch = Pick<ListWatch, 'watch'>
 
-/** What a stream listens to. */
+/** The subscription of a stream. */
 interface Listening {
   readonly watch: Watch
   readonly subscriptions?: Pick<ResourceSubscriptions, 'subscribe'> | undefined
-  /** Whether the credential that opened it is still accepted: a token may expire, or be withdrawn. Default: always. */
+  /**
+   * Whether the credential that opened the stream is still valid: a token may expire or be revoked. Default: always.
+   */
   readonly holds?: (() => boolean) | undefined
 }
 
@@ -34,7 +36,7 @@ export const RESOURCE_UPDATED = 'notifications/resources/updated'
 /** The event streams that notify clients of changes to their lists. All apps share the limits. */
 export class ChangeStreams {
   readonly #options: ChangeStreamsOptions
-  /** Each stream with the caller whose limit it counts towards. */
+  /** The streams, each with the caller whose limit it counts towards. */
   readonly #streams = new Map<EventStream, Caller>()
   #keepAlive: NodeJS.Timeout | undefined
 
@@ -82,7 +84,7 @@ export class ChangeStreams {
     if (lists.length + uris.length === 0) stream.end()
   }
 
-  /** Returns the URIs whose changes will be sent. What is refused is left out, whatever the reason. */
+  /** Returns the URIs whose changes will be sent. Refused URIs are left out without a reason. */
   async #subscribe(
     subscriptions: Listening['subscriptions'],
     stream: EventStream,
@@ -123,12 +125,12 @@ export class ChangeStreams {
     await this.#serve(watch, stream, caller, { lists: this.#offers })
   }
 
-  /** Sends a notification on the streams that the clients of one session have opened. It may be lost. */
+  /** Sends a notification on the open streams of one session's clients. It may be lost. */
   notify(session: string, method: string, params: JsonObject): void {
     for (const stream of this.#streams.keys()) if (stream.session === session) stream.send(notification(method, params))
   }
 
-  /** Ends the streams of these callers' keys. */
+  /** Ends the streams that these callers' keys opened. */
   endOf(callers: { has(caller: Caller): boolean }): void {
     for (const [stream, owner] of this.#streams) if (callers.has(owner)) stream.end()
   }
@@ -142,7 +144,7 @@ export class ChangeStreams {
     return this.#options.offers?.() ?? ['tools']
   }
 
-  /** The limit is per key, over all of its sessions. */
+  /** Checks the limit per key, which counts all sessions of the key. */
   #checkRoom(owner: Caller, rule: 'streams_full' | 'session_streams_full'): void {
     const { maxStreams = 1024, maxOfOne = 64 } = this.#options
     const ofOne = [...this.#streams.values()].filter((one) => one === owner).length
@@ -150,7 +152,7 @@ export class ChangeStreams {
       throw new RpcFault(rule, 'Subscription limit reached: too many streams are open already.')
   }
 
-  /** Takes the place of a stream, before anything is awaited, until it closes. */
+  /** Counts the stream at once, before anything is awaited, until it closes. */
   #enter(stream: EventStream, owner: Caller): void {
     const { keepAliveMs = 15_000 } = this.#options
     this.#streams.set(stream, owner)
@@ -182,7 +184,7 @@ export class ChangeStreams {
       watching.then((ends) => ends.forEach((end) => end())).catch(onFault)
     })
     try {
-      // Every change after the greeting is announced.
+      // Every change after the first event is announced.
       await watching
       stream.begin(greeting)
     } catch (error) {
@@ -195,7 +197,7 @@ export class ChangeStreams {
 interface Greeting {
   readonly greeting?: object
   readonly lists: readonly ListName[]
-  /** Of each notification. */
+  /** The parameters of each notification. */
   readonly params?: object
 }
 
@@ -226,11 +228,11 @@ function notification(method: string, params?: object): object {
   return { jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) }
 }
 
-/** Events are small, so a client with so many unread ones has stopped reading. */
+/** Events are small, so a client with more unread bytes than this has stopped reading. */
 const MAX_UNREAD_BYTES = 64 * 1024
 
 interface EventStreamOptions extends Pick<Listening, 'holds'> {
-  /** Sent before the stream ends. */
+  /** The message to send before the stream ends. */
   readonly last?: object
   readonly session?: string | undefined
 }
@@ -239,7 +241,7 @@ class EventStream {
   readonly #response: ServerResponse
   readonly #last: object | undefined
   readonly #holds: () => boolean
-  /** The session that it was opened in. */
+  /** The session in which the stream was opened. */
   readonly session: string | undefined
 
   constructor(response: ServerResponse, { last, session, holds = () => true }: EventStreamOptions) {
@@ -261,7 +263,7 @@ class EventStream {
     if (greeting) this.send(greeting)
   }
 
-  /** Ends the stream in place of sending once its credential is no longer accepted. */
+  /** Sends a message. If the credential is no longer accepted, it ends the stream instead. */
   send(message: object): void {
     if (this.#holds()) this.#write(toEvent(toJsonText(message)))
     else this.end()

@@ -2,16 +2,16 @@ import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import type { ClientCapabilities } from '../servers/asks/client-link.ts'
 import { RpcFault } from '../model/protocol.ts'
 
-/** What servers may need to know of each. A session keeps them, so nothing else of the client's is kept. */
+/** The capabilities that servers may need to know. A session stores only these. */
 const FIELDS = { elicitation: ['form', 'url'], sampling: ['context', 'tools'], roots: ['listChanged'] } as const
-/** An extension's settings, as JSON text. */
+/** The maximum length of an extension's settings, as JSON text. */
 const MAX_EXTENSION_CHARS = 128
 const MAX_EXTENSIONS = 8
 
 /**
- * Returns the capabilities of a client that servers may need.
+ * Returns the client's capabilities that servers may need.
  *
- * @throws {RpcFault} `params_invalid` for one that is not an object
+ * @throws {RpcFault} `params_invalid` for a capability that is not an object
  */
 export function parseClientCapabilities(given: unknown): ClientCapabilities {
   const all = objectAt(given, 'capabilities')

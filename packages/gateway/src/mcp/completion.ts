@@ -16,17 +16,17 @@ export interface CompletionDeps {
 interface Asked {
   readonly name: string
   readonly value: string
-  /** The arguments that are known already. */
+  /** The arguments that already have a value. */
   readonly others: Readonly<Record<string, string>>
 }
 
 const NOTHING = { completion: { values: [], total: 0, hasMore: false } }
-/** MCP, completion: a response has at most so many. */
+/** The maximum number of values in a response (MCP, completion). */
 const MAX_VALUES = 100
 
 /**
- * Serves `completion/complete`: decided as the prompt or the template, and limited like a call of it. Values that name
- * resources are left out unless the caller sees these.
+ * Serves `completion/complete`. The gate decides it like a use of the prompt or template, and limits it like a call.
+ * Values that name resources are left out unless the caller sees those resources.
  */
 export async function completeArgument(deps: CompletionDeps, request: McpRequest): Promise<McpReply> {
   const { gate, names, owners, complete } = deps
@@ -54,7 +54,7 @@ export async function completeArgument(deps: CompletionDeps, request: McpRequest
       run: (_, call) => complete(item?.namespace ?? '', toServerParams(params, item), call),
     },
   })
-  // What a person would have to approve gives nothing, but it is no secret.
+  // An item that needs an approval returns no values, but its existence is not a secret.
   if (outcome.status === 'refused' && outcome.decision.reasons[0]?.code === 'approval_required')
     return { result: NOTHING }
   const answer = isPrompt
@@ -75,12 +75,12 @@ function readArgument({ argument, context }: JsonObject): Asked {
   return { name, value, others: others as Asked['others'] }
 }
 
-/** Rules about URIs see the template; each completed URI is decided by itself. */
+/** Returns the input that is decided. Rules about URIs see the template; each completed URI is decided separately. */
 function inputOf(item: Tool | undefined, { name, value, others }: Asked): JsonObject {
   return { ...others, [name]: value, ...(item?.kind === 'prompt' ? {} : { uri: item?.uri }) }
 }
 
-/** A server knows its prompt by its own name, and its resource by the URI that is decided. */
+/** Returns the parameters for the server, with the server's own name of the prompt, or the URI that was decided. */
 function toServerParams({ ref, argument, context }: JsonObject, item: Tool | undefined): JsonObject {
   const own =
     item?.kind === 'prompt' ? { type: 'ref/prompt', name: item.name } : { ...(ref as JsonObject), uri: item?.uri }
@@ -89,11 +89,14 @@ function toServerParams({ ref, argument, context }: JsonObject, item: Tool | und
 
 interface ValueFilter {
   readonly isShown: (value: string) => boolean
-  /** Whether a value may name a resource. Then others may too, and hidden ones must not be counted. */
+  /** Whether a value may name a resource. If so, other values may too, and hidden ones must not be counted. */
   readonly mayName: (value: string) => boolean
 }
 
-/** A value of a template makes a URI with the other arguments. A value of a prompt may be a URI itself. */
+/**
+ * Returns the filter for values. A template's value makes a URI together with the other arguments; a prompt's value may
+ * be a URI itself.
+ */
 function valueFilter(view: View, owners: CompletionDeps['owners'], item: Tool, asked: Asked): ValueFilter {
   const isVisible = (uri: string): boolean => {
     const id = owners.idOf(uri, view.caller)
@@ -110,10 +113,10 @@ function valueFilter(view: View, owners: CompletionDeps['owners'], item: Tool, a
   return { isShown, mayName: () => true }
 }
 
-/** RFC 6570, section 2.3. */
+/** A variable name (RFC 6570, section 2.3). */
 const VARIABLE = /^(?:[\w.]|%[0-9A-Fa-f]{2})+$/
 
-/** Returns the URI of a template of `{var}` and `{+var}` only, all of which are given (RFC 6570, level 2). */
+/** Returns the URI of a template that has only `{var}` and `{+var}`, if all variables are given (RFC 6570, level 2). */
 export function expand(template: string, given: Readonly<Record<string, string>>): string | undefined {
   let isWhole = true
   const uri = template.replaceAll(/\{([^{}]*)\}/g, (_, expression: string) => {
@@ -127,7 +130,7 @@ export function expand(template: string, given: Readonly<Record<string, string>>
   return isWhole ? uri : undefined
 }
 
-/** Neither reserved characters nor what is encoded already (RFC 6570, section 3.2.3). */
+/** Encodes a value, except reserved characters and encoded triplets (RFC 6570, section 3.2.3). */
 function encodeReserved(value: string): string {
   return encodeURI(value)
     .replaceAll(/%25([0-9A-Fa-f]{2})/g, '%$1')
@@ -135,7 +138,7 @@ function encodeReserved(value: string): string {
     .replaceAll('%5D', ']')
 }
 
-/** All but unreserved characters, also those that `encodeURIComponent` leaves. */
+/** Encodes all characters that are not unreserved, including those that `encodeURIComponent` leaves. */
 function encodeStrictly(value: string): string {
   return encodeURIComponent(value).replaceAll(
     /[!'()*]/g,

@@ -3,10 +3,10 @@ import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import type { ListedTool, McpResult } from '@toolgate/mcp'
 
 /**
- * Returns a listed tool as clients of revisions before 2026-07-28 can read it.
+ * Returns a listed tool in a form that clients of revisions before 2026-07-28 can read.
  *
- * There, the root of an output schema is an object. Any other schema becomes that of the object's only property,
- * `result`, as in the official SDK (SEP-2106).
+ * In those revisions the root of an output schema is an object. Any other schema becomes the schema of the object's
+ * only property, `result`, as in the official SDK (SEP-2106).
  */
 export function toEarlierTool(tool: ListedTool): ListedTool {
   const { outputSchema } = tool
@@ -35,9 +35,9 @@ function hasObjectRoot({ type }: JsonSchema): boolean {
   return type === 'object'
 }
 
-/** Keywords whose values are data. A `$ref` in them is a value, not a reference. */
+/** Keywords whose values are data. A `$ref` in them is not a reference. */
 const DATA: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples'])
-/** Keywords whose values are schemas by name. A name in them may be spelt like a keyword. */
+/** Keywords whose values map names to schemas. Such a name may equal a keyword. */
 const NAMED: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
@@ -61,7 +61,7 @@ function wrapSchema(schema: JsonSchema): JsonSchema {
 
 const ROOT = '#/properties/result'
 
-/** Rewrites references within the document, whose root has moved. Parts with an `$id` of their own keep theirs. */
+/** Rewrites references within the document, whose root has moved. Parts with their own `$id` are left as they are. */
 function moveReferences(value: unknown, isRecursive: boolean, areNames: boolean = false): unknown {
   if (Array.isArray(value)) return value.map((item) => moveReferences(item, isRecursive))
   if (!isObject(value) || (!areNames && isOwnBase(value['$id']))) return value
@@ -86,7 +86,7 @@ function movePointer(pointer: string): string {
   return pointer.startsWith('#/') ? `${ROOT}${pointer.slice(1)}` : pointer
 }
 
-/** Whether an `$id` changes what references are relative to. A fragment alone does not (draft-07's anchor). */
+/** Whether an `$id` changes the base of references. A fragment alone does not (draft-07's anchor). */
 function isOwnBase(id: unknown): boolean {
   return id !== undefined && !(typeof id === 'string' && id.startsWith('#'))
 }

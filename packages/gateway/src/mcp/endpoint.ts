@@ -33,26 +33,26 @@ import { readSession, type Session, type Sessions } from '../calls/sessions.ts'
 export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly gate: Pick<Gate, 'apps' | 'catalog' | 'locks' | 'subscribe' | 'view'>
   readonly lists: ToolLists
-  /** The instructions of the gateway and of the servers. */
+  /** The instructions from the gateway and from the servers. */
   readonly texts: { readonly own: string | undefined; readonly servers: Pick<Instructions, 'of'> }
   readonly availability: Pick<AvailabilitySource, 'subscribe'>
   readonly onFault: (error: unknown) => void
   readonly authenticator: Authenticator
   readonly origins: OriginRules
-  /** The id by which the servers behind it know this gateway. Absent if there are none. */
+  /** The id by which servers recognize requests from this gateway. Absent if there are no servers. */
   readonly via?: string
-  /** Counts and delays wrong keys. */
+  /** Counts failed logins and delays their answers. */
   readonly logins?: Pick<FailedLogins, 'failed'>
   readonly maxBodyBytes?: number
   readonly streams: ChangeStreams
   readonly sessions: Sessions
-  /** Reaches what other replicas have. Absent where this gateway is alone. */
+  /** Forwards requests to other replicas. Absent if this gateway runs alone. */
   readonly elsewhere?: Pick<Elsewhere, 'check' | 'holds' | 'place' | 'reach'> | undefined
-  /** Returns whether the gateway waits for running calls and takes no new ones. */
+  /** Returns whether the gateway is stopping: it waits for running calls and accepts no new ones. */
   readonly isStopping: () => boolean
 }
 
-/** Serves `/mcp`. Every answer is JSON-RPC, even to a request that is not. Never rejects. */
+/** Serves `/mcp`. Every answer is JSON-RPC, even if the request is not. Never rejects. */
 export type McpEndpoint = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 /** The MCP endpoints of a gateway: `/mcp`, and one for each app. */
@@ -70,7 +70,7 @@ export class McpEndpoints {
     this.renew({ offers: deps.items?.offers ?? [], capabilities: deps.capabilities })
   }
 
-  /** Serves the gate's apps as they are now, and what servers offer now. */
+  /** Serves the current apps of the gate, and the current offers of the servers. */
   renew(served: Served): void {
     const { gate } = this.#deps
     const before = this.#apps
@@ -86,7 +86,9 @@ export class McpEndpoints {
     for (const [name, { watch }] of before) if (!this.#apps.has(name)) watch.close()
   }
 
-  /** Returns the endpoint of `/mcp/<app>`. An unknown app has one too, which says so to callers with a key. */
+  /**
+   * Returns the endpoint of `/mcp/<app>`. The endpoint of an unknown app reports the error only to callers with a key.
+   */
   ofApp(app: string): McpEndpoint {
     const endpoint = this.#apps.get(app)
     return endpoint
@@ -134,7 +136,7 @@ export class McpEndpoints {
   }
 }
 
-/** What servers offer, as clients are told. */
+/** The offers of the servers, in the form that clients receive. */
 interface Served {
   readonly offers: readonly Offer[]
   readonly capabilities: ServerCapabilities
@@ -189,7 +191,7 @@ class Endpoint {
       if (isLarge(text)) await nextTurn()
       body = parseBody(text)
       if (isLarge(text)) await nextTurn()
-      // It took its time to arrive: the caller is read again.
+      // Reading the body took time, so the caller is authenticated again.
       credential = checkAnswer(
         deps.authenticator.renewed(credential) ?? ENDED,
         deps.authenticator,
@@ -208,7 +210,7 @@ class Endpoint {
     const message = readMessage(body, request.headers)
     const { method, params } = message.era === 'legacy' ? message.message : toRequest(message)
     const { elsewhere } = this.#deps
-    // A stopping gateway still takes notifications, and answers for calls that it waits for.
+    // A stopping gateway still accepts notifications, and answers to questions of running calls.
     if (isObject(body) && 'id' in body && method !== undefined && !elsewhere?.holds(params))
       this.#checkStopping(request)
     const placed = elsewhere?.place({ ...sent, caller: credential.caller }, method, params)
@@ -219,7 +221,7 @@ class Endpoint {
       return
     }
     const { headers } = request
-    // The session that initialize names, if any, is replaced by a new one.
+    // A new session replaces the session that `initialize` names, if any.
     const named = message.message.method === 'initialize' ? undefined : readSession(headers)
     const found = named === undefined ? undefined : this.#findSession(named, credential.caller, sent)
     const session = found instanceof Promise ? await found : found
@@ -228,7 +230,7 @@ class Endpoint {
     return this.#legacy.handle({ message: message.message, headers, credential, session }, response)
   }
 
-  /** Serves the GET that listens on a session and the DELETE that ends it, from clients of earlier revisions. */
+  /** Serves the GET that opens a session's stream and the DELETE that ends the session (earlier revisions). */
   async #serveSession(
     id: string,
     request: IncomingMessage,
@@ -260,7 +262,10 @@ class Endpoint {
     response.writeHead(200).end()
   }
 
-  /** @throws {RpcFault} `stopping`; `session_elsewhere` to a replica, which asks again once the session was given up */
+  /**
+   * @throws {RpcFault} `stopping`. A forwarding replica gets `session_elsewhere` instead, and asks again after the
+   * session was handed over
+   */
   #checkStopping(request: IncomingMessage): void {
     const { isStopping, elsewhere } = this.#deps
     if (!isStopping()) return
@@ -269,13 +274,16 @@ class Endpoint {
     throw new RpcFault('stopping', 'The gateway is stopping. Try again in a moment.', { headers })
   }
 
-  /** Returns a session; `undefined` once the replica that has it has answered the request. @throws {RpcFault} `session_unknown` */
+  /**
+   * Returns a session; `undefined` if another replica has it and has answered the request. @throws {RpcFault}
+   * `session_unknown`
+   */
   #findSession(id: string, caller: Caller, sent: Omit<Asked, 'caller'>): MaybePromise<Session | undefined> {
     const { sessions, elsewhere } = this.#deps
     const session = sessions.find(caller, id)
     if (session) return session
     if (elsewhere) return elsewhere.reach(id, { ...sent, caller })
-    // A client that gets 404 begins a new session.
+    // A client that receives 404 begins a new session.
     throw new RpcFault('session_unknown', 'Session not found.')
   }
 }
@@ -284,7 +292,9 @@ function toRequest(message: Extract<Message, { era: 'modern' }>): { method?: str
   return message.kind === 'request' ? message : {}
 }
 
-/** Names of apps cannot be guessed: only callers with a key learn that there is no such app. */
+/**
+ * Answers for an unknown app. Only callers with a key learn that it does not exist, so names of apps cannot be probed.
+ */
 async function serveNowhere(deps: EndpointDeps, request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
     await admit(request, deps)
@@ -333,7 +343,7 @@ function admit(
   }: Pick<EndpointDeps, 'authenticator' | 'elsewhere' | 'origins' | 'resource'>,
 ): MaybePromise<Credential> {
   const { headers } = request
-  // The replica that forwards a request has checked where it comes from.
+  // The replica that forwarded a request has already checked its origin.
   const foreign = elsewhere?.check(request) ? undefined : checkOrigin(headers, origins)
   if (foreign) throw new RpcFault('origin_refused', foreign.message)
   const answer = authenticator.authenticate(headers, resource)
@@ -351,7 +361,7 @@ function checkAnswer(answer: Credential | Refusal, authenticator: Authenticator,
   }
   if (answer.for !== 'mcp')
     throw new RpcFault('key_not_for_mcp', `This key is for ${USES[answer.for]}. Agents need a key of their own.`)
-  // Names of apps cannot be guessed: another app is as one that there is not.
+  // An app that the key does not open is answered like an app that does not exist, so names of apps cannot be probed.
   if (!opensEndpoint(answer, resource)) throw new RpcFault('app_unknown', 'Nothing is served here.')
   return answer
 }
@@ -367,7 +377,7 @@ const KEY_PROBLEMS = {
   unavailable: 'The authorization server of this token cannot be reached.',
 } as const
 
-/** Returns the session that a request listens on or ends, if it is such a request. */
+/** Returns the session if the request opens its stream or ends it. */
 function sessionOf({ method, headers }: IncomingMessage): string | undefined {
   if (MODERN_VERSIONS.includes(String(headers['mcp-protocol-version']))) return undefined
   const isListening = method === 'GET' && (headers.accept ?? '').includes('text/event-stream')
@@ -395,8 +405,8 @@ function answerFault(response: ServerResponse, error: unknown, body: unknown, on
 }
 
 /**
- * Checks that a request does not come from this gateway itself. A gateway that listed its own tools as an upstream's
- * would list more of them each time.
+ * Checks that a request does not come from this gateway itself. A gateway with itself as a server would list more tools
+ * each time.
  *
  * @throws {RpcFault} `loop_refused`
  */

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '@toolgate/values/json'
 import { type JsonRpcError, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { MAX_ID_LENGTH, RpcFault, type RpcRule } from '../model/protocol.ts'
 
-/** A message by its era. */
+/** A message, with the era that it belongs to. */
 export type Message =
   | {
       readonly era: 'modern'
@@ -37,11 +37,11 @@ const NAMED: ReadonlyMap<string, string> = new Map([
 /**
  * Reads a parsed body and its headers.
  *
- * The envelope in `params._meta` determines the era. Without one, a header that names a modern revision does. Headers and
- * body of a modern request must agree (MCP 2026-07-28, transports, "standard headers"), because proxies in front read
- * only the headers.
+ * The envelope in `params._meta` determines the era. Without an envelope, a header with a modern revision does. Headers
+ * and body of a modern request must agree (MCP 2026-07-28, transports, "standard headers"), because reverse proxies
+ * read only the headers.
  *
- * @throws {RpcFault} with the rule that the message breaks
+ * @throws {RpcFault} for the rule that the message breaks
  */
 export function readMessage(body: unknown, headers: IncomingHttpHeaders): Message {
   if (Array.isArray(body))
@@ -79,12 +79,12 @@ function checkMessage(body: unknown): asserts body is RpcMessage {
   checkLengths(body)
 }
 
-/** Whether a value may be a request's id: a text or a whole number, of any size. */
+/** Whether a value may be a request's id: a string or an integer of any size. */
 function isId(value: unknown): boolean {
   return typeof value === 'string' || typeof value === 'bigint' || Number.isSafeInteger(value)
 }
 
-/** Checks what the envelope of 2026-07-28 would say, and the answers that only earlier clients post. */
+/** Checks the fields that the 2026-07-28 envelope would have, and the answers that only earlier clients post. */
 function checkEarlierMessage({ id, method, params = {}, result, error }: RpcMessage): void {
   if (method === undefined) return checkAnswer(id, result, error)
   if (result !== undefined || error !== undefined) throw notMessage('a request has no "result" or "error"')
@@ -103,7 +103,7 @@ function checkAnswer(id: RequestId | undefined, result: unknown, error: unknown)
     throw notMessage('an answer has a "result" that is an object, or an "error" with a code and a message')
 }
 
-/** Returns the revision that the envelope names: `null` if it is not a string, `undefined` if it is absent. */
+/** Returns the revision in the envelope: `null` if it is not a string, `undefined` if it is absent. */
 function claimOf(params: JsonObject): string | null | undefined {
   const meta = params['_meta']
   if (!isObject(meta) || !Object.hasOwn(meta, META.protocolVersion)) return undefined
@@ -111,7 +111,7 @@ function claimOf(params: JsonObject): string | null | undefined {
   return typeof version === 'string' ? version : null
 }
 
-/** Returns the revision that the envelope names. */
+/** Returns the revision in the envelope, after checking the envelope. */
 function checkEnvelope(
   params: JsonObject,
   claimed: string | null | undefined,
@@ -180,7 +180,10 @@ function mismatch(header: string, value: string | undefined, body: string): RpcF
 
 const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
 
-/** Decodes `=?base64?…?=`, the form of values that a header cannot carry. Returns `undefined` if it is invalid. */
+/**
+ * Decodes `=?base64?…?=`, the encoding of values that are not allowed in a header. Returns `undefined` if it is
+ * invalid.
+ */
 export function decodeHeader(value: string): string | undefined {
   const encoded = ENCODED.exec(value)?.[1]
   if (encoded === undefined) return value
@@ -193,12 +196,12 @@ export function decodeHeader(value: string): string | undefined {
   }
 }
 
-/** Node joins repeated headers with a comma, so they never agree with a body. */
+/** Returns a header's value. Node joins repeated headers with a comma, so these never agree with a body. */
 function one(value: string | string[] | undefined): string | undefined {
   return (Array.isArray(value) ? value.join(', ') : value)?.trim()
 }
 
-/** Longer than a namespace and a name of 128 characters each, joined. */
+/** The maximum length: more than a namespace and a name of 128 characters each, joined. */
 const MAX_NAME_LENGTH = 512
 const MAX_URI_LENGTH = 4096
 
@@ -210,7 +213,7 @@ interface Bound {
 const ID: Bound = { rule: 'body_not_message', max: MAX_ID_LENGTH }
 const NAME: Bound = { rule: 'params_invalid', max: MAX_NAME_LENGTH }
 
-/** The strings of a message that are compared, stored, logged and echoed, with their maximum lengths. */
+/** The strings of a message that are compared, stored, logged or sent back, with their maximum lengths. */
 const OF_MESSAGE: readonly (readonly [field: string, bound: Bound])[] = [
   ['method', { rule: 'body_not_message', max: MAX_NAME_LENGTH }],
   ['id', ID],
@@ -227,9 +230,9 @@ const OF_META: readonly (readonly [field: string, bound: Bound])[] = [
 ]
 
 /**
- * Checks the length of each name in a message.
+ * Checks the length of each string in a message.
  *
- * @throws {RpcFault} `body_not_message` or `params_invalid`, with the field and its bound
+ * @throws {RpcFault} `body_not_message` or `params_invalid`, with the field and its maximum length
  */
 function checkLengths(message: JsonObject): void {
   checkFields(message, '', OF_MESSAGE)

@@ -5,41 +5,41 @@ import type { Clock } from '@toolgate/core/stores'
 import { toEvent } from '../model/protocol.ts'
 import type { Session } from '../calls/sessions.ts'
 
-/** The request whose stream is held. */
+/** The request that a held stream belongs to. */
 export interface StreamOwner {
-  /** Continues the stream on another connection, after the event of that number. */
+  /** Continues the stream on another connection, after the event with this number. */
   attach(response: ServerResponse, after: number): void
-  /** The client did not come back, or its session has ended. */
+  /** Called if the client did not come back, or its session has ended. */
   abandon(reason: Error): void
 }
 
 export interface HeldStreamsOptions {
   readonly clock: Clock
-  /** How long a stream is held after its connection broke or its answer was sent. Default 60,000 ms. */
+  /** How long a stream is kept after its connection broke or its answer was sent. Default 60,000 ms. */
   readonly holdMs?: number
-  /** Default 1,024. */
+  /** The maximum number of held streams. Default 1,024. */
   readonly maxStreams?: number
-  /** Per session. Default 64. */
+  /** The maximum for one session. Default 64. */
   readonly maxOfSession?: number
-  /** The characters of all events that are held. Default 16 Mi. */
+  /** The maximum number of characters in all held events. Default 16 Mi. */
   readonly maxChars?: number
 }
 
-/** The events of one stream that may be lost, such as progress. Of more, the latest are held. */
+/** The maximum number of lossy events, such as progress, for one stream. Only the latest are kept. */
 const MAX_LOSSY_EVENTS = 64
 const MAX_LOSSY_CHARS = 256 * 1024
 const SWEEP_MS = 1_000
 const EVENT_ID = /^([0-9a-f-]{36})_(\d{1,9})$/
 
 /**
- * The event streams of requests in sessions, with their latest events: a client whose connection broke continues with
- * `Last-Event-ID` (MCP 2025-11-25, transports, "resumability and redelivery"). They are in this process alone.
+ * The event streams of requests in sessions, with their latest events. A client whose connection broke continues with
+ * `Last-Event-ID` (MCP 2025-11-25, transports, "resumability and redelivery"). Streams are held in this process only.
  *
- * Beyond a bound a stream is not held: it works as before, but cannot be resumed.
+ * Beyond a limit a stream is not held: it works, but cannot be resumed.
  */
 export class HeldStreams {
   readonly #options: Required<HeldStreamsOptions>
-  /** In the order in which they began. */
+  /** Oldest first. */
   readonly #streams = new Map<string, HeldStream>()
   #chars = 0
   #sweeping: NodeJS.Timeout | undefined
@@ -78,8 +78,8 @@ export class HeldStreams {
   }
 
   /**
-   * Continues the stream that an event id names, on another connection. Returns `false` for every id that is not held,
-   * also for the stream of another session or key.
+   * Continues the stream of an event id on another connection. Returns `false` for an id that is not held, and for a
+   * stream of another session or key.
    */
   resume(session: Session, caller: Caller, lastEventId: string, response: ServerResponse): boolean {
     const [, key = '', after = ''] = EVENT_ID.exec(lastEventId) ?? []
@@ -89,7 +89,7 @@ export class HeldStreams {
     return true
   }
 
-  /** Ends the streams that have waited too long for their clients. */
+  /** Ends the streams whose clients did not come back in time. */
   sweep(): void {
     const before = this.#options.clock.monotonicMs() - this.#options.holdMs
     for (const stream of this.#streams.values())
@@ -105,7 +105,7 @@ export class HeldStreams {
     while (this.#chars > this.#options.maxChars) if (!this.#makeRoom()) return
   }
 
-  /** Ends a stream of the user who holds the most: nobody can push out the streams of others. */
+  /** Ends a stream of the user who holds the most, so that nobody can displace the streams of others. */
   #makeRoom(): boolean {
     const held = new Map<string, number>()
     for (const { session, chars } of this.#streams.values())
@@ -150,13 +150,13 @@ interface StreamBook {
 export class HeldStream {
   readonly key: string = randomUUID()
   readonly session: Session
-  /** With the key of the request. */
+  /** The caller, with the key of the request. */
   readonly caller: Caller
   readonly owner: StreamOwner
-  /** When its connection broke or its answer was sent. */
+  /** When the connection broke or the answer was sent. */
   waitsSinceMs: number | undefined
   isFinished = false
-  /** Of its held events. */
+  /** The number of characters in its held events. */
   chars = 0
   isHeld = true
   readonly #book: StreamBook
@@ -173,12 +173,12 @@ export class HeldStream {
     session.uses.add(this.#endOfSession)
   }
 
-  /** Returns the event that only gives the client an id to resume from. */
+  /** Returns an event without a message, which gives the client an id to resume from. */
   prime(retryMs: number): string {
     return `id: ${this.key}_0\nretry: ${retryMs}\ndata: \n\n`
   }
 
-  /** Adds a message. Returns the number of its event, and the event as it is sent. */
+  /** Adds a message. Returns the event and its number. */
   add(text: string, isLossy: boolean): { readonly number: number; readonly event: string } {
     const number = ++this.#number
     const event = `id: ${this.key}_${number}\n${toEvent(text)}`
@@ -191,7 +191,7 @@ export class HeldStream {
     return { number, event }
   }
 
-  /** Forgets an event that no longer matters, such as a question that was answered. */
+  /** Removes an event that is no longer needed, such as a question that was answered. */
   forget(number: number): void {
     const event = this.#events.get(number)
     if (!event || !this.#events.delete(number)) return
@@ -200,23 +200,23 @@ export class HeldStream {
     this.#book.chars(-event.text.length)
   }
 
-  /** Returns the held events after that number. */
+  /** Returns the held events after this number. */
   after(number: number): readonly string[] {
     return [...this.#events].flatMap(([own, { text }]) => (own > number ? [text] : []))
   }
 
-  /** A connection broke, or there is another one. */
+  /** Called when the connection has broken or was replaced. */
   setConnected(isConnected: boolean): void {
     if (!this.isFinished) this.waitsSinceMs = isConnected ? undefined : this.#book.nowMs()
   }
 
-  /** The answer was the last event. */
+  /** Called when the answer, the last event, was sent. */
   finish(): void {
     this.isFinished = true
     this.waitsSinceMs = this.#book.nowMs()
   }
 
-  /** Forgets the stream. A request whose client is not connected is given up. */
+  /** Removes the stream. If its client is not connected, its request is cancelled. */
   end(): void {
     if (!this.isHeld) return
     this.isHeld = false

@@ -23,7 +23,7 @@ import type { ResourceSubscriptionsDeps } from './resource-subscriptions.ts'
 import type { McpMethod, McpReply, McpRequest, McpResultReply } from '../calls/request.ts'
 
 export interface ItemMethodDeps extends CompletionDeps {
-  /** The capabilities that some server offers. */
+  /** The capabilities that at least one server offers. */
   readonly offers: readonly Offer[]
   readonly lists: Pick<ItemLists, 'keyOf' | 'listed' | 'of'>
   readonly rounds: Pick<CallRounds, 'serve'>
@@ -31,7 +31,9 @@ export interface ItemMethodDeps extends CompletionDeps {
   readonly listTtlMs: number
 }
 
-/** Returns the methods of what the servers offer. Others are unknown, as the capabilities say. */
+/**
+ * Returns the methods for the items that servers offer. Other methods are unknown, in agreement with the capabilities.
+ */
 export function itemMethods(deps: ItemMethodDeps): readonly (readonly [TracedMethod, McpMethod])[] {
   const resources: readonly (readonly [TracedMethod, McpMethod])[] = [
     ['resources/list', listOf(deps, 'resource', 'resources')],
@@ -50,7 +52,7 @@ export function itemMethods(deps: ItemMethodDeps): readonly (readonly [TracedMet
   return [...offered, ['completion/complete', (request) => completeArgument(deps, request)]]
 }
 
-/** The pages of a list are kept with the view, as their bytes are. */
+/** Returns the pages of a list. They are cached with the view, as their bytes are. */
 function listOf({ gate, lists, listTtlMs }: ItemMethodDeps, kind: ListedKind, field: string): McpMethod {
   const kept = new WeakMap<View, Map<number, McpResultReply>>()
   return async ({ params, caller }) => {
@@ -71,7 +73,7 @@ function listOf({ gate, lists, listTtlMs }: ItemMethodDeps, kind: ListedKind, fi
   }
 }
 
-/** Every read is decided and recorded, so no client may answer one from its cache. */
+/** Every read is decided and recorded, so a client must not cache the result. */
 const READ_TTL_MS = 0
 
 async function readResource(deps: ItemMethodDeps, request: McpRequest): Promise<McpReply> {
@@ -82,7 +84,7 @@ async function readResource(deps: ItemMethodDeps, request: McpRequest): Promise<
   const reply = await callItem(deps, request, view, {
     id,
     name: uri,
-    // In the spelling that is decided and sent.
+    // The URI has the spelling that is decided and sent.
     input: { uri: (id === undefined ? undefined : view.get(id)?.uri) ?? uri },
     notFound: resourceNotFound(uri, request.link.era),
     isMissing: isNotFound,
@@ -108,7 +110,7 @@ async function refuseParams(view: View, calledAs: string, problem: string): Prom
 
 interface ItemCall {
   readonly id: string | undefined
-  /** As the client spelled it. */
+  /** The item's name or URI, as the client spelled it. */
   readonly name: string
   readonly input: JsonObject
   readonly notFound: JsonRpcError
@@ -132,7 +134,7 @@ function callItem(
     call: (round) => view.call({ tool: id, input, calledAs: name, nameOf, signal, onProgress, callerNow, ...round }),
     toFailure: (message) => ({ error: { code: RPC_CODES.internalError, message } }),
     toReply: async (outcome) => {
-      // Its text is large, so that it is not written in the turn in which it was read.
+      // A large text is written in a later turn than the one in which it was read.
       if (outcome.status === 'done' && isLargeResult(outcome.output as McpResult)) await nextTurn()
       return toItemAnswer(outcome, notFound, isMissing)
     },

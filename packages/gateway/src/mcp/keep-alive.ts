@@ -1,15 +1,15 @@
 import { type Link, LinkedList } from '@toolgate/values'
 
-/** A response that may be silent for long. */
+/** A response that may stay silent for a long time. */
 export interface Silent {
-  /** Called every so often. */
+  /** Called at each interval. */
   tick(): void
 }
 
-/** Proxies and clients give up on connections that are silent for long. */
+/** The interval. Proxies and clients close connections that are silent for long. */
 const EVERY_MS = 5_000
 
-/** Ticks for the responses that are under way. One timer serves all. */
+/** Calls `tick` on all open responses. They share one timer. */
 export class KeepAlive {
   readonly #silent = new LinkedList<Silent>()
   readonly #everyMs: number
@@ -30,7 +30,7 @@ export class KeepAlive {
 
   #tick(): void {
     for (const one of this.#silent.items()) one.tick()
-    // Calls come and go faster than the timer, so it is stopped only here.
+    // Calls start and end more often than the timer fires, so the timer is stopped only here.
     if (!this.#silent.isEmpty) return
     clearInterval(this.#timer)
     this.#timer = undefined

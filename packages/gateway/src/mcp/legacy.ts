@@ -27,7 +27,7 @@ export interface LegacyDeps extends MethodDeps {
   readonly keepAlive: KeepAlive
   readonly held: HeldStreams
   readonly questions: Questions
-  /** Absent where no server offers resources. */
+  /** Absent if no server offers resources. */
   readonly subscriptions?: Pick<ResourceSubscriptions, 'subscribe'> | undefined
   readonly streams: Pick<ChangeStreams, 'notify'>
   readonly serverInfo: { readonly name: string; readonly version: string }
@@ -35,7 +35,7 @@ export interface LegacyDeps extends MethodDeps {
   readonly instructions?: ((view: View) => string | undefined) | undefined
 }
 
-/** A message of an earlier client, with where it came from. */
+/** A message of an earlier client, and the context in which it arrived. */
 export interface LegacyMessage {
   readonly message: RpcMessage
   readonly headers: IncomingHttpHeaders
@@ -44,13 +44,13 @@ export interface LegacyMessage {
   readonly session: Session | undefined
 }
 
-/** The revision before our first; its few clients are served as those of 2024-11-05. */
+/** Clients of the first revision are few. They are served like those of 2024-11-05. */
 const VERSIONS: readonly string[] = [...LEGACY_VERSIONS, '2024-10-07']
 const [LATEST = ''] = VERSIONS
-/** Since this revision, a stream may begin with an event without a message. */
+/** Since this revision, a stream may begin with an event that has no message. */
 const PRIMES_SINCE = '2025-11-25'
 
-/** The only earlier revision that has tasks. */
+/** The only earlier revision that supports tasks. */
 const TASKS_VERSION = '2025-11-25'
 const TASKS: JsonObject = { list: {}, cancel: {}, requests: { tools: { call: {} } } }
 
@@ -115,7 +115,7 @@ export class LegacyPath {
     }
   }
 
-  /** Returns the result of a method that has to do with the session alone. */
+  /** Returns the result of a method that concerns only the session. */
   #serveOwn(method: string, { message: { params = {} }, session }: LegacyMessage): MaybePromise<object | undefined> {
     if (method === 'ping') return {}
     if (method !== 'logging/setLevel' || !this.#deps.capabilities.logging) return undefined
@@ -152,7 +152,7 @@ export class LegacyPath {
     return { result: {} }
   }
 
-  /** Whether there was a subscription is not told. It ends in whichever spelling of the resource it was made. */
+  /** Ends the subscription under any spelling of its resource. The answer does not reveal whether it existed. */
   async #unsubscribe({ params, session }: LegacyRequest): Promise<McpReply> {
     const plain = toPlainUri(uriOf(params))
     const ended = [...(session?.subscriptions ?? [])].filter(([uri]) => toPlainUri(uri) === plain)
@@ -228,7 +228,7 @@ class LegacyRequest implements McpRequest {
     this.#questions = questions
   }
 
-  /** Only rounds and tasks are bound to it. */
+  /** The credential's id. Only rounds and tasks are bound to it. */
   get client(): string {
     return this.#sent.credential.id
   }
@@ -243,7 +243,7 @@ class LegacyRequest implements McpRequest {
     return this.#sent.session
   }
 
-  /** The caller of the credential, in no session. */
+  /** The caller of the credential, without a session. */
   get owner(): Caller {
     return this.#sent.credential.caller
   }
@@ -252,7 +252,7 @@ class LegacyRequest implements McpRequest {
     return VERSIONS.find((known) => known === this.#sent.headers['mcp-protocol-version'])
   }
 
-  /** Only a request in a session can be cancelled by a message: two clients with one key use the same ids. */
+  /** A message can cancel a request only within a session, since two clients with one key may use the same ids. */
   get signal(): Cancelling {
     const { session, owner: caller } = this
     if (!session) return this.stream.gone
@@ -273,7 +273,7 @@ class LegacyRequest implements McpRequest {
     return clientLink({
       era: 'legacy',
       capabilities: session?.capabilities ?? {},
-      // Without a session, an answer could not be told from that of another client.
+      // Without a session, answers of different clients could not be told apart.
       ask:
         session &&
         ((method, params, signal) => this.#questions.ask(this.stream, { session, caller }, { method, params, signal })),
@@ -296,7 +296,7 @@ class LegacyRequest implements McpRequest {
   }
 }
 
-/** Returns the result of a reply as earlier revisions have it: without what describes the hop to the server behind. */
+/** Returns the result of a reply in the form of earlier revisions, without the fields about the hop to the server. */
 function toEarlier(method: string, { result, tool }: McpResultReply): object {
   if (method === 'tools/call' || method === 'tasks/result')
     return toEarlierResult(withoutHop(result), tool?.outputSchema)
@@ -310,7 +310,7 @@ function uriOf({ uri }: JsonObject): string {
   return uri
 }
 
-/** Before 2026-07-28, HTTP 404 says that the session has ended. */
+/** Converts `session_unknown`: before 2026-07-28, only HTTP 404 means that the session has ended. */
 function toEarlierFault(error: unknown): unknown {
   if (!(error instanceof RpcFault) || error.status !== 404) return error
   return new RpcFault(error.rule, error.message, { data: error.data, headers: error.headers, status: 200 })
@@ -322,7 +322,10 @@ function cancel({ message: { params = {} }, session, credential }: LegacyMessage
     session?.cancel(credential.caller, requestId)
 }
 
-/** The answer may be either, so a client must take both (MCP 2025-11-25, transports, "sending messages"). */
+/**
+ * The answer may be JSON or an event stream, so a client must accept both (MCP 2025-11-25, transports, "sending
+ * messages").
+ */
 function checkAccept({ accept = '' }: IncomingHttpHeaders): void {
   if (!accept.includes('application/json') || !accept.includes('text/event-stream'))
     throw new RpcFault('not_acceptable', 'The Accept header must name both application/json and text/event-stream.')
@@ -343,7 +346,7 @@ function checkInitialize({ protocolVersion, capabilities, clientInfo }: JsonObje
     throw refuse('clientInfo must have a name and a version')
   return {
     capabilities: parseClientCapabilities(capabilities),
-    // A client that does not speak the latest one goes away.
+    // A client that does not support the offered revision disconnects.
     protocolVersion: VERSIONS.find((known) => known === protocolVersion) ?? LATEST,
   }
 }

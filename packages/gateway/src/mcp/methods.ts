@@ -31,7 +31,7 @@ import type { McpMethod, McpReply, McpRequest } from '../calls/request.ts'
 import { RpcFault } from '../model/protocol.ts'
 import { lackingScopes } from '../model/scopes.ts'
 
-/** What the gateway declares that it can do for clients, in every era. */
+/** The capabilities that the gateway declares to clients, in every era. */
 export interface ServerCapabilities {
   readonly tools: { readonly listChanged: true }
   readonly resources?: { readonly listChanged: true; readonly subscribe?: true }
@@ -43,28 +43,31 @@ export interface ServerCapabilities {
 export interface MethodDeps {
   readonly capabilities: ServerCapabilities
   readonly gate: Pick<Gate, 'view'>
-  /** Returns the header that tells a client which scopes a call needs. Without it, the call's result says so. */
+  /** Returns the header with the scopes that a call needs. Without it, the call's result states them. */
   readonly scopeChallenge?: (scopes: readonly string[]) => string
   readonly lists: Pick<ToolLists, 'listed' | 'names'>
-  /** Waits for the lists that a caller has alone. `undefined`: there is nothing to wait for. Default: never. */
+  /**
+   * Waits for the lists that only this caller has. `undefined` means that there is nothing to wait for. Default: never
+   * waits.
+   */
   readonly prepare?: ((caller: Caller, isList: boolean) => Promise<unknown> | undefined) | undefined
-  /** Returns why a caller's list may lack tools now. Default: it never does. */
+  /** Returns why a caller's list may lack tools now. Default: no reason. */
   readonly listProblemOf?: ((caller: Caller) => string | undefined) | undefined
   readonly rounds: Pick<CallRounds, 'serve'>
-  /** Reads callers again before their calls run. */
+  /** Authenticates callers again before their calls run. */
   readonly authenticator: Pick<Authenticator, 'renewed'>
-  /** The path of the endpoint, which is the resource that its tokens are for. Default `/mcp`. */
+  /** The path of the endpoint: the OAuth resource of its tokens. Default `/mcp`. */
   readonly resource?: string
-  /** Resources, prompts and completion. Absent where no server offers them. */
+  /** Resources, prompts and completion. Absent if no server offers them. */
   readonly items?: Omit<ItemMethodDeps, 'gate' | 'rounds' | 'listTtlMs'> | undefined
-  /** Whether a server runs tasks now. Default: any. */
+  /** Whether a server runs tasks now; without a name, whether any server does. */
   readonly runsTasks?: ((server?: string) => boolean) | undefined
   readonly tasks?: Pick<Tasks, 'store' | 'reserve' | 'begin' | 'answer' | 'cancel'> | undefined
-  /** The tasks of calls that wait for a person. */
+  /** The tasks of calls that wait for approval. */
   readonly approvalTasks?: Pick<ApprovalTasks, 'begin'> | undefined
   /** How long a client may cache a list, in milliseconds. */
   readonly listTtlMs: number
-  /** Returns the tracing of requests, if it is on. */
+  /** Returns the tracing of requests, if it is enabled. */
   readonly tracing?: FindTracing | undefined
 }
 
@@ -74,7 +77,7 @@ export class McpMethods {
   readonly #toolLists = new WeakMap<View, McpReply>()
   readonly #rows: ReadonlyMap<string, McpMethod>
 
-  /** `own` are the methods that only one era has. */
+  /** `own`: the methods that only one era has. */
   constructor(deps: MethodDeps, own: Iterable<readonly [TracedMethod, McpMethod]> = []) {
     this.#deps = deps
     this.#rows = new Map<string, McpMethod>([
@@ -90,7 +93,7 @@ export class McpMethods {
   answer(method: string, request: McpRequest): Promise<McpReply> | undefined {
     const serve = this.#rows.get(method)
     if (!serve) return undefined
-    // The table has only methods whose names may be traced.
+    // The table contains only methods whose names may appear in traces.
     const operation = this.#deps.tracing?.()?.startServed(this.#toServed(method as TracedMethod, request))
     const listed = isOfTask(method) ? undefined : this.#deps.prepare?.(request.caller, method.endsWith('/list'))
     const answer = () => (listed ? listed.then(() => serve(request)) : serve(request))
@@ -156,7 +159,7 @@ export class McpMethods {
     return { result: errorResult(outcome.text) }
   }
 
-  /** Returns what keeps room for the task that a call may become. */
+  /** Returns the function that reserves room for the task that a call may become. */
   #roomFor(request: McpRequest, { namespace }: Tool, input: unknown): RoomHook | undefined {
     const { tasks, runsTasks } = this.#deps
     if (!tasks || runsTasks?.(namespace) === false) return undefined
@@ -215,7 +218,7 @@ export class McpMethods {
           })
           return { created: toCreated(request, task) }
         } catch (error) {
-          // The other doors remain.
+          // The client can still approve in another way.
           if (error instanceof TooManyTasks) return undefined
           throw error
         }
@@ -238,7 +241,7 @@ export class McpMethods {
   }
 
   /**
-   * A token with more scopes could make this call: the client learns which ones (RFC 6750 §3.1).
+   * Throws if a token with more scopes could make this call, so that the client learns which scopes (RFC 6750 §3.1).
    *
    * @throws {RpcFault} `scope_insufficient`
    */
@@ -250,26 +253,31 @@ export class McpMethods {
   }
 }
 
-/** Tasks are asked for again and again, and belong to calls that had their list. */
+/** Whether a method polls tasks. Such requests are frequent, and the lists were already loaded for their calls. */
 function isOfTask(method: string): boolean {
   return method.startsWith('tasks/')
 }
 
 const NO_TASKS: LinkTasks = { isWanted: false }
 
-/** Returns how the client of a call takes part in tasks: it asks for one before 2026-07-28, and has declared it since. */
+/**
+ * Returns how the client uses tasks for a call: before 2026-07-28 it requests a task, since then it declares support.
+ */
 function wishOf({ link, params }: McpRequest): LinkTasks {
   const { era, capabilities } = link
   const isWanted = era === 'modern' ? isObject(capabilities.extensions?.[TASKS_EXTENSION]) : isObject(params['task'])
   return { isWanted }
 }
 
-/** A tool that calls another one is not itself a task of a server, and a task keeps no large input. */
+/**
+ * Whether a call cannot become a task. A tool that calls another tool is not a server's task, and a task stores no
+ * large input.
+ */
 function isTaskless({ link }: McpRequest, tool: Tool | undefined, input: unknown): boolean {
   return (tool !== undefined && isMetaTool(tool)) || (link.era === 'modern' && isTooLarge(input))
 }
 
-/** Returns the call that waits, as the client spelled it: that of the request, or the one that `call_tool` made. */
+/** Returns the waiting call as the client spelled it: the requested call, or the call that `call_tool` made. */
 function waitingCall(
   { approval }: CallWaiting,
   { tool, ...asked }: { readonly tool: Tool | undefined; readonly name: string; readonly input: unknown },
@@ -279,7 +287,10 @@ function waitingCall(
   return { name: String(name), input }
 }
 
-/** @throws {RpcFault} for a task of a tool that does not run as one (MCP 2025-11-25, tasks, "tool-level negotiation") */
+/**
+ * @throws {RpcFault} if a task is requested for a tool that does not run as a task (MCP 2025-11-25, tasks, "tool-level
+ * negotiation")
+ */
 function checkTaskCall({ link }: McpRequest, { fields }: Tool): void {
   if (link.era === 'modern') return
   const execution = fields?.['execution']
@@ -288,7 +299,9 @@ function checkTaskCall({ link }: McpRequest, { fields }: Tool): void {
     throw new RpcFault('method_unknown', 'This tool does not run as a task.')
 }
 
-/** Returns the name that a client calls, if a tool has it. Otherwise clients could create spans and series of any name. */
+/**
+ * Returns the name of a call if a tool has this name. Otherwise clients could create spans and time series of any name.
+ */
 function knownName(names: WireNames, name: unknown): string | undefined {
   return typeof name === 'string' && names.toId(name) !== undefined ? name : undefined
 }

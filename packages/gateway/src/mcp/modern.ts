@@ -21,7 +21,7 @@ export interface ModernDeps extends MethodDeps {
   /** Returns the instructions for the model, which clients get when they connect. */
   readonly instructions?: ((view: View) => string | undefined) | undefined
   readonly watch: Pick<ListWatch, 'watch'>
-  /** Absent where no server offers resources. */
+  /** Absent if no server offers resources. */
   readonly subscriptions?: Pick<ResourceSubscriptions, 'subscribe'> | undefined
   readonly streams: Pick<ChangeStreams, 'listen' | 'notify'>
   readonly keepAlive: KeepAlive
@@ -29,7 +29,7 @@ export interface ModernDeps extends MethodDeps {
 
 export type ModernMessage = Extract<Message, { era: 'modern'; kind: 'request' }>
 
-/** Serves MCP 2026-07-28: each request is complete in itself, and so is its answer. */
+/** Serves MCP 2026-07-28, in which each request and each answer is self-contained. */
 export class ModernPath {
   readonly #deps: ModernDeps
   readonly #methods: McpMethods
@@ -101,7 +101,7 @@ export class ModernPath {
     return { ...created, _meta: { [META.serverInfo]: this.#deps.serverInfo } }
   }
 
-  /** Returns the result unchanged, except that `_meta` names this server and not the one behind it. */
+  /** Returns the result unchanged, except that `_meta` names this server instead of the one behind it. */
   #toResult({ result, ttlMs }: McpResultReply): JsonObject {
     const { _meta: meta, ...rest } = result
     return {
@@ -164,7 +164,7 @@ class ModernRequest implements McpRequest {
 
   #toLink(): ClientLink {
     const meta = this.params['_meta']
-    // The envelope was checked: these are an object.
+    // The envelope was checked, so `capabilities` is an object.
     const capabilities = (isObject(meta) ? meta[META.clientCapabilities] : {}) as ClientCapabilities
     const level = textIn(this.params, META.logLevel)
     return clientLink({
@@ -180,21 +180,21 @@ class ModernRequest implements McpRequest {
     this.stream.notify({ jsonrpc: '2.0', method, params })
   }
 
-  /** Only clients that name a level in the request get log messages. */
+  /** Sends log messages only to clients that name a level in the request. */
   #log(params: JsonObject): void {
     const least = toLogLevel(textIn(this.params, META.logLevel))
     if (least !== undefined && isLogged(params['level'], least)) this.notify('notifications/message', params)
   }
 }
 
-/** MCP 2026-07-28: a request that lacks a capability is a bad one. */
+/** MCP 2026-07-28: a request that lacks a capability gets HTTP 400. */
 function statusOf({ code }: JsonRpcError): number | undefined {
   return code === MISSING_CAPABILITY ? 400 : undefined
 }
 
 const MISSING_CAPABILITY = -32_021
 
-/** Returns the text that the envelope of a request has under a key. */
+/** Returns the text under a key of a request's envelope. */
 function textIn({ _meta: meta }: JsonObject, key: string): string | undefined {
   const value = isObject(meta) ? meta[key] : undefined
   return typeof value === 'string' ? value : undefined

@@ -5,9 +5,9 @@ import type { JsonObject } from '@toolgate/values/json'
 import { type JsonRpcError, type RequestId, RPC_CODES, RpcError } from '@toolgate/mcp'
 import type { Session } from '../calls/sessions.ts'
 
-/** How one request's questions reach its client. */
+/** How the questions of one request reach its client. */
 export interface QuestionChannel {
-  /** Sends a message. Returns the function that forgets it; `undefined` if the client is gone. */
+  /** Sends a message. Returns the function that removes it; `undefined` if the client is gone. */
   send(message: object): (() => void) | undefined
   notify(message: object): void
 }
@@ -32,8 +32,8 @@ const MAX_QUESTIONS = 1024
 /**
  * The requests of servers that wait for their clients' answers (before 2026-07-28).
  *
- * Each has an id of ours that cannot be guessed. An answer counts once, and only from the caller and session that was
- * asked. Any other answer changes nothing.
+ * Each has a new id that cannot be guessed. An answer counts once, and only from the caller and session that was asked.
+ * Any other answer has no effect.
  */
 export class Questions {
   readonly #open = new Map<RequestId, Question>()
@@ -42,7 +42,7 @@ export class Questions {
     return this.#open.size
   }
 
-  /** Asks the client of a request. @throws {RpcError} of the client, or because it cannot be asked */
+  /** Asks the client of a request. @throws {RpcError} from the client, or if the client cannot be asked */
   ask(
     channel: QuestionChannel,
     { session, caller }: Pick<Question, 'session' | 'caller'>,
@@ -71,7 +71,7 @@ export class Questions {
     })
   }
 
-  /** Takes an answer. It does not say whether anybody asked. */
+  /** Accepts an answer. The result does not reveal whether there was a question. */
   answer(session: Session | undefined, caller: Caller, { id, result, error }: PostedAnswer): void {
     const question = id === undefined ? undefined : this.#open.get(id)
     if (!question || question.session !== session || question.caller !== caller) return

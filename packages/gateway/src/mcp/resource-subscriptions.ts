@@ -8,29 +8,29 @@ export interface ResourceSubscriptionsDeps {
   readonly gate: Pick<Gate, 'view'>
   readonly names: NamesInLists
   readonly owners: Pick<ResourceOwners, 'idOf'>
-  /** Watches a resource of a server. Resolves to the function that ends it. */
+  /** Watches a resource of a server. Resolves to the function that stops watching. */
   readonly watchResource: (server: string, uri: string, call: CallContext, listener: () => void) => Promise<() => void>
   readonly onFault: (error: unknown) => void
-  /** Per key. Default 1,000. */
+  /** The maximum for one key. Default 1,000. */
   readonly maxOfOne?: number
-  /** Default 20,000. */
+  /** The maximum for all keys. Default 20,000. */
   readonly max?: number
 }
 
 export interface SubscribeRequest {
   readonly uri: string
-  /** In the session of the client, if any. */
+  /** The caller, in the session of the client if it has one. */
   readonly caller: Caller
-  /** The caller that the limit counts. */
+  /** The caller whose limit counts. */
   readonly owner: Caller
   readonly era: 'legacy' | 'modern'
-  /** Whether no stream is open that could carry a notification. Such a subscription gives way to a new one. */
+  /** Whether no open stream could carry a notification. A new subscription may replace an idle one. */
   readonly isIdle?: () => boolean
-  /** Called after each change that the caller may know of. */
+  /** Called after each change that the caller may see. */
   readonly updated: () => void
 }
 
-/** A subscription, or the error of one that is refused. */
+/** A subscription, or the error of a refused one. */
 export type Subscribed = { readonly end: () => void } | Extract<ItemAnswer, { readonly error: object }>
 
 interface Entry {
@@ -38,18 +38,18 @@ interface Entry {
   end: () => void
 }
 
-/** Changes within this time are one notification, so that a server cannot flood its clients. */
+/** Changes within this time are sent as one notification, so that a server cannot flood its clients. */
 const TOGETHER_MS = 50
 
 /**
  * The subscriptions of clients to resources.
  *
- * Subscribing needs what reading needs, and is limited and recorded like a read; what a person would have to approve is
- * refused. Each notification is decided again.
+ * A subscription needs the same permission as a read, and is limited and recorded like a read. If a read needs an
+ * approval, the subscription is refused. Each notification is decided separately.
  */
 export class ResourceSubscriptions {
   readonly #deps: ResourceSubscriptionsDeps
-  /** By key, the oldest first. */
+  /** By key, oldest first. */
   readonly #all = new Map<Caller, Set<Entry>>()
   #count = 0
 

@@ -85,7 +85,7 @@ function openTasks(heart: Heart): GatewayTasks {
   })
 }
 
-/** Returns the way to what other replicas have. */
+/** Returns the forwarding of requests to other replicas. */
 function openElsewhere(
   { replica, servers: { fleet }, catalog, door, stopping }: Heart,
   sessions: () => Sessions,
@@ -182,7 +182,7 @@ function openInstructions({ gate, config, servers: { fleet, connections }, log }
   })
 }
 
-/** Returns what some server offers, and what clients may ask of the gateway. */
+/** Returns the offers of all servers, and the capabilities that the gateway declares to clients. */
 function served(rules: Rules): { readonly offers: readonly Offer[]; readonly capabilities: ServerCapabilities } {
   return { offers: offersOf(rules), capabilities: toCapabilities(rules) }
 }
@@ -200,7 +200,7 @@ function toCapabilities(rules: Rules): ServerCapabilities {
     ...(resources && { resources: { subscribe: true, listChanged: true } }),
     ...(prompts && { prompts: { listChanged: true } }),
     ...((resources || prompts) && { completions: {} }),
-    // Log messages are announced only if a server may send some.
+    // Logging is declared only if a server may send log messages.
     ...(rules.servers.some(({ may }) => may?.log === true) && { logging: {} }),
   }
 }

@@ -6,7 +6,7 @@ import type { TracedMethod } from '../telemetry/tracing.ts'
 import { RpcFault } from '../model/protocol.ts'
 import type { McpMethod, McpReply, McpRequest } from '../calls/request.ts'
 
-/** How often a client should ask. */
+/** The interval at which a client should poll. */
 const POLL_MS = 1_000
 const RELATED_TASK = 'io.modelcontextprotocol/related-task'
 
@@ -16,7 +16,7 @@ export interface TaskMethodDeps {
 
 type Rows = readonly (readonly [TracedMethod, McpMethod])[]
 
-/** Returns the methods of tasks, of which each client knows its own only. */
+/** Returns the methods of tasks. Each client can use them only for its own tasks. */
 export function taskMethods(deps: TaskMethodDeps): Rows {
   return [
     ['tasks/get', async (request) => ({ result: toShown(request, await find(deps, request)) })],
@@ -37,7 +37,7 @@ export function toCreated(request: McpRequest, task: Task): JsonObject {
   return request.link.era === 'modern' ? { resultType: 'task', ...shown } : { task: shown }
 }
 
-/** @throws {RpcFault} one error for a task of another owner, and for one that is unknown or forgotten */
+/** @throws {RpcFault} the same error for a task of another owner, and for an unknown or expired task */
 async function find({ tasks }: TaskMethodDeps, request: McpRequest): Promise<Task> {
   const task = await tasks.store.get(ownerOf(request), request.params['taskId'])
   if (!task) throw new RpcFault('params_invalid', 'params.taskId is not a task of this client.')
@@ -60,7 +60,7 @@ async function update(deps: TaskMethodDeps, request: McpRequest): Promise<McpRep
   return { result: {} }
 }
 
-/** Waits for the end of the task. */
+/** Waits until the task ends, and returns its result. */
 async function resultOf(deps: TaskMethodDeps, request: McpRequest): Promise<McpReply> {
   const { owner, id } = await find(deps, request)
   const task = await deps.tasks.store.settled(owner, id, request.signal)
@@ -104,7 +104,7 @@ function toState(
     lastUpdatedAt: new Date(updatedAt).toISOString(),
   }
   if (link.era === 'modern') return { ...common, ttlMs, pollIntervalMs: POLL_MS }
-  // Earlier revisions call a task failed whose tool reports an error.
+  // In earlier revisions, a task whose tool reports an error has the status `failed`.
   const isToolError = ending?.status === 'completed' && (ending.result as McpResult | undefined)?.isError === true
   return { ...common, ...(isToolError && { status: 'failed' }), ttl: ttlMs, pollInterval: POLL_MS }
 }

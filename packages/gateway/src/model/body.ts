@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import { JsonFault, readJson, readUtf8 } from '@toolgate/values/json'
 import { RpcFault } from './protocol.ts'
 
-/** The SDK has the same limit. */
+/** The limit of the SDK. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024
 
-/** The client disconnected before it had sent its whole request. This is not a fault: nobody waits for an answer. */
+/** The client disconnected before it had sent the whole request. This is not a fault, as nobody waits for an answer. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone'
 }

@@ -45,14 +45,14 @@ export const API_FAULTS = {
   body_too_large: 413,
   what_if_too_large: 413,
   media_type_unsupported: 415,
-  /** Between replicas: the asker looks for the home again. */
+  /** An answer between replicas: the asker looks for the home again. */
   home_elsewhere: 421,
   too_many_connections: 429,
   what_if_busy: 429,
   dry_run_busy: 429,
   headers_too_large: 431,
   internal: 500,
-  /** It may have run: the client decides whether to ask again. */
+  /** The call may have run, so the client decides whether to repeat it. */
   owner_lost: 502,
   stopping: 503,
   issuer_unavailable: 503,
@@ -88,7 +88,7 @@ export function toErrorResponse(
   if (error instanceof ToolgateError) {
     const { status } = FAULTS[error.code]
     if (status >= 500) onFault?.(error)
-    // The person must see these: their change may hold in this process only, or not at all.
+    // The person must see these errors, as their change may apply only in this process, or not at all.
     if (status < 500 || status === 503) return errorResponse(status, error.code, redactText(error.message))
   } else onFault?.(error)
   return errorResponse(API_FAULTS.internal, 'internal', 'The gateway failed to answer; its log says why.')

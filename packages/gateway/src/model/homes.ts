@@ -1,13 +1,16 @@
 import type { MaybePromise } from '@toolgate/core/internal'
 import type { Owner } from './owner.ts'
 
-/** Which replica has the instances of a user. */
+/** Finds the replica that has the instances of a user. */
 export interface UserHomes {
-  /** Whether it is this one. */
+  /** Whether this replica is the user's home. */
   has(owner: Owner): boolean
-  /** Returns whether the instance of a server was lost with another replica. It is said once. */
+  /** Returns whether the instance of a server was lost with another replica. It returns `true` only once. */
   takeLost(owner: Owner, server: string): boolean
   note(owner: Owner, server: string, isOpen: boolean): void
-  /** Finds or becomes the home of a user. @throws {RpcFault} `owner_unreachable` where this replica is the home of too many */
+  /**
+   * Finds the home of a user, or makes this replica the home. @throws {RpcFault} `owner_unreachable` if this replica is
+   * the home of too many users
+   */
   find(owner: Owner): MaybePromise<unknown>
 }

@@ -2,7 +2,7 @@
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 export type LogLevel = (typeof LEVELS)[number]
 
-/** Returns the level of that name, if there is one. */
+/** Returns the level with this name, if it exists. */
 export function toLogLevel(value: unknown): LogLevel | undefined {
   return LEVELS.find((level) => level === value)
 }

@@ -3,7 +3,7 @@ export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error'
   readonly message: string
   readonly server?: string
-  /** The user whose instance of the server it is. */
+  /** The user whose instance of the server wrote the line. */
   readonly user?: string
   readonly detail?: string
 }

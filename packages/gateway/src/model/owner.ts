@@ -3,14 +3,14 @@ import type { Caller } from '@toolgate/core'
 
 /** The user that an instance of a server belongs to. */
 export interface Owner {
-  /** Equal for the callers that share an instance, and for no others. */
+  /** The same for all callers who share an instance, and for no others. */
   readonly key: string
-  /** The values of `${user}` and `${tenant}`, safe in a file name, an argument and a header. */
+  /** The values of `${user}` and `${tenant}`, safe in file names, arguments and headers. */
   readonly user: string
   readonly tenant: string
-  /** The name of the owner's folder, unique also on file systems that ignore case. */
+  /** The name of the owner's folder. It is unique even on file systems that ignore case. */
   readonly folder: string
-  /** As the caller has it, for people. */
+  /** The user's name as the caller has it, for people. */
   readonly name: string
   readonly ofTenant: string | undefined
 }
@@ -18,9 +18,10 @@ export interface Owner {
 const owners = new WeakMap<Caller, Owner>()
 
 /**
- * Returns the owner that a caller's calls belong to: the user in their tenant.
+ * Returns the owner of a caller's calls: the user in their tenant.
  *
- * A caller without a user is its agent, or else its session. `undefined` without any: such callers would share.
+ * A caller without a user is identified by its agent, or else by its session. `undefined` if it has none of these,
+ * since such callers would share an instance.
  */
 export function ownerOf(caller: Caller): Owner | undefined {
   const known = owners.get(caller)
@@ -31,7 +32,7 @@ export function ownerOf(caller: Caller): Owner | undefined {
   const key = JSON.stringify([kind, tenant ?? null, name])
   const owner: Owner = {
     key,
-    // An agent may have the name of a user.
+    // An agent may have the same name as a user.
     user: kind === 'user' ? encodeName(name) : `~${hashOf(key)}`,
     tenant: tenant === undefined ? '~' : encodeName(tenant),
     folder: `${encodeName(name).slice(0, FOLDER_LABEL)}~${hashOf(key)}`,
@@ -42,7 +43,7 @@ export function ownerOf(caller: Caller): Owner | undefined {
   return owner
 }
 
-/** Fills the placeholders of the instance that lists, which belongs to nobody. */
+/** The placeholder values of the listing instance, which belongs to no user. */
 export const LISTING: Pick<Owner, 'user' | 'tenant' | 'folder'> = {
   user: '~listing',
   tenant: '~listing',
@@ -50,21 +51,21 @@ export const LISTING: Pick<Owner, 'user' | 'tenant' | 'folder'> = {
 }
 
 const FOLDER_LABEL = 24
-/** A part of a path has at most 255 bytes. */
+/** The maximum length of an encoded name. A path segment has at most 255 bytes. */
 const MAX_NAME = 100
 const HASH_DIGITS = 20
 
 /**
- * Returns a name as text of letters, digits and `_.@-`, with everything else as `%XX` of its UTF-8.
+ * Returns a name with only letters, digits and `_.@-`. Everything else is encoded as `%XX` of its UTF-8.
  *
- * Different names have different texts. None is `.` or `..`, starts like an option or a file list, or holds a
- * separator. A long name ends with `~` and its hash, and `~` is always encoded.
+ * Different names have different results. A result is never `.` or `..`, never starts like an option or a file list,
+ * and contains no separator. A long name ends with `~` and its hash; a `~` in the name is always encoded.
  *
  * @example
  * encodeName('../../x') // '%2E.%2F..%2Fx'
  */
 export function encodeName(name: string): string {
-  // Lone surrogates have no UTF-8 of their own.
+  // Lone surrogates cannot be encoded in UTF-8.
   if (!name.isWellFormed()) return `~${hashOf(name)}`
   const encoded = [...Buffer.from(name)].map((byte, i) => encodeByte(byte, i === 0)).join('')
   return encoded.length > MAX_NAME ? `${encoded.slice(0, MAX_NAME)}~${hashOf(name)}` : encoded

@@ -18,7 +18,7 @@ export const RPC_ERRORS = {
   method_not_post: { code: -32000, status: 405 },
   header_mismatch: { code: -32020, status: 400 },
   version_unsupported: { code: -32022, status: 400 },
-  /** Before 2026-07-28; the code is that of the SDKs. */
+  /** Before 2026-07-28; the code of the SDKs. */
   version_refused: { code: -32000, status: 400 },
   envelope_invalid: { code: -32602, status: 400 },
   method_unknown: { code: -32601, status: 404 },
@@ -28,19 +28,19 @@ export const RPC_ERRORS = {
   key_not_for_mcp: { code: -32000, status: 403 },
   scope_insufficient: { code: -32000, status: 403 },
   issuer_unavailable: { code: -32000, status: 503 },
-  /** MCP 2025-11-25, transports, "session management"; the code is that of the SDKs. */
+  /** MCP 2025-11-25, transports, "session management"; the code of the SDKs. */
   session_unknown: { code: -32001, status: 404 },
-  /** Between replicas: the asker looks for the session again. */
+  /** An answer between replicas: the asker looks for the session again. */
   session_elsewhere: { code: -32000, status: 421 },
   owner_unreachable: { code: -32000, status: 503 },
-  /** It may have run: the client decides whether to ask again. */
+  /** The call may have run, so the client decides whether to repeat it. */
   owner_lost: { code: -32000, status: 502 },
   forward_refused: { code: -32000, status: 403 },
-  /** The code is that of the SDKs. 404 would say that the session has ended. */
+  /** The code of the SDKs. A 404 would mean that the session has ended. */
   event_unknown: { code: -32000, status: 400 },
   loop_refused: { code: -32600, status: 400 },
   app_unknown: { code: -32000, status: 404 },
-  /** Running calls are finished. */
+  /** The gateway finishes running calls but accepts no new ones. */
   stopping: { code: -32000, status: 503 },
   streams_full: { code: -32603, status: 200 },
   subscriptions_full: { code: -32603, status: 200 },
@@ -82,10 +82,10 @@ export function toFaultBody(fault: RpcFault, id: RequestId | null): string {
   })
 }
 
-/** Longer than any id that a client makes. */
+/** The maximum length, longer than any id that a client creates. */
 export const MAX_ID_LENGTH = 256
 
-/** Returns the id of a parsed request, if it may be echoed. Responses are not answered. */
+/** Returns the id of a parsed request, if it may be sent back. Responses are not answered. */
 export function echoableId(body: unknown): RequestId | null {
   if (!isObject(body) || !Object.hasOwn(body, 'id')) return null
   const { id, method } = body

@@ -1,6 +1,6 @@
 import type { CallOutcome } from '@toolgate/core'
 
-/** Returns the scopes that a call would have needed, where nothing else is against it. */
+/** Returns the scopes that a call lacks, if nothing else prevents it. */
 export function lackingScopes(outcome: CallOutcome): readonly string[] | undefined {
   if (outcome.status !== 'refused') return undefined
   const [deciding] = outcome.decision.reasons

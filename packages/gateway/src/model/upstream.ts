@@ -4,7 +4,7 @@ import type { JsonObject } from '@toolgate/values/json'
 import type { ToolIcon, ToolMeta } from '@toolgate/core/tools'
 import { type JsonRpcError, McpError, type McpResult } from '@toolgate/mcp'
 
-/** What a server can offer, by MCP's capabilities. Resources include resource templates. */
+/** The kinds of items that a server can offer, named as MCP's capabilities. Resources include resource templates. */
 export const OFFERS = ['tools', 'resources', 'prompts'] as const
 export type Offer = (typeof OFFERS)[number]
 
@@ -41,7 +41,7 @@ export interface McpPrompt {
   readonly [field: string]: unknown
 }
 
-/** The latest lists of a server: the kinds that its entry offers. A list that has not changed stays the same array. */
+/** The latest lists of a server, for the kinds that its entry offers. An unchanged list stays the same array. */
 export interface UpstreamItems {
   readonly tools: readonly McpTool[]
   readonly resources: readonly McpResource[]
@@ -51,7 +51,7 @@ export interface UpstreamItems {
 
 export const NO_ITEMS: UpstreamItems = { tools: [], resources: [], templates: [], prompts: [] }
 
-/** An item that a server lists and that cannot be offered. A list that cannot be read is named by its method. */
+/** A listed item that cannot be offered. A list that cannot be read is named by its method. */
 export interface RejectedItem {
   readonly kind: 'tool' | 'resource' | 'template' | 'prompt'
   readonly name: string
@@ -63,21 +63,21 @@ export type UpstreamStatus = (typeof UPSTREAM_STATUSES)[number]
 
 export interface UpstreamState {
   readonly status: UpstreamStatus
-  /** Why it is down, without a full stop: `exited with code 1 (Error: no such folder)`. */
+  /** Why the server is down, without a full stop: `exited with code 1 (Error: no such folder)`. */
   readonly reason?: string
-  /** Wall-clock milliseconds of the latest change. */
+  /** When the state last changed, in wall-clock milliseconds. */
   readonly since: number
   readonly restarts: number
   readonly era?: 'legacy' | 'modern'
   readonly protocolVersion?: string
-  /** Over HTTP: the server keeps a session for the connection. */
+  /** Whether the server keeps a session for the connection (HTTP only). */
   readonly hasSession?: boolean
   readonly serverInfo?: { readonly name: string; readonly version: string }
-  /** It runs calls of tools as tasks. */
+  /** Whether the server runs tool calls as tasks. */
   readonly tasks?: boolean
-  /** The kinds that it has, offered or not. Absent until it has answered. */
+  /** The kinds of items that the server has, offered or not. Absent until it has answered. */
   readonly has?: readonly Offer[]
-  /** What it tells models about itself. */
+  /** The server's own instructions for models. */
   readonly instructions?: string
   /** Listed items that are invalid, and lists that cannot be read. */
   readonly rejected: readonly RejectedItem[]
@@ -96,64 +96,70 @@ export const CALL_METHODS = [
 ] as const
 export type CallMethod = (typeof CALL_METHODS)[number]
 
-/** The client of a request, as the server reaches it. */
+/** The client of a request, as the server can reach it. */
 export interface RequestClient {
   readonly caller: Caller
-  /** Answers a request of the server. Rejects with an `McpError` that the server gets. */
+  /** Answers a request of the server. Rejects with an `McpError`, which is sent to the server. */
   readonly ask?: ((method: string, params: JsonObject, signal: Cancelling) => Promise<JsonObject>) | undefined
-  /** Takes the params of a log message. */
+  /** Receives the params of a log message. */
   readonly log?: ((params: JsonObject) => void) | undefined
 }
 
 export interface UpstreamCall {
   readonly method: CallMethod
-  /** As MCP defines them for the method, without `_meta`: `{ name, arguments }`, `{ uri }`. */
+  /** The params that MCP defines for the method, without `_meta`: `{ name, arguments }`, `{ uri }`. */
   readonly params: JsonObject
-  /** The user that the call is for: a server may have an instance for each. */
+  /** The caller. A server may have one instance per user. */
   readonly caller: Caller
   readonly signal: AbortSignal | Cancelling
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** The client capabilities that the server gets with this call (2026-07-28). Default: none. */
+  /** The client capabilities to declare to the server with this call (2026-07-28). Default: none. */
   readonly capabilities?: JsonObject | undefined
   /**
-   * Answers a request that the server sends during this call (earlier revisions). Rejects with an `McpError` that goes
-   * back to the server. Default: each is refused.
+   * Answers a request that the server sends during this call (earlier revisions). Rejects with an `McpError`, which is
+   * sent back to the server. Default: every request is refused.
    */
   readonly onAsk?: RequestClient['ask']
   /** Called with the params of each log message of this call. */
   readonly onLog?: RequestClient['log']
-  /** The least severe level of those messages. Default: the server sends none. */
+  /** The minimum severity of those messages. Default: the server sends none. */
   readonly logLevel?: string | undefined
-  /** The answers to the server's `input_required`, and its `requestState` (2026-07-28). */
+  /** The answers to the server's `input_required`, with its `requestState` (2026-07-28). */
   readonly answers?: { readonly inputResponses: JsonObject; readonly requestState?: string | undefined } | undefined
 }
 
-/** One MCP server behind the gateway, kept alive until it is closed. */
+/** One MCP server behind the gateway. It is restarted after failures until it is closed. */
 export interface Upstream {
   readonly name: string
   readonly state: UpstreamState
-  /** Kept while the server is down. */
+  /** The latest lists. They are kept while the server is down. */
   readonly items: UpstreamItems
   /** Called after every change of `state` or `items`. */
   subscribe(listener: () => void): () => void
-  /** Starts it. Resolves when it is ready or its first start has failed, and never rejects. Failed starts are repeated. */
+  /**
+   * Starts the server. Resolves when it is ready or its first start has failed. Never rejects. Failed starts are
+   * repeated.
+   */
   start(): Promise<void>
-  /** Ends it with the calls that it runs, as if it had ended itself, and starts it again soon. Resolves when it has begun to. */
+  /**
+   * Ends the server with its running calls, as if it had crashed, and starts it again soon. Resolves when the restart
+   * has begun.
+   */
   restart(): Promise<void>
   /**
    * Sends a request and returns its result. A server of MCP 2026-07-28 may answer with the `resultType`
-   * `input_required`, and one that is told of the extension for tasks with `task`.
+   * `input_required`, or with `task` if the extension for tasks was declared to it.
    *
    * @throws {UpstreamError}
    */
   call(call: UpstreamCall): Promise<McpResult>
   /**
-   * Calls the listener after each change of a resource that the server announces, until the returned function is called.
+   * Calls the listener after each announced change of a resource, until the returned function is called.
    *
    * @throws {UpstreamError}
    */
   watch(uri: string, caller: Caller, listener: () => void): Promise<() => void>
-  /** Stops it and its children within 2 s. */
+  /** Stops the server and its child processes within 2 s. */
   close(): Promise<void>
 }
 
@@ -169,7 +175,7 @@ export type UpstreamErrorCode =
 export class UpstreamError extends McpError {
   override readonly name = 'UpstreamError'
   readonly code: UpstreamErrorCode
-  /** The JSON-RPC error it answered with, for `upstream_rpc`. */
+  /** The JSON-RPC error from the server, for `upstream_rpc`. */
   override readonly rpc: JsonRpcError | undefined
 
   constructor(
@@ -182,7 +188,7 @@ export class UpstreamError extends McpError {
     this.rpc = options.rpc
   }
 
-  /** Clients get it, so that it is output of the call. */
+  /** The data of the error. Clients receive it, so it counts as output of the call. */
   get data(): unknown {
     return this.rpc?.data
   }

@@ -8,31 +8,31 @@ import type { ReplicaRow } from './replica-store.ts'
 export interface AskAllOptions {
   readonly state: StateStore
   readonly clock: Clock
-  /** One start of this replica. */
+  /** The id of this replica's current process. */
   readonly incarnation: string
   readonly list: () => Promise<readonly ReplicaRow[]>
   readonly onFault: (error: unknown) => void
 }
 
-/** What a live replica says to a question. `undefined`: nothing in time. */
+/** The answer of a live replica to a question. `undefined`: it did not answer in time. */
 export interface ReplicaSays {
   readonly id: string
   readonly answer: unknown
 }
 
-/** Nobody keeps a copy of answers. */
+/** The prefix of answers, which are not cached. */
 const ANSWERS = 'gateway/answers/'
-/** The longest wait for an answer of a replica that renews its lease. */
+/** The maximum time to wait for an answer from a replica that renews its lease. */
 const ANSWER_MS = 10_000
-/** Questions and answers of a process that was killed are gone after this. */
+/** Questions and answers of a killed process are removed after this time. */
 const KEPT_MS = 60_000
 const POLL_MS = 25
 const MAX_WHY = 1000
 
-/** Asks every live replica, this one too, and answers when one asks. */
+/** Asks every live replica, including this one, and answers the questions of others. */
 export class AskAll {
   readonly #options: AskAllOptions
-  /** The prefix of the keys of questions, which every replica hears of. */
+  /** The key prefix of questions, which every replica follows. */
   readonly #prefix: string
   #answered: ReadonlySet<string> = new Set()
 
@@ -41,7 +41,7 @@ export class AskAll {
     this.#options = options
   }
 
-  /** Returns what each live replica answers, when all have answered or 10 s have passed. */
+  /** Returns the answer of each live replica, when all have answered or 10 s have passed. */
   async ask(question: JsonObject): Promise<readonly ReplicaSays[]> {
     const { state, clock } = this.#options
     const name = randomUUID()
@@ -58,7 +58,7 @@ export class AskAll {
     }
   }
 
-  /** Answers each question once: `{}`, or with why `work` rejects. The lease does not wait for it. */
+  /** Answers each question once: `{}`, or the reason why `work` rejects. The lease does not wait for the answer. */
   follow(work: (question: unknown) => Promise<unknown>): () => void {
     const { state, onFault } = this.#options
     return state.subscribe(() => void this.#answer(work).catch(onFault))
@@ -69,7 +69,8 @@ export class AskAll {
     const prefix = `${ANSWERS}${name}/`
     const [rows, entries] = await Promise.all([list(), state.list(prefix)])
     const answers = new Map(entries.map(({ key, value }) => [key.slice(prefix.length), value]))
-    // Processes of the library are no gateways, and one that is about to end does nothing that is asked later.
+    // Processes that use only the library are not gateways. A replica that is about to end handles no further
+    // questions.
     const live = rows.filter(({ isLive, version, word }) => isLive && version !== LIBRARY && !word.isStopping)
     return live.map(({ id, incarnation }) => ({ id, answer: answers.get(incarnation) }))
   }

@@ -15,7 +15,7 @@ import { type HomeInstances, Homes } from './homes.ts'
 import { SessionOwners, sessionIdsIn } from './session-owners.ts'
 
 export interface ElsewhereDeps {
-  /** The incarnation of this replica. */
+  /** The id of this replica's current process. */
   readonly self: string
   readonly owners: OwnerStore
   /** Returns the rows of all replicas. */
@@ -24,14 +24,14 @@ export interface ElsewhereDeps {
   readonly onFault: (error: unknown) => void
 }
 
-/** What of this gateway belongs to one replica. */
+/** The parts of this gateway that belong to one replica. */
 export interface Here {
   readonly sessions: () => Pick<Sessions, 'handOver' | 'restore' | 'retain'>
   readonly instances: () => HomeInstances
   /** Whether a request may need an instance of its user. */
   readonly needsInstance: (method: string | undefined, params: JsonObject | undefined) => boolean
   readonly addresses: Pick<ClientAddresses, 'of'>
-  /** Whether this replica gives up what it has. */
+  /** Whether this replica is handing over its sessions and homes. */
   readonly isStopping: () => boolean
 }
 
@@ -40,23 +40,24 @@ export interface Asked {
   readonly caller: Caller
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** The body. */
+  /** The text of the body. */
   readonly text?: string | undefined
 }
 
-/** A lost owner is known to be lost after 2 s. */
+/** A lost owner is detected within 2 s. */
 const LOST_MS = 5_000
-/** An owner that stops gives things up when the calls in them have ended. */
+/** A stopping owner hands things over after their calls have ended. */
 const GIVEN_UP_MS = 30_000
 const AGAIN_MS = 100
 const HOLDER = /@([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
 /**
- * What the replicas have that a request may need, and the way to it. A request is answered by the replica that has what it
- * needs: the session of an earlier client, the home of its user, or the call that it goes on with. Every other replica
- * forwards it, and a request that was forwarded is never forwarded again.
+ * Finds the replica that must answer a request, and forwards the request there: the replica with the session of an
+ * earlier client, the home of the user, or the holder of the call that it continues. A forwarded request is never
+ * forwarded again.
  *
- * What a lost replica had is taken over by the one that is asked next, as far as it can be gone on with.
+ * If a replica is lost, the next replica that receives a request takes over its sessions and homes, as far as they can
+ * be continued.
  */
 export class Elsewhere {
   readonly sessions: SessionOwners
@@ -75,7 +76,7 @@ export class Elsewhere {
     this.homes = new Homes({ owners, self, instances: here.instances, onFault })
   }
 
-  /** Returns whether another replica has forwarded a request. @throws {RpcFault} `forward_refused` */
+  /** Returns whether another replica forwarded a request. @throws {RpcFault} `forward_refused` */
   check(request: IncomingMessage): boolean {
     const header = request.headers[FORWARDED_HEADER]
     if (header === undefined) return false
@@ -84,28 +85,29 @@ export class Elsewhere {
     return true
   }
 
-  /** Returns the address of the client of a request that another replica has forwarded; `undefined` for any other. */
+  /** Returns the client's address for a request that another replica forwarded; `undefined` for any other request. */
   addressOf(request: RequestSource): string | undefined {
     const header = request.headers[FORWARDED_HEADER]
     return header === undefined ? undefined : this.#deps.proof.addressOf(String(header), this.self, request)
   }
 
   /**
-   * Has the home of the user, or the holder of the call that a request goes on with, answer it. Returns `false` for one that
-   * this replica answers.
+   * Forwards a request to the home of its user, or to the holder of the call that it continues. Returns `false` for a
+   * request that this replica answers.
    *
    * @throws {RpcFault} `session_elsewhere`, `owner_unreachable`, `owner_lost`
    */
   place(asked: Asked, method?: string, params?: JsonObject): MaybePromise<boolean> {
     const holder = holderIn(params)
     if (holder !== undefined) return holder !== this.self && this.#toHolder(asked, holder)
-    // A session is at the home of its user, whatever is asked in it.
+    // A session is at the home of its user, for all of its requests.
     const of = readSession(asked.request.headers) === undefined ? method : undefined
     return this.#here.needsInstance(of, params) && this.placeAtHome(asked)
   }
 
   /**
-   * Has the home of the user answer a request. Returns `false` if that is this replica, which it stays until it has answered.
+   * Forwards a request to the home of its user. Returns `false` if this replica is the home; it stays so until it has
+   * answered.
    *
    * @throws {RpcFault} `session_elsewhere`, `owner_unreachable`, `owner_lost`, `stopping`
    */
@@ -121,8 +123,8 @@ export class Elsewhere {
   }
 
   /**
-   * Has the home of a user answer a request that is about them, if another replica is their home. Returns `false` for one that
-   * this replica answers.
+   * Forwards a request about a user to their home, if that is another replica. Returns `false` for a request that this
+   * replica answers.
    *
    * @throws {RpcFault} `session_elsewhere`, `owner_unreachable`
    */
@@ -130,19 +132,19 @@ export class Elsewhere {
     try {
       return await this.#reach(asked, () => this.homes.look(owner))
     } catch (error) {
-      // A home that is gone has nothing to show.
+      // A home that is lost has nothing to show.
       if (error instanceof RpcFault && error.rule === 'owner_lost' && !asked.response.headersSent) return false
       throw error
     }
   }
 
-  /** Whether a request goes on with a call that waits here. */
+  /** Whether a request continues a call that waits at this replica. */
   holds(params: JsonObject | undefined): boolean {
     return holderIn(params) === this.self
   }
 
   /**
-   * Returns the session of a request once it is here; `undefined` once its owner has answered the request.
+   * Returns the session of a request once it is at this replica; `undefined` once its owner has answered the request.
    *
    * @throws {RpcFault} `session_unknown`, `session_elsewhere`, `owner_unreachable`, `owner_lost`, `stopping`
    */
@@ -153,12 +155,12 @@ export class Elsewhere {
       const found = await this.sessions.find(id)
       if (found?.kept.owner !== sessionOwnerOf(asked.caller)) throw unknown()
       const { owned, kept } = found
-      // It began before this replica was the home of its user: its client begins another.
+      // The session began before this replica became its user's home, so its client begins another.
       const owner = ownerOf(asked.caller)
       const isHome = owner !== undefined && this.homes.has(owner)
       if (owned.owner !== this.self && isHome && this.check(asked.request)) throw unknown()
       if (owned.owner !== this.self) return owned
-      // Nobody else can go on with what it listens to.
+      // No other replica can continue the subscriptions of the session.
       if (kept.listens) {
         await this.sessions.remove(id)
         throw unknown()
@@ -169,14 +171,14 @@ export class Elsewhere {
     return isAnswered ? undefined : session
   }
 
-  /** Forgets what others have taken over while this replica could not be reached. */
+  /** Removes sessions and homes that others have taken over while this replica could not reach the database. */
   async review(): Promise<void> {
     const keys = await this.#deps.owners.keysOf(this.self)
     this.#here.sessions().retain(sessionIdsIn(keys))
     await this.homes.retain(new Set(keys))
   }
 
-  /** Gives up each session and home when nothing runs in it, for so long. */
+  /** Hands over each session and home once it runs nothing, for at most `forMs`. */
   async handOver(forMs: number): Promise<void> {
     try {
       for (let leftMs = forMs; leftMs > 0; leftMs -= AGAIN_MS) {
@@ -185,7 +187,7 @@ export class Elsewhere {
         await sleep(AGAIN_MS)
       }
     } catch (error) {
-      // Without the database, the others take over what was lost.
+      // Without the database, the other replicas take over everything as lost.
       this.#deps.onFault(error)
     }
   }
@@ -194,7 +196,7 @@ export class Elsewhere {
     this.#forwarder.close()
   }
 
-  /** Forwards a request until its owner has answered. Returns `false` once `find` says that it is this replica. */
+  /** Forwards a request until its owner has answered. Returns `false` once `find` reports this replica. */
   async #reach(asked: Omit<Asked, 'caller'>, find: () => Promise<Owned | undefined>): Promise<boolean> {
     const isForwarded = this.check(asked.request)
     let lost: { readonly from: Owned; readonly fault: RpcFault } | undefined
@@ -229,7 +231,10 @@ export class Elsewhere {
     return this.#forwarder.send({ request, text, response, url, proof })
   }
 
-  /** A replica that stops takes nothing over. @throws {RpcFault} `stopping`, `session_elsewhere` */
+  /**
+   * Throws if this replica is stopping, as it then takes nothing over. @throws {RpcFault} `stopping`,
+   * `session_elsewhere`
+   */
   #checkStopping({ request }: Asked): void {
     if (!this.#here.isStopping()) return
     if (this.check(request)) throw elsewhereFault()
@@ -238,7 +243,7 @@ export class Elsewhere {
   }
 }
 
-/** Returns the replica that holds the call that a request goes on with. */
+/** Returns the replica that holds the call that a request continues. */
 function holderIn(params: JsonObject | undefined): string | undefined {
   const state = isObject(params) ? params['requestState'] : undefined
   return typeof state === 'string' ? HOLDER.exec(state.slice(-HOLDER_CHARS))?.[1] : undefined
@@ -247,8 +252,8 @@ function holderIn(params: JsonObject | undefined): string | undefined {
 const HOLDER_CHARS = 37
 
 /**
- * Whether an owner that did not answer has given up what it had, by what is found after that. It does so when everything that
- * it runs there has been answered, so it has not taken the request. An owner that was lost may have.
+ * Whether an owner that did not answer has handed over, judged by the owner that is found afterwards. An owner hands
+ * over only after answering everything, so it did not run the request. A lost owner may have run it.
  */
 function hasGivenUp(before: Owned, now: Owned | undefined): boolean {
   return now !== undefined && now.owner !== before.owner && now.losses === before.losses

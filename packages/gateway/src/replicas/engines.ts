@@ -14,7 +14,7 @@ import type { StoresConfig } from '../config/stores.ts'
 import { LEASE_MS } from '@toolgate/stores/replica'
 import type { OwnerStore, ReplicaStore } from './replica-store.ts'
 
-/** The engines that replicas share, open. */
+/** The open databases that replicas share. */
 export interface Engines {
   readonly state: StateStore
   readonly approvals: ApprovalStore
@@ -25,36 +25,36 @@ export interface Engines {
   readonly replicas: ReplicaStore
   readonly owners: OwnerStore
   readonly openAudit: PostgresStores['openAudit']
-  /** Counts again after Redis has lost its counts. Absent without Redis. */
+  /** The limits in Redis, which can be restarted after it has lost its counts. Absent without Redis. */
   readonly limits: SharedLimits | undefined
   close(): Promise<void>
 }
 
 /** The limits that Redis counts. */
 export interface SharedLimits {
-  /** Returns why no limited call runs now. */
+  /** Returns why no limited call can run now. */
   problem(): Promise<string | undefined>
-  /** Goes on with limits that begin to count now. */
+  /** Continues with limits that start counting now. */
   reopen(): Promise<void>
 }
 
-/** The limits, looked at from time to time. */
+/** The limits, which are checked periodically. */
 export interface WatchedLimits extends Pick<SharedLimits, 'reopen'> {
-  /** Why no limited call ran when it was looked at last. */
+  /** Why no limited call could run at the last check. */
   readonly problem: string | undefined
 }
 
-/** A renewal that takes longer is given up, as its answer could hardly renew anything. */
+/** The time limit of a renewal. A later answer could hardly renew anything. */
 const ANSWER_MS = 1000
-/** Which Redis was opened, so that an empty one is known to have lost its counts. */
+/** The key of the id of the Redis data, which shows whether Redis has lost its counts. */
 const EPOCH = 'gateway/limits-epoch'
-/** How long a Redis that answers too late for a call may take at the start, and the time between two attempts. */
+/** At the start: how long a Redis that is too slow for calls may take, and the time between two attempts. */
 const BEGIN_MS = { most: 10_000, step: 50 }
 
 /**
- * Opens the engines and checks them. `onNotice` is called when another replica has changed something.
+ * Opens the databases and checks them. `onNotice` is called when another replica has changed something.
  *
- * @throws {ConfigError} for one that cannot be used, and nothing stays open
+ * @throws {ConfigError} for a database that cannot be used; nothing stays open
  */
 export async function openEngines(
   { postgres: url, redis }: StoresConfig,
@@ -91,14 +91,14 @@ export async function openEngines(
   }
 }
 
-/** Begins to count in a Redis that is new, as the database knows of none. */
+/** Opens the limits. If Postgres knows of no earlier Redis, the Redis counts as new. */
 async function openLimits(url: string, state: StateStore) {
   const { openRedisCounters } = await import('@toolgate/stores/redis')
   const counters = await openRedisCounters({ url }).catch(toProblem('redis'))
   const reopen = async () => state.set(EPOCH, await counters.reopen())
   try {
     await patiently(async () => {
-      // Another replica may have begun meanwhile. A Redis that has lost its counts since then waits for a person.
+      // Another replica may have begun meanwhile. If Redis has lost its counts since then, a person must decide.
       if ((await state.get(EPOCH)) === undefined) await reopen()
     })
   } catch (error) {
@@ -115,7 +115,7 @@ async function openLimits(url: string, state: StateStore) {
   return { counters, limits: { problem, reopen }, close: () => counters.close() }
 }
 
-/** Calls again while a store does not answer in the time that a call would wait. */
+/** Repeats a call while a store is slower than a call would wait. */
 async function patiently(begin: () => Promise<void>): Promise<void> {
   for (const until = performance.now() + BEGIN_MS.most; ; await sleep(BEGIN_MS.step)) {
     try {
@@ -127,7 +127,7 @@ async function patiently(begin: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Names the key of the file in place of the function's option. */
+/** Returns a problem that names the key of the file instead of the function's option. */
 function toProblem(engine: 'postgres' | 'redis') {
   return (error: unknown): never => {
     if (error instanceof ConfigError) throw new ConfigError(`stores.${engine}`, error.problem, { cause: error })

@@ -2,21 +2,22 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import type { StateStore } from '@toolgate/core/stores'
 import type { RequestSource } from '../util/client-address.ts'
 
-/** The header by which a replica proves that it forwards a request. */
+/** The header with which a replica proves that it forwards a request. */
 export const FORWARDED_HEADER = 'toolgate-forwarded'
 
 const KEY = 'gateway/forward-key'
 const KEY_BYTES = 32
-/** In place of the address of a client that is not known. */
+/** Stands for an unknown client address. */
 const UNKNOWN = '-'
 const FORM = /^([\w:.%-]{1,64}) ([\w-]{43})$/
 
 type Asked = Pick<RequestSource, 'method' | 'url' | 'headers'>
 
 /**
- * Proves that a request comes from a replica. It opens nothing: the owner reads the credential of the request itself.
+ * Proves that a request comes from a replica. The proof grants nothing: the owner still checks the credential of the
+ * request.
  *
- * The replicas share a key, which is in their state. A proof is bound to one start of one replica, to the address of the
+ * The replicas share a key in their state store. A proof is bound to one process of one replica, to the address of the
  * client, and to the request's method, path, host, origin, credential and session.
  */
 export class ForwardProof {
@@ -34,18 +35,20 @@ export class ForwardProof {
     return new ForwardProof(key)
   }
 
-  /** Returns the header for a request that goes to an incarnation. */
+  /** Returns the header for a request to one process of a replica. */
   make(to: string, address: string | undefined, request: Asked): string {
     const from = address ?? UNKNOWN
     return `${from} ${this.#sign(to, from, request).toString('base64url')}`
   }
 
-  /** Returns whether a header is one that a replica has made for this request. */
+  /** Returns whether a replica has made a header for this request. */
   holds(header: string, to: string, request: Asked): boolean {
     return this.#open(header, to, request) !== undefined
   }
 
-  /** Returns the address of the client of a forwarded request; `undefined` for one that was not, and where it is not known. */
+  /**
+   * Returns the client's address for a forwarded request; `undefined` if it is not forwarded or the address is unknown.
+   */
   addressOf(header: string, to: string, request: Asked): string | undefined {
     const from = this.#open(header, to, request)
     return from === UNKNOWN ? undefined : from

@@ -3,30 +3,30 @@ import { errnoOf } from '@toolgate/values'
 import { RpcFault } from '../model/protocol.ts'
 import { FORWARDED_HEADER } from './forward-proof.ts'
 
-/** A request of a client, to be answered by another replica. */
+/** A client's request that another replica should answer. */
 export interface Forwarded {
   readonly request: IncomingMessage
-  /** Its body. Absent for a request without one. */
+  /** The text of the body. Absent for a request without a body. */
   readonly text: string | undefined
   readonly response: ServerResponse
   readonly url: string
-  /** The value of the header that proves where it comes from. */
+  /** The value of the header that proves that a replica forwards it. */
   readonly proof: string
 }
 
-/** `answered`: the client has its answer. `gone`: nothing was sent. `elsewhere`: the replica does not have it now. */
+/** `answered`: the client has its answer. `gone`: nothing was sent. `elsewhere`: the replica does not own it now. */
 export type ForwardResult = 'answered' | 'gone' | 'elsewhere'
 
-/** Of one replica to all others. Streams have one each. */
+/** The maximum number of connections from one replica to all others. Each stream needs one. */
 const MAX_OPEN = 1024
 const MAX_IDLE = 64
-/** Streams show that they live more often. */
+/** The time limit for silence. Streams send signs of life more often. */
 const SILENT_MS = 120_000
 const CONNECT_MS = 1000
 /** RFC 9110 §15.5.20. */
 export const MISDIRECTED = 421
 
-/** RFC 9110 §7.6.1: for one connection only. */
+/** Headers for one connection only (RFC 9110 §7.6.1). */
 const HOP_HEADERS = new Set([
   'connection',
   'keep-alive',
@@ -42,13 +42,14 @@ const HOP_HEADERS = new Set([
   FORWARDED_HEADER,
 ])
 
-/** The connections of a replica to the others. */
+/** The connections from a replica to the others. */
 export class Forwarder {
   readonly #agents = new Map<string, Agent>()
   #open = 0
 
   /**
-   * Has another replica answer a request. Its answer is passed on as it comes; when one side ends, the other does.
+   * Forwards a request to another replica, and passes its answer on as it arrives. When one side ends, the other ends
+   * too.
    *
    * @throws {RpcFault} `owner_lost`, `owner_unreachable`
    */
@@ -106,7 +107,7 @@ export class Forwarder {
   #agentOf(target: URL): Agent {
     const known = this.#agents.get(target.origin)
     if (known) return known
-    // Replicas come and go, and so do their addresses.
+    // Replicas are added and removed, and their addresses with them.
     for (const [origin, agent] of this.#agents)
       if (Object.keys(agent.sockets).length === 0) {
         agent.destroy()
@@ -122,7 +123,7 @@ export class Forwarder {
   }
 }
 
-/** Sends a request. Returns its answer; `undefined` if no connection could be made. */
+/** Sends a request. Returns its answer; `undefined` if no connection was possible. */
 function answerOf(outgoing: ClientRequest, body: Buffer | undefined): Promise<IncomingMessage | undefined> {
   return new Promise((resolve, reject) => {
     let isConnected = false
@@ -148,13 +149,13 @@ function answerOf(outgoing: ClientRequest, body: Buffer | undefined): Promise<In
   })
 }
 
-/** Passes an answer on, each part at once. */
+/** Passes each part of an answer on at once. */
 function pass(answer: IncomingMessage, response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers, answer.headers['content-length']))
     response.flushHeaders()
     answer.pipe(response)
-    // The rest will not come: the client must not take what it has for the whole.
+    // The rest will not arrive, and the client must not take the part for the whole answer.
     answer.once('error', () => response.destroy())
     answer.once('close', () => {
       if (!answer.complete) response.destroy()

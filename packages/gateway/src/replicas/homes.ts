@@ -6,9 +6,9 @@ import type { Owned, OwnerStore } from './replica-store.ts'
 import type { Owner } from '../model/owner.ts'
 import { unreachable } from './forward.ts'
 
-/** The instances of a user, as far as their home is concerned. */
+/** The operations on a user's instances that their home needs. */
 export interface HomeInstances {
-  /** Ends the instances that run nothing. */
+  /** Ends the idle instances. */
   endIdle(): Promise<void>
   /** Ends all instances of an owner. */
   endOfOwner(key: string): Promise<void>
@@ -17,39 +17,39 @@ export interface HomeInstances {
 }
 
 export interface HomesDeps {
-  /** The incarnation of this replica. */
+  /** The id of this replica's current process. */
   readonly self: string
   readonly owners: OwnerStore
   readonly instances: () => HomeInstances
   readonly onFault: (error: unknown) => void
-  /** Homes of one replica. Default 10,000. */
+  /** The maximum number of homes at one replica. Default 10,000. */
   readonly max?: number
 }
 
 interface Home {
   readonly owner: string
-  /** The servers that have an instance for the user. */
+  /** The servers that have an instance of the user. */
   readonly servers: Set<string>
-  /** Those whose instance was lost with the replica before, until that was said. */
+  /** The servers whose instance was lost with the former replica, until this is reported. */
   readonly lost: Set<string>
-  /** Requests that are being answered. */
+  /** The number of requests that are being answered. */
   uses: number
 }
 
 const MAX_HOMES = 10_000
-/** How many of the oldest homes are looked at for one that can be given up. */
+/** The maximum number of oldest homes that are checked for one to hand over. */
 const MAX_LOOKED_AT = 100
 const KEY = 'home/'
 
 /**
- * The replica of each user whose servers keep something for them: it has all of their instances, so a user never has two of
- * one server.
+ * The homes of users: if servers keep data for a user, one replica has all of the user's instances. So a user never has
+ * two instances of one server.
  */
 export class Homes {
   readonly #deps: HomesDeps
-  /** The homes of this replica, by key. The one that was used longest ago is first. */
+  /** The homes at this replica, by key. The least recently used one comes first. */
   readonly #here = new Map<string, Home>()
-  /** Those that are being given up. */
+  /** The homes that are being handed over. */
   readonly #freeing = new Map<string, Promise<void>>()
 
   constructor(deps: HomesDeps) {
@@ -61,7 +61,7 @@ export class Homes {
     return this.#here.has(keyOf(owner))
   }
 
-  /** Returns whether this replica is the home of a user. It then stays so until the response has ended. */
+  /** Returns whether this replica is the home of a user. If so, it stays so until the response has ended. */
   enter(owner: Owner, response: Answering): boolean {
     const key = keyOf(owner)
     const home = this.#here.get(key)
@@ -75,32 +75,33 @@ export class Homes {
   }
 
   /**
-   * Returns who is the home of a user: this replica, if nobody live is. `undefined`: it is known to be this one.
+   * Returns the home of a user: this replica, if no live replica is the home. `undefined`: it is already known to be
+   * this one.
    *
-   * @throws {RpcFault} `owner_unreachable` where this replica is the home of too many
+   * @throws {RpcFault} `owner_unreachable` if this replica is the home of too many users
    */
   find(owner: Owner): MaybePromise<Owned | undefined> {
     return this.has(owner) ? undefined : this.#claim(owner)
   }
 
-  /** Returns which other replica is the home of a user. Nobody becomes it. */
+  /** Returns the other replica that is the home of a user. This replica does not become the home. */
   async look(owner: Owner): Promise<Owned | undefined> {
     const owned = this.has(owner) ? undefined : await this.#deps.owners.look(keyOf(owner))
     return owned?.owner === this.#deps.self ? undefined : owned
   }
 
-  /** Whether this replica is the home of a user, or has become it. */
+  /** Whether this replica is the home of a user, or has just become it. */
   async isHere(owner: Owner): Promise<boolean> {
     const found = await this.find(owner)
     return found === undefined || found.owner === this.#deps.self
   }
 
-  /** Returns whether a server has lost the instance of a user. It is said once. */
+  /** Returns whether a server has lost the instance of a user. It returns `true` only once. */
   takeLost(owner: Owner, server: string): boolean {
     return this.#here.get(keyOf(owner))?.lost.delete(server) === true
   }
 
-  /** Notes that a server has an instance for a user, or none any more. */
+  /** Records whether a server has an instance of a user. */
   note(owner: Owner, server: string, isOpen: boolean): void {
     const key = keyOf(owner)
     const home = this.#here.get(key)
@@ -110,7 +111,7 @@ export class Homes {
     this.#deps.owners.put(key, this.#deps.self, contentOf(home)).catch(this.#deps.onFault)
   }
 
-  /** Gives up the homes of users for whom nothing runs. Returns whether any are left. */
+  /** Hands over the homes of users for whom nothing runs. Returns whether any are left. */
   async handOver(): Promise<boolean> {
     const { instances } = this.#deps
     await instances().endIdle()
@@ -119,7 +120,7 @@ export class Homes {
     return this.#here.size > 0
   }
 
-  /** Ends what is here of users whose home is another replica by now. */
+  /** Ends the instances of users whose home is now another replica. */
   async retain(keys: ReadonlySet<string>): Promise<void> {
     for (const [key, { owner }] of this.#here)
       if (!keys.has(key)) {
@@ -141,7 +142,7 @@ export class Homes {
     return owned
   }
 
-  /** Gives up the home that was used longest ago, if nothing is kept there for its user. */
+  /** Hands over the least recently used home that keeps nothing for its user. */
   async #makeRoom(): Promise<void> {
     if (this.#here.size < (this.#deps.max ?? MAX_HOMES)) return
     let left = MAX_LOOKED_AT
@@ -152,7 +153,7 @@ export class Homes {
     throw unreachable('This replica has the servers of too many users.')
   }
 
-  /** Whoever asks for a home that is being given up waits, so that it is not taken and given up at once. */
+  /** Hands over homes. A request for one of them waits, so that it is not taken and handed over at once. */
   async #free(keys: readonly string[]): Promise<void> {
     if (keys.length === 0) return
     const { owners, self } = this.#deps

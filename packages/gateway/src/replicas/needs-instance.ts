@@ -32,6 +32,6 @@ export function needsInstance(
   if (!OF_ITEMS.has(method)) return false
   const name = method === 'tools/call' && isObject(params) ? params['name'] : undefined
   const [server, tool] = (typeof name === 'string' && names.toId(name)?.split(':')) || []
-  // The gateway's own tools call others.
+  // The gateway's own tools call other tools.
   return tool === undefined ? fleet.needsInstance() : fleet.needsInstance(server)
 }

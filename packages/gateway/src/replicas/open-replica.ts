@@ -31,17 +31,19 @@ export interface OpenedReplica {
   readonly publication: Publication
   readonly proposals: Pick<Proposals, 'ask'>
   readonly restarts: Pick<Restarts, 'ask'>
-  /** The published configuration, with the sections of the local file that are about this process. */
+  /** The published configuration, with the sections of the local file that concern only this process. */
   readonly config: GatewayConfig
-  /** The id of the local file if it was another one when it was read last, or `invalid`. */
+  /** The id of the local file if it differed when it was last read, or `invalid`. */
   readonly otherFile: () => string | undefined
-  /** Reads the published configuration again, and fills it with what there is now. */
+  /** Reads the published configuration again, with the current values of its variables. */
   readonly read: () => Promise<GatewayConfig>
   /** Reads the local file again. */
   readonly readFile: () => Promise<GatewayConfig>
-  /** Reads the local file again, and returns a line that says that it is not what is published. */
+  /** Reads the local file again. Returns a line for the log if it differs from the published configuration. */
   readonly noteOnFile: () => Promise<string | undefined>
-  /** Reloads at each publication, before the lease covers it, and checks each proposal. The lease holds from then on. */
+  /**
+   * Reloads at each publication, before the lease covers it, and checks each proposal. The lease is valid from then on.
+   */
   follow(does: FollowsPublication): Promise<void>
   readonly stores: {
     readonly approvals: ApprovalStore
@@ -51,13 +53,13 @@ export interface OpenedReplica {
   }
   readonly lock: SessionLock
   readonly clauses: ClauseCountStore
-  /** Returns the way to what other replicas have, and keeps what is here for them. */
+  /** Returns the forwarding to other replicas, and registers this replica's sessions and homes for them. */
   open(here: Here): Elsewhere
-  /** Returns what `open` has returned. */
+  /** Returns the result of `open`. */
   elsewhere(): Elsewhere | undefined
-  /** Asked again in the turn in which a call is sent to its server. @throws {LeaseEndedError} */
+  /** Checks the lease again in the turn in which a call is sent to its server. @throws {LeaseEndedError} */
   readonly checkStart: () => void
-  /** Begins this replica's chain of the audit that all share. */
+  /** Begins this replica's chain in the shared audit. */
   openAudit(config: AuditConfig, deps: SharedAuditDeps): Promise<OpenedAudit>
   /** Absent without Redis. */
   readonly limits: WatchedLimits | undefined
@@ -65,32 +67,32 @@ export interface OpenedReplica {
   close(): Promise<void>
 }
 
-/** What a replica does when another one publishes, is about to, or restarts a server. */
+/** Handlers for another replica's publications, proposals and restarts of servers. */
 export interface FollowsPublication {
   readonly reload: (by: string | undefined) => Promise<unknown>
-  /** Rejects with why this replica cannot run what is read. */
+  /** Rejects with the reason why this replica cannot run the configuration. */
   readonly check: (read: ReadProposed) => Promise<unknown>
-  /** Restarts a server here. */
+  /** Restarts a server at this replica. */
   readonly restart: (server: string) => Promise<void>
 }
 
-/** Reads a proposed configuration as this replica would run it. */
+/** Reads a proposed configuration with this replica's own sections. */
 export type ReadProposed = (how: Pick<LoadConfigOptions, 'mayRun'>) => Promise<GatewayConfig>
 
 export interface ReplicaDeps {
   readonly clock: Clock
   readonly log: (line: { readonly level: 'warn'; readonly message: string }) => void
   readonly onFault: (error: unknown) => void
-  /** Reads a configuration: a text in place of that of the file, or the file. */
+  /** Reads a configuration from a text, or from the file. */
   readonly read: (text?: string, how?: Pick<LoadConfigOptions, 'mayRun'>) => MaybePromise<GatewayConfig>
 }
 
 const TRY_MS = 500
 
 /**
- * Opens the engines and joins the replicas that share them. It resolves with the configuration that all of them run.
+ * Opens the databases and joins the replicas that share them. Resolves with the configuration that all of them run.
  *
- * @throws {ConfigError} for engines that cannot be used, and for an id that a live replica has; nothing stays open
+ * @throws {ConfigError} for databases that cannot be used, and for an id that a live replica has; nothing stays open
  */
 export async function openReplica(local: GatewayConfig, deps: ReplicaDeps): Promise<OpenedReplica> {
   const { clock, onFault } = deps
@@ -233,7 +235,7 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
   return { ...opened, report: createReport({ ...opened, clock }) }
 }
 
-/** Looks at the limits as often as the lease is renewed. */
+/** Checks the limits as often as the lease is renewed. */
 function watchLimits({ problem, reopen }: SharedLimits, membership: Membership): WatchedLimits {
   let latest: string | undefined
   const look = async () => void (latest = await problem())
@@ -251,19 +253,19 @@ function watchLimits({ problem, reopen }: SharedLimits, membership: Membership):
 
 const DIFFERS = 'the file differs, and "toolgate reload --publish" publishes it'
 
-/** The sections about this process, which are not those of what is published. */
+/** Returns the sections that concern only this process, and do not come from the published configuration. */
 function ownSections({ listen, stores, replica }: GatewayConfig): Pick<GatewayConfig, 'listen' | 'stores' | 'replica'> {
   return { listen, ...(stores && { stores }), ...(replica && { replica }) }
 }
 
-/** Without a URL of its own, a replica is reached where it listens, unless that is every address. */
+/** Adds a URL to a replica without one: its listening address, unless it listens on all addresses. */
 function withUrl({ listen: { host, port, tls }, replica }: GatewayConfig): ReplicaConfig {
   const isKnown = port !== 0 && host !== '0.0.0.0' && host !== '::'
   const url = `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
   return { ...(isKnown && { url }), ...replica }
 }
 
-/** A replica that was killed keeps its id until its lease would have run out. */
+/** Joins the replicas. It waits if a killed replica with the same id still has a lease. */
 async function joinInTime(membership: Membership): Promise<boolean> {
   for (let leftMs = LEASE_MS + TRY_MS; leftMs >= 0; leftMs -= TRY_MS) {
     if (await membership.join()) return true

@@ -1,13 +1,13 @@
 import { isObject } from '@toolgate/values/json'
 import { AskAll, type AskAllOptions, type ReplicaSays } from './ask-all.ts'
 
-/** A replica that cannot do what it was asked for, and why. */
+/** A replica that cannot do what was asked, and the reason. */
 export interface Objection {
   readonly id: string
   readonly why: string
 }
 
-/** Asks every live replica whether it could run a configuration, and answers when another one asks. */
+/** Asks every live replica whether it could run a configuration, and answers the proposals of others. */
 export class Proposals {
   readonly #all: AskAll
 
@@ -15,12 +15,12 @@ export class Proposals {
     this.#all = new AskAll('proposed', options)
   }
 
-  /** Returns the live replicas that cannot run a text, or do not answer. Every replica runs on as it is. */
+  /** Returns the live replicas that cannot run a text, or do not answer. No replica changes its configuration. */
   async ask(text: string): Promise<readonly Objection[]> {
     return (await this.#all.ask({ text })).flatMap(toObjection)
   }
 
-  /** Answers each proposal once: `check` rejects with why this replica cannot run it. */
+  /** Answers each proposal once. `check` rejects with the reason why this replica cannot run it. */
   follow(check: (text: string) => Promise<unknown>): () => void {
     return this.#all.follow(async (proposed) => check(textIn(proposed, 'text')))
   }
@@ -34,7 +34,7 @@ export class Restarts {
     this.#all = new AskAll('restart', options)
   }
 
-  /** Returns the live replicas, each with why it did not restart the server, if it did not. */
+  /** Returns the live replicas, with the reason for each that did not restart the server. */
   async ask(server: string): Promise<readonly { readonly id: string; readonly problem?: string }[]> {
     return (await this.#all.ask({ server })).map((said) => {
       const [objection] = toObjection(said)

@@ -3,14 +3,14 @@ import { isObject } from '@toolgate/values/json'
 import { messageOf, sha256Hex } from '@toolgate/values'
 import type { Clock, Fence, StateStore } from '@toolgate/core/stores'
 
-/** A configuration that all replicas run: the text of a file, in which each replica fills its own `${…}`. */
+/** A configuration that all replicas run: the text of a file. Each replica fills the `${…}` itself. */
 export interface Published {
   /** Hash of the text. */
   readonly id: string
   readonly text: string
-  /** Wall-clock milliseconds. */
+  /** When it was published, in wall-clock milliseconds. */
   readonly at: number
-  /** Who published it; absent for the file of the first replica. */
+  /** The person who published it; absent for the file of the first replica. */
   readonly by?: string | undefined
 }
 
@@ -21,7 +21,7 @@ export interface PublicationOptions {
 
 const KEY = 'config:published'
 const ID_LENGTH = 16
-/** A configuration that cannot be run is tried again after this. A file with a secret may be there by then. */
+/** A configuration that cannot run is tried again after this time, as a missing secret file may have been added. */
 const RETRY_MS = 5000
 
 /** Returns the id of a configuration's text. */
@@ -47,17 +47,17 @@ export class Publication {
     return this.#running
   }
 
-  /** Since when this replica runs it, in wall-clock milliseconds. */
+  /** When this replica began to run it, in wall-clock milliseconds. */
   get sinceMs(): number {
     return this.#sinceMs
   }
 
-  /** The configuration that is being tried, or that runs. */
+  /** The configuration that is being tried, or is running. */
   get candidate(): Published {
     return this.#candidate ?? this.running
   }
 
-  /** Returns the published configuration. In an empty store, the text of the first replica becomes it. */
+  /** Returns the published configuration. In an empty store, the text is published first. */
   async open(text: string): Promise<Published> {
     const own = this.#toPublished(text, undefined)
     const before = await this.#read()
@@ -65,19 +65,19 @@ export class Publication {
     return this.#run(before ?? (await this.#read()) ?? own)
   }
 
-  /** Returns the id of what is published now, which this replica may not run yet. */
+  /** Returns the id of the published configuration, which this replica may not run yet. */
   async latestId(): Promise<string | undefined> {
     return (await this.#read())?.id
   }
 
-  /** Publishes a text. It is in force on every replica when the promise resolves. @throws {ConfigError} */
+  /** Publishes a text. When the promise resolves, every replica runs it. @throws {ConfigError} */
   async publish(text: string, by: string | undefined, fence?: Fence): Promise<Published> {
     const published = this.#toPublished(text, by)
     await this.#put(published, (value) => this.#options.state.set(KEY, value, { fence }))
     return published
   }
 
-  /** Has each later publication run before the lease covers it. Returns a function that ends this. */
+  /** Runs each later publication before the lease covers it. Returns the function that stops this. */
   follow(run: (published: Published) => Promise<unknown>): () => void {
     return this.#options.state.subscribe((change) => {
       const applied = this.#follow(run)
@@ -129,7 +129,7 @@ export class Publication {
   }
 }
 
-/** Returns `undefined` for a value that is none, or whose text has another hash. */
+/** Returns `undefined` for an invalid value, or for a text with another hash. */
 function toPublished(value: unknown): Published | undefined {
   if (!isObject(value)) return undefined
   const { id, text, at, by } = value

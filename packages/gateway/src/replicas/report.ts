@@ -5,15 +5,18 @@ import type { ReplicaRow } from './replica-store.ts'
 import type { WatchedLimits } from './engines.ts'
 import type { Publication } from './publication.ts'
 
-/** What the API and the metrics say about a replica, and what a person may have it accept. */
+/** The data about replicas for the API and the metrics, and the problems that a person may accept. */
 export interface ReplicaReport {
   state(): ReplicaState
   list(): Promise<ReplicasBody>
-  /** Returns where a change of the shared state is in force that was made at a time, by the clock of any replica. */
+  /**
+   * Returns a function that tells whether a change of the shared state applies on every replica. It takes the time of
+   * the change, by the clock of any replica.
+   */
   inForce(): Promise<(atMs: number) => InForceBody>
-  /** Goes on with a database that lost changes, or with limits whose counts are lost. */
+  /** Continues with a database that lost changes, or with limits that lost their counts. */
   accept(what: 'database' | 'limits'): Promise<void>
-  /** Renewals that failed since the start. */
+  /** The number of failed renewals since the start. */
   failedRenewals(): number
 }
 
@@ -46,7 +49,7 @@ export function createReport({ membership, publication, otherFile, limits, clock
       const rows = (await membership.list()).map(({ incarnation, word, ...row }): ReplicaRowBody => {
         const isSelf = incarnation === membership.self.incarnation
         const { refuses: said, ...more } = word
-        // Its own row has what it said with its latest renewal, and it knows better by now.
+        // This replica's row has its state from the latest renewal, but the current state is known here.
         const refuses = isSelf ? self.reason : said
         return { ...row, ...more, ...(refuses === undefined ? {} : { refuses }), isSelf }
       })

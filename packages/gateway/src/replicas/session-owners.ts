@@ -12,7 +12,7 @@ export interface OwnedSession {
   readonly kept: KeptSession
 }
 
-/** The rows of the sessions of earlier clients, over all replicas. */
+/** The stored sessions of earlier clients, over all replicas. */
 export class SessionOwners implements SessionKeeper {
   readonly #owners: OwnerStore
   readonly #self: string
@@ -37,7 +37,7 @@ export class SessionOwners implements SessionKeeper {
     await this.#owners.free(keys, this.#self)
   }
 
-  /** Returns who has a session: this replica, if nobody live has it. */
+  /** Returns the replica that has a session: this one, if no live replica has it. */
   async find(id: string): Promise<OwnedSession | undefined> {
     const owned = ID.test(id) ? await this.#owners.find(KEY + id, this.#self) : undefined
     const kept = owned && toKept(owned)
@@ -50,7 +50,7 @@ export function sessionIdsIn(keys: readonly string[]): ReadonlySet<string> {
   return new Set(keys.flatMap((key) => (key.startsWith(KEY) ? [key.slice(KEY.length)] : [])))
 }
 
-/** Returns what another replica has kept of a session; `undefined` for a row of a later version. */
+/** Returns the session data that another replica has stored; `undefined` for a row of a later version. */
 function toKept({ content }: Owned): KeptSession | undefined {
   const kept: unknown = readOwnJson(content, 'exact')
   if (!isObject(kept)) return undefined

@@ -35,13 +35,13 @@ export interface FleetDeps {
   readonly log: (line: UpstreamLogLine) => void
   readonly redact: Redactor
   readonly tracing: FindTracing
-  /** Throws where no call may be sent now. Default: never. */
+  /** Throws if no call may be sent now. Default: never. */
   readonly checkStart?: (() => void) | undefined
-  /** Which replica has the instances of a user. Absent where this gateway is alone. */
+  /** Finds the replica that has a user's instances. Absent if this gateway runs alone. */
   readonly homes?: (() => UserHomes | undefined) | undefined
-  /** The accounts that users have connected servers to. Default: none. */
+  /** The connections of users' accounts. Default: none. */
   readonly connections?: Pick<Connections, 'credentialOf' | 'missingOf' | 'onEnded'>
-  /** What holds for the requests of every server to clients. */
+  /** Options for the requests of every server to clients. */
   readonly asks: Omit<ServerAsksOptions, 'server'>
 }
 
@@ -49,17 +49,17 @@ interface Server {
   readonly config: ServerConfig
   readonly upstream: Upstream
   readonly source: UpstreamSource
-  /** The calls that it runs, of every source it had. */
+  /** The running calls of the server, from all of its sources. */
   readonly running: RunningCalls
-  /** Absent for a server that all users share. */
+  /** Absent if all users share the server. */
   readonly perUser: PerUserUpstream | undefined
 }
 
-/** The servers of another configuration. */
+/** Prepared servers of another configuration. */
 export interface StagedFleet {
   readonly upstreams: readonly Upstream[]
   readonly sources: readonly UpstreamSource[]
-  /** Replaces the servers. Returns those to start, and those that end when their calls have. */
+  /** Replaces the servers. Returns those to start, and those that end after their calls. */
   commit(): { readonly started: readonly Upstream[]; readonly retired: readonly RetiredServer[] }
 }
 
@@ -68,7 +68,7 @@ export interface RetiredServer {
   readonly running: Pick<RunningCalls, 'idle'>
 }
 
-/** What the gateway says about a server's items. Its process knows nothing of these. */
+/** The fields of a server's entry that concern only the gateway, not its process. */
 const OVERLAYS: ReadonlySet<string> = new Set([
   'tools',
   'resources',
@@ -99,7 +99,7 @@ export class Fleet {
   #changeOf: (name: string) => ServerRow['changed'] | undefined = () => undefined
   #byName: ReadonlyMap<string, Server>
 
-  /** `via` identifies the requests of this gateway, so that it does not serve itself. */
+  /** `via` marks this gateway's requests, so that it does not call itself. */
   constructor(
     { file, instances: given = {} }: Pick<GatewayConfig, 'file' | 'instances'>,
     servers: readonly ServerConfig[],
@@ -126,7 +126,7 @@ export class Fleet {
     })
   }
 
-  /** Returns whose lists a caller sees, of the servers with a list for each user. */
+  /** Returns the owners of the lists that a caller sees, for servers with a list per user. */
   listsOf(caller: Caller): readonly ListRow[] {
     const owner = ownerOf(caller)
     return this.#servers.flatMap(({ config: { name }, perUser }): readonly ListRow[] => {
@@ -140,7 +140,7 @@ export class Fleet {
     })
   }
 
-  /** Returns why a caller's tools may be more than their list, for the caller. `undefined`: every list is known. */
+  /** Returns why a caller's list may lack tools, as a text for the caller. `undefined`: every list is known. */
   listProblemOf(caller: Caller): string | undefined {
     const { connections } = this.#deps
     const problems = this.#servers.flatMap(({ config: { name }, perUser }) => {
@@ -153,33 +153,33 @@ export class Fleet {
   }
 
   /**
-   * Waits for the lists that a caller has alone, until they are known or have had their time. `undefined`: there is
-   * nothing to wait for. `isList`: the request is for a list.
+   * Waits until the lists that only this caller has are known or have timed out. `undefined`: there is nothing to wait
+   * for. `isList`: the request asks for a list.
    */
   prepare(caller: Caller, isList: boolean): Promise<unknown> | undefined {
     const waits = this.#servers.flatMap(({ perUser }) => (perUser?.lists && perUser.prepare(caller, isList)) ?? [])
     return waits.length === 0 ? undefined : Promise.all(waits)
   }
 
-  /** Whether a call of a server needs an instance of its caller. Without a name: of any server. */
+  /** Whether a call of this server needs an instance of its caller. Without a name: whether any server does. */
   needsInstance(name?: string): boolean {
     if (name !== undefined) return this.#byName.get(name)?.perUser?.needsInstances === true
     return this.#servers.some(({ perUser }) => perUser?.needsInstances === true)
   }
 
-  /** Whether some server has a list for each user. */
+  /** Whether at least one server has a list per user. */
   get hasUserLists(): boolean {
     return this.#servers.some(({ perUser }) => perUser?.lists !== undefined)
   }
 
-  /** Lets calls into the instances of their callers. */
+  /** Reserves places for calls in the instances of their callers. */
   readonly admission: Admission = {
     admit: ({ namespace = '' }, caller) => this.#byName.get(namespace)?.perUser?.admit(caller),
   }
 
   /**
-   * Returns the servers of another configuration beside the present ones: those whose entry did not change as they are, and
-   * those whose process did not change with the same process. Nothing changes until `commit`.
+   * Prepares the servers of another configuration, beside the current ones. A server with an unchanged entry stays, and
+   * a server with an unchanged process keeps its process. Nothing changes until `commit`.
    */
   stage(servers: readonly ServerConfig[]): StagedFleet {
     const next = servers.map((config) => {
@@ -216,7 +216,7 @@ export class Fleet {
     return this.#servers.map(({ upstream }) => upstream)
   }
 
-  /** Returns the server of an implicit group, if it is one. */
+  /** Returns the server of an implicit group; `undefined` for any other group. */
   serverOfGroup(group: string): Upstream | undefined {
     return this.#servers.find(({ config }) => serverGroupName(config.name) === group)?.upstream
   }
@@ -225,7 +225,7 @@ export class Fleet {
     return this.#servers.map(({ source }) => source)
   }
 
-  /** Cancels a task of a server that no call follows. Never rejects. */
+  /** Cancels a server's task that no call continues. Never rejects. */
   async cancelTask(server: string, state: string, caller: Caller): Promise<void> {
     const found = this.#servers.find(({ config }) => config.name === server)
     if (found) await cancelTask(found.upstream, state, caller)
@@ -252,7 +252,7 @@ export class Fleet {
     }))
   }
 
-  /** Shows the latest change of each server's identity in its row. */
+  /** Sets the function that returns the latest identity change for each server's row. */
   showChanges(changeOf: (name: string) => ServerRow['changed'] | undefined): void {
     this.#changeOf = changeOf
   }
@@ -272,7 +272,7 @@ export class Fleet {
     await server.upstream.restart()
   }
 
-  /** Asks a server for the values that an argument of its prompt or template may have. */
+  /** Asks a server for the possible values of an argument of its prompt or template. */
   async complete(name: string, params: JsonObject, call: CallContext): Promise<JsonObject> {
     const server = this.#servers.find(({ config }) => config.name === name)
     if (!server) throw new Error(`no server is named ${name}`)
@@ -293,7 +293,7 @@ export class Fleet {
   }
 }
 
-/** Returns the source of a server; where each user has their own list, with a source for each. */
+/** Returns the source of a server; for a server with a list per user, one source for each user. */
 function toSource(
   config: ServerConfig,
   upstream: Upstream,

@@ -1,6 +1,6 @@
 import type { ServerConfig } from '../config/config.ts'
 
-/** The header that carries the gateway's id to the servers behind it. */
+/** The header that sends the gateway's id to its servers. */
 export const VIA_HEADER = 'toolgate-via'
 
 /** Adds the header with the gateway's id to a server that has a URL. */

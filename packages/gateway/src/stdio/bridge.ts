@@ -24,7 +24,7 @@ import { ToolHeaders } from './tool-headers.ts'
 export interface BridgeOptions extends ReportsOptions {
   /** The gateway's endpoint, such as `http://127.0.0.1:8787/mcp`. */
   readonly url: URL
-  /** The key of the one caller. */
+  /** The caller's key. */
   readonly key: string | undefined
   /** Writes one message to the client. */
   readonly write: (text: string) => void
@@ -32,17 +32,17 @@ export interface BridgeOptions extends ReportsOptions {
 
 const HEADER_MISMATCH = -32_020
 const MAX_PENDING = 1_024
-/** Requests and their cancellation travel on different connections, so the cancellation starts later. */
+/** A request and its cancellation use different connections, so the cancellation is delayed by this time. */
 const CANCEL_AFTER_MS = 50
 const GOODBYE_MS = 300
 
 /**
- * Speaks MCP on lines with one client, and Streamable HTTP with a gateway, in whichever era the client chooses.
+ * Connects one client on stdio to a gateway over Streamable HTTP, in the era that the client chooses.
  *
- * It decides nothing: each message goes on as it came.
+ * It decides nothing: each message is passed on unchanged.
  */
 export class StdioBridge {
-  /** Takes bytes of the client. @throws {UpstreamError} `upstream_too_large` */
+  /** Receives bytes from the client. @throws {UpstreamError} `upstream_too_large` */
   readonly receive: (chunk: Buffer) => void
   readonly #write: (text: string) => void
   readonly #reports: Reports
@@ -60,7 +60,7 @@ export class StdioBridge {
     this.receive = createLineSplitter(LIMITS.messageBytes, (line, _bytes, isUtf8) => this.#onLine(line, isUtf8))
   }
 
-  /** The best that has happened. */
+  /** The best outcome so far. */
   get outcome(): BridgeOutcome {
     return this.#reports.outcome
   }
@@ -71,7 +71,7 @@ export class StdioBridge {
     await Promise.all(running.map(({ ended }) => ended))
   }
 
-  /** Cancels what runs, and ends the session. */
+  /** Cancels running requests, and ends the session. */
   async close(): Promise<void> {
     this.#link.closing()
     this.#session.stop()
@@ -116,7 +116,7 @@ export class StdioBridge {
     }
   }
 
-  /** Sends a request, again in a new session if its own is lost, and with the headers that its tool wants. */
+  /** Sends a request with the headers that its tool expects. If its session is lost, it is sent again in a new one. */
   async #send(call: GatewayCall): Promise<HttpAnswer | undefined> {
     const { request, session } = call
     const answer = await call.send(this.#headers.of(request))
@@ -131,7 +131,7 @@ export class StdioBridge {
     return answer
   }
 
-  /** Answers the client with what the gateway answered, or with why that cannot be. */
+  /** Sends the gateway's answer to the client, or an error that explains why there is none. */
   #conclude(request: ClientRequest, { text, status, sessionId }: HttpAnswer): void {
     const { id } = request
     const message = readMessage(text)
@@ -146,13 +146,13 @@ export class StdioBridge {
   async #notify({ method, params, text }: Omit<ClientRequest, 'id'>): Promise<void> {
     const call = method === 'notifications/cancelled' ? this.#pending.get(params['requestId'] as RequestId) : undefined
     if (call) return this.#cancel(call, text)
-    // MCP 2026-07-28 has no other notifications of clients.
+    // MCP 2026-07-28 has no other notifications from clients.
     if (!this.#session.isBegun) return
     await this.#link.forward(text, this.#session.current)
     if (method === 'notifications/initialized') void this.#session.listen()
   }
 
-  /** MCP 2026-07-28 cancels over HTTP by closing the connection, earlier revisions by a notification. */
+  /** Cancels a request: in MCP 2026-07-28 by closing the connection, in earlier revisions by a notification. */
   async #cancel(call: GatewayCall, line?: string): Promise<void> {
     const { session, request }: { session: Session; request: ClientRequest } = call
     if (session.era === 'modern') return call.cancel()
@@ -162,7 +162,7 @@ export class StdioBridge {
     call.cancel()
   }
 
-  /** Passes on a message of the gateway. It holds no line break, except as an escape. */
+  /** Passes on a message of the gateway. Its line breaks are escaped. */
   readonly #forward = (message: JsonObject, text: string): void =>
     this.#write(/[\r\n]/.test(text) ? toJsonText(message) : text)
 

@@ -13,18 +13,18 @@ export interface SessionPorts {
 }
 
 const LISTS: ReadonlySet<string> = new Set(['tools', 'resources', 'prompts'])
-/** Requests that the gateway remembers for a session. */
+/** Requests whose effect the gateway stores in a session. */
 const SHAPING: ReadonlySet<string> = new Set(['logging/setLevel', 'resources/subscribe'])
 const FIRST_DELAY_MS = 500
 
 /**
- * The client's session in revisions of MCP that have one. A session that the gateway no longer knows, as after its
- * restart, is begun again with what the client said at its start.
+ * The client's session, in revisions of MCP that have sessions. If the gateway no longer knows it, for example after a
+ * restart, a new session begins with the client's first requests.
  */
 export class ClientSession {
   readonly #ports: SessionPorts
   #current: Session
-  /** The client's `initialize`, and the requests that shape its session. */
+  /** The client's `initialize`, and the requests that changed its session. */
   #begun: ClientRequest | undefined
   readonly #standing = new Map<string, ClientRequest>()
   #renewing: Promise<boolean> | undefined
@@ -43,7 +43,7 @@ export class ClientSession {
     return this.#begun !== undefined
   }
 
-  /** Returns how a request is sent: one of MCP 2026-07-28 and later without a session. */
+  /** Returns the session for a request. Requests of MCP 2026-07-28 and later have none. */
   of(request: Pick<ClientRequest, 'method' | 'params'>): Session {
     const { endpoint } = this.#ports.link
     const version = claimedVersion(request)
@@ -52,7 +52,7 @@ export class ClientSession {
     return { era: 'modern', id: undefined, headers: [...headers, 'mcp-protocol-version', version] }
   }
 
-  /** Keeps what an answered request says of the session. */
+  /** Stores the session data from an answer. */
   answered(request: ClientRequest, message: JsonObject, sessionId: string | undefined): void {
     const { method } = request
     const result = message['result']
@@ -61,7 +61,7 @@ export class ClientSession {
     if (method === 'resources/unsubscribe') this.#standing.delete(keyOf({ ...request, method: 'resources/subscribe' }))
   }
 
-  /** Keeps the stream open on which the gateway sends what belongs to no request. */
+  /** Keeps the stream open on which the gateway sends messages that belong to no request. */
   async listen(): Promise<void> {
     const session = this.#current
     const { link } = this.#ports
@@ -80,14 +80,14 @@ export class ClientSession {
     }
   }
 
-  /** Begins the session again, once for all that lost the same one. Returns whether there is one. */
+  /** Begins a new session, once for all requests that lost the same one. Returns whether there is one. */
   async renew(lost: Session): Promise<boolean> {
     if (lost !== this.#current) return true
     this.#renewing ??= this.#renewOnce().finally(() => (this.#renewing = undefined))
     return this.#renewing
   }
 
-  /** Ends the stream. */
+  /** Closes the stream. */
   stop(): void {
     this.#listening?.abort()
   }
@@ -115,7 +115,7 @@ export class ClientSession {
     }
     log('The gateway began a new session.')
     void this.listen()
-    // What changed meanwhile was not announced.
+    // Changes in between were not announced.
     for (const list of Object.keys(isObject(result['capabilities']) ? result['capabilities'] : {}))
       if (LISTS.has(list)) {
         const changed = { jsonrpc: '2.0', method: `notifications/${list}/list_changed` }

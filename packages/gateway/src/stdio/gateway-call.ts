@@ -13,14 +13,14 @@ export interface CallOptions {
 
 const MAX_RESUMES = 100
 
-/** One request over HTTP, from its sending to its answer. The messages on its stream are forwarded as they come. */
+/** One request over HTTP, from sending it to its answer. The messages on its stream are forwarded as they arrive. */
 export class GatewayCall {
   readonly request: ClientRequest
-  /** Another one if the first is lost. */
+  /** The session. It is replaced if the first one is lost. */
   session: Session
   readonly sentAtMs: number = performance.now()
   isCancelled = false
-  /** Resolves when the request has its answer, or will have none. */
+  /** Resolves when the request has its answer, or cannot get one. */
   readonly ended: Promise<void>
   readonly end: () => void
   readonly #options: CallOptions
@@ -50,7 +50,7 @@ export class GatewayCall {
     return this.#resume(await this.#exchangeWith({ method: 'POST', headers, ownHeaders, body: request.text }))
   }
 
-  /** Ends the request without an answer. */
+  /** Cancels the request. */
   cancel(): void {
     this.isCancelled = true
     this.#exchange?.abort()
@@ -61,7 +61,7 @@ export class GatewayCall {
     return this.#exchange.answer
   }
 
-  /** Resumes an event stream that broke before the answer, where the gateway holds it. */
+  /** Resumes an event stream that broke before the answer, if the gateway holds it. */
   async #resume(first: HttpAnswer): Promise<HttpAnswer | undefined> {
     let answer = first
     for (let tries = 0; this.#canResume(answer) && tries < MAX_RESUMES; tries++) {

@@ -7,13 +7,13 @@ import type { Reports } from './reports.ts'
 
 export interface OwnAnswer {
   readonly message: JsonObject
-  /** The id of the session that it began. */
+  /** The id of the session that the request began. */
   readonly sessionId: string | undefined
 }
 
 const POST_MS = 5_000
 
-/** The gateway's endpoint, as one caller speaks to it. */
+/** The gateway's endpoint for one caller. */
 export class GatewayLink {
   readonly endpoint: HttpEndpoint
   readonly #reports: Pick<Reports, 'reached' | 'unreached'>
@@ -25,17 +25,17 @@ export class GatewayLink {
     this.#reports = reports
   }
 
-  /** Sends a notification, or an answer to a request of a server. */
+  /** Sends a notification, or the answer to a request of a server. */
   async forward(line: string, { headers }: Session): Promise<void> {
     await this.#post({ method: 'POST', headers, body: line }, POST_MS)
   }
 
-  /** Ends a session, if it has one. */
+  /** Ends a session, if there is one. */
   async end({ id, headers }: Session, timeoutMs: number): Promise<void> {
     if (id !== undefined) await this.#post({ method: 'DELETE', headers }, timeoutMs)
   }
 
-  /** Sends a request of this side's own. Returns `undefined` if it has no answer. @throws {UpstreamError} */
+  /** Sends a request of this program itself. Returns `undefined` without an answer. @throws {UpstreamError} */
   async ask(request: Omit<ClientRequest, 'id' | 'text'>, session: Session): Promise<OwnAnswer | undefined> {
     const { method, params } = request
     const id = `toolgate-${++this.#ownIds}`
@@ -50,7 +50,7 @@ export class GatewayLink {
     return message && isAnswerTo(message, id) ? { message, sessionId: answer?.sessionId } : undefined
   }
 
-  /** From now on no problem is reported: the client is going. */
+  /** Stops the reporting of problems, as the client is disconnecting. */
   closing(): void {
     this.#isClosing = true
   }

@@ -6,11 +6,11 @@ export interface ClientRequest {
   readonly id: RequestId
   readonly method: string
   readonly params: JsonObject
-  /** As the client wrote it. The gateway checks it again. */
+  /** The text, as the client wrote it. The gateway checks it again. */
   readonly text: string
 }
 
-/** One line of the client: a message, or why it is none. */
+/** One line of the client: a message, or the reason why it is invalid. */
 export type ClientLine =
   | { readonly kind: 'empty' }
   | { readonly kind: 'invalid'; readonly error: JsonRpcError }
@@ -18,7 +18,9 @@ export type ClientLine =
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject; readonly text: string }
   | { readonly kind: 'answer'; readonly text: string }
 
-/** JSON-RPC codes of what this side answers by itself. That of an unreachable gateway is the SDKs' for a closed connection. */
+/**
+ * The JSON-RPC codes of errors from this program. An unreachable gateway has the SDKs' code for a closed connection.
+ */
 export const CODES = { notJson: -32_700, notMessage: -32_600, unreachable: -32_000 } as const
 
 export function readLine(text: string, isUtf8 = true): ClientLine {
@@ -42,7 +44,7 @@ function invalid(code: number, message: string): ClientLine {
   return { kind: 'invalid', error: { code, message } }
 }
 
-/** Returns the JSON-RPC message in a text of the gateway, if it is one. */
+/** Returns the JSON-RPC message in a text of the gateway, if it contains one. */
 export function readMessage(text: string): JsonObject | undefined {
   const message = parse(text, JSON_BOUNDS.answer)
   return isObject(message) && message['jsonrpc'] === '2.0' ? message : undefined
@@ -61,7 +63,7 @@ export function errorIn(text: string): JsonRpcError | undefined {
 
 const VERSION = /^[\w.-]{1,64}$/
 
-/** Returns the revision that a request names in its envelope, as MCP 2026-07-28 and later do. */
+/** Returns the revision in a request's envelope (MCP 2026-07-28 and later). */
 export function claimedVersion({ params }: Pick<ClientRequest, 'params'>): string | undefined {
   const meta = params['_meta']
   const claimed = isObject(meta) ? meta[META.protocolVersion] : undefined
@@ -72,7 +74,7 @@ export function encodeNotification(method: string, params?: JsonObject): string 
   return toJsonText({ jsonrpc: '2.0', method, params })
 }
 
-/** Returns the fault of a text that cannot be read. */
+/** Returns the fault of a text that cannot be parsed. */
 function parse(text: string, bounds: (typeof JSON_BOUNDS)['request' | 'answer']): unknown {
   try {
     return readJson(text, { bounds, integers: 'exact' })

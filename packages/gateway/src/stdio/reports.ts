@@ -1,24 +1,24 @@
 import type { UpstreamError } from '../model/upstream.ts'
 
-/** What to do, as sentences. */
+/** Sentences that tell a person what to do. */
 export interface BridgeHints {
-  /** If no gateway answers. */
+  /** The hint if no gateway answers. */
   readonly start: string
-  /** If the gateway refuses the key. */
+  /** The hint if the gateway refuses the key. */
   readonly key: string
 }
 
-/** `refused`: the gateway took the key for no request. */
+/** `refused`: the gateway accepted the key for no request. */
 export type BridgeOutcome = 'served' | 'refused' | 'unreachable'
 
 export interface ReportsOptions {
   readonly url: URL
-  /** Writes to the log of the client: one line for a person. */
+  /** Writes one line for a person to the log of the client. */
   readonly log: (text: string) => void
   readonly hints: BridgeHints
 }
 
-/** What has happened with the gateway. A person is told of a problem once, until something works again. */
+/** Reports the state of the gateway. A person sees a problem once, until a request succeeds again. */
 export class Reports {
   readonly #options: ReportsOptions
   #outcome: BridgeOutcome = 'unreachable'
@@ -28,12 +28,12 @@ export class Reports {
     this.#options = options
   }
 
-  /** The best that has happened. */
+  /** The best outcome so far. */
   get outcome(): BridgeOutcome {
     return this.#outcome
   }
 
-  /** The gateway answered with this status. An event stream is one, too. */
+  /** Records an answer of the gateway with this status. An event stream counts as an answer. */
   reached(status: number = 200): void {
     if (!isKeyProblem(status)) {
       this.#outcome = 'served'
@@ -47,12 +47,12 @@ export class Reports {
     return this.problem(`The gateway at ${url.origin} ${error.message}. ${hints.start}`.trim())
   }
 
-  /** The gateway answered with an error. */
+  /** Records an error from the gateway, and returns the problem for the client. */
   refused(status: number, message: string): string {
     return this.problem(isKeyProblem(status) ? `${message} ${this.#options.hints.key}`.trim() : message)
   }
 
-  /** The answer is of no gateway, or only a part of one. */
+  /** Returns the problem if the answer is incomplete, or does not come from a gateway. */
   unreadable(status: number): string {
     const { origin } = this.#options.url
     return this.problem(

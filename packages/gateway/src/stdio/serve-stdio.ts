@@ -4,26 +4,26 @@ import { StdioBridge } from './bridge.ts'
 import type { BridgeHints, BridgeOutcome } from './reports.ts'
 
 export interface ServeStdioOptions {
-  /** What the client writes: MCP, one message a line. */
+  /** The stream from the client: MCP, one message per line. */
   readonly input: Readable
-  /** What the client reads. Only messages are written to it. */
+  /** The stream to the client. Only messages are written to it. */
   readonly output: NodeJS.WritableStream
   /** The gateway's endpoint, such as `http://127.0.0.1:8787/mcp` or `…/mcp/<app>`. */
   readonly url: URL
   readonly key?: string | undefined
   readonly hints: BridgeHints
-  /** Takes one line for a person. */
+  /** Writes one line for a person. */
   readonly log: (text: string) => void
-  /** Ends it as the end of the input does. */
+  /** Stops serving, like the end of the input. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** How long requests may take whose client has closed its side. */
+/** How long running requests may take after the client has closed its side. */
 const LAST_ANSWERS_MS = 1_000
 
 /**
- * Serves one client on stdio, in either era of MCP, by a gateway that is spoken to over HTTP. Ends with its client.
- * Returns the best that has happened.
+ * Serves one client on stdio, in either era of MCP, by forwarding to a gateway over HTTP. Ends with its client. Returns
+ * the best outcome.
  *
  * @throws {UpstreamError} `upstream_too_large` for a line of the client beyond 16 MiB
  */

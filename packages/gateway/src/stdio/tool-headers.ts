@@ -6,7 +6,9 @@ import type { ClientRequest } from './messages.ts'
 
 const MAX_PAGES = 100
 
-/** The headers that tools want beside their arguments. A client on stdio sends none, so they are read from the list. */
+/**
+ * The headers that tools expect besides their arguments. A client on stdio sends none, so they are read from the list.
+ */
 export class ToolHeaders {
   readonly #link: Pick<GatewayLink, 'ask'>
   readonly #known = new Map<string, ReturnType<typeof findParamHeaders>>()
@@ -15,13 +17,13 @@ export class ToolHeaders {
     this.#link = link
   }
 
-  /** Returns the headers of a call, as far as they are known. */
+  /** Returns the headers of a call, if its tool is known. */
   of({ method, params }: ClientRequest): readonly string[] {
     const headers = method === 'tools/call' ? this.#known.get(String(params['name'])) : undefined
     return headers === undefined || typeof headers === 'string' ? [] : toParamHeaders(headers, params['arguments'])
   }
 
-  /** Reads the list again. Returns whether the tool of a call wants headers. @throws {UpstreamError} */
+  /** Reads the list again. Returns whether the tool of a call expects headers. @throws {UpstreamError} */
   async learn(request: ClientRequest, session: Session): Promise<boolean> {
     const { method, params } = request
     if (method !== 'tools/call') return false

@@ -11,19 +11,22 @@ export type CallStatus = CallEnd['status']
 /** Counts of the calls of this process. */
 export interface CallCounts extends Telemetry {
   readonly running: number
-  /** By status and reason. The reason of a finished call is empty. */
+  /** Counts by status and reason. The reason of a finished call is empty. */
   readonly calls: readonly CallCount[]
-  /** By tool and status. Tools beyond {@link MAX_TOOLS} are counted together. */
+  /** Counts by tool and status. Tools beyond {@link MAX_TOOLS} are counted together. */
   readonly tools: readonly ToolCount[]
   /** The durations of the calls that ran, by status. */
   readonly durations: ReadonlyMap<CallStatus, Durations>
-  /** By server and status. */
+  /** Counts by server and status. */
   readonly servers: readonly ServerCount[]
-  /** Refusals, other than by limits, by tool and reason. Beyond {@link MAX_DENIED} pairs they are counted together. */
+  /**
+   * Refusals for reasons other than limits, by tool and reason. Beyond {@link MAX_DENIED} pairs they are counted
+   * together.
+   */
   readonly denied: readonly DeniedCount[]
   /** The durations of the calls that ran, by server. */
   readonly serverDurations: ReadonlyMap<string, Durations>
-  /** The same by tool: of the first {@link MAX_TIMED} tools, then of `_other`. */
+  /** The durations by tool, for the first {@link MAX_TIMED} tools. The others share `_other`. */
   readonly toolDurations: ReadonlyMap<string, Durations>
 }
 
@@ -34,7 +37,7 @@ export interface CallCount {
 }
 
 export interface ToolCount {
-  /** Its id, `_unknown` for a name that is not in the catalog, or `_other`. */
+  /** The tool's id, `_unknown` for a name that is not in the catalog, or `_other`. */
   readonly tool: string
   readonly status: CallStatus
   readonly count: number
@@ -59,12 +62,17 @@ export interface Durations {
   readonly count: number
 }
 
-/** Tools with their own series. The bound keeps a server that renames its tools again and again from filling the memory. */
+/**
+ * The maximum number of tools with their own series, so that a server that keeps renaming its tools cannot fill the
+ * memory.
+ */
 export const MAX_TOOLS = 500
-/** Each has a histogram of its own. */
+/** The maximum number of tools with their own histogram. */
 export const MAX_TIMED = 100
 export const MAX_DENIED = 500
-/** The names come from the configuration. Those of several revisions may add up. */
+/**
+ * The maximum number of servers. Their names come from the configuration, and those of several revisions may add up.
+ */
 const MAX_SERVERS = 500
 const MAX_REASONS = 100
 const UNKNOWN = '_unknown'
@@ -72,7 +80,7 @@ const OTHER = '_other'
 const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const RAN: readonly CallStatus[] = ['done', 'failed']
 
-/** Returns a telemetry that counts calls, and passes each on to `next`. Its memory is bounded. */
+/** Returns a telemetry that counts calls, and passes each call on to `next`. Its memory is bounded. */
 export function countCalls(clock: Pick<Clock, 'monotonicMs'>, next?: Telemetry): CallCounts {
   return new CallCounter(clock, next)
 }
@@ -198,7 +206,7 @@ function createCounts(maxKeys: number) {
   }
 }
 
-/** Histograms by key. Keys beyond `maxKeys` have one together. */
+/** Creates histograms by key. Keys beyond `maxKeys` share one. */
 function createHistograms(maxKeys: number) {
   const histograms = new Map<string, ReturnType<typeof createHistogram>>()
   return {

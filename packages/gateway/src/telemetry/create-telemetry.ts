@@ -2,19 +2,19 @@ import type { Telemetry } from '@toolgate/core'
 import type { FindTracing } from './tracing.ts'
 
 export interface GatewayTelemetry {
-  /** For the gate. */
+  /** The telemetry for the gate. */
   readonly calls: Telemetry
   readonly tracing: FindTracing
 }
 
-/** Where every copy of `@opentelemetry/api` 1.x keeps its registrations. */
+/** The key under which every copy of `@opentelemetry/api` 1.x stores its registrations. */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1')
 
 /**
  * Returns a telemetry that uses OpenTelemetry once an SDK is registered.
  *
- * The API is loaded only then, because it costs 15 ms and some megabytes and most gateways run without it. An SDK that
- * is registered before the start is used from the first request.
+ * The API is loaded only then, because it costs 15 ms and several megabytes, and most gateways run without it. An SDK
+ * that is registered before the start is used from the first request.
  */
 export async function createTelemetry(onFault: (error: unknown) => void): Promise<GatewayTelemetry> {
   let loaded: { readonly calls: Telemetry; readonly tracing: FindTracing } | undefined

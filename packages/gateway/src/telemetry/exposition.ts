@@ -8,7 +8,7 @@ export function counter(name: string, help: string, value: number): Family {
 
 /** A metric with its series. */
 export interface Family {
-  /** Ends in `_total` for a counter, and in its unit for anything that has one. */
+  /** The name. It ends in `_total` for a counter, and in the unit if there is one. */
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
@@ -18,14 +18,14 @@ export interface Family {
 export interface Sample {
   readonly labels?: Readonly<Record<string, string>>
   readonly value: number
-  /** For a histogram only. */
+  /** The suffix, for a histogram only. */
   readonly suffix?: '_bucket' | '_sum' | '_count'
 }
 
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
 
 /**
- * Returns metrics in the Prometheus text format 0.0.4, which with these names is also 1.0.0.
+ * Returns metrics in the Prometheus text format 0.0.4, which with these names is also valid 1.0.0.
  *
  * @throws {RangeError} for an invalid name. Names are ours, but label values may come from anywhere
  */

@@ -18,14 +18,14 @@ import { createSdkFinder, runWithin, type Sdk, UNKNOWN_TOOL } from '@toolgate/co
 import type { McpOperation, McpTracing, SentRequest, ServedRequest, Transport } from './tracing.ts'
 import { VERSION } from '../files.ts'
 
-/** In seconds, as the OpenTelemetry conventions for MCP recommend. */
+/** Bucket bounds in seconds, as the OpenTelemetry conventions for MCP recommend. */
 const DURATION_BUCKETS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
 const MAX_ID = 128
 
 /**
  * Returns a function that returns the current tracing, or `undefined` while no SDK is registered.
  *
- * Names are those of the OpenTelemetry conventions for MCP, whose status is Development.
+ * Names follow the OpenTelemetry conventions for MCP, whose status is Development.
  */
 export function createMcpTracing(onFault: (error: unknown) => void): () => McpTracing | undefined {
   const findSdk = createSdkFinder({ name: '@toolgate/gateway', version: VERSION, createInstruments })
@@ -105,7 +105,7 @@ function spanName({ method, tool }: Request): string {
   return method === 'tools/call' ? `${method} ${tool ?? UNKNOWN_TOOL}` : method
 }
 
-/** Returns the attributes of both spans and metrics. Each has few values. */
+/** Returns the attributes of both spans and metrics. Each has only a few values. */
 function commonAttributes({ method, tool, protocolVersion }: Request, transport: Transport): Attributes {
   return {
     'mcp.method.name': method,
@@ -182,7 +182,7 @@ class Operation implements McpOperation {
   }
 }
 
-/** W3C Trace Context §3.2.2. A later version may append fields after the flags. */
+/** W3C Trace Context §3.2.2. A later version may add fields after the flags. */
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const MAX_TRACEPARENT = 128
 const MAX_TRACESTATE = 512
@@ -190,7 +190,7 @@ const MAX_TRACESTATE = 512
 /**
  * Returns the client's span from the `_meta` of its request (MCP SEP-414), if there is one.
  *
- * `baggage` is ignored: it is untrusted, and would be sent on to every server.
+ * `baggage` is ignored: it is untrusted, and would be sent to every server.
  */
 export function readTraceContext(meta: unknown): SpanContext | undefined {
   if (!isObject(meta)) return undefined
@@ -204,7 +204,7 @@ export function readTraceContext(meta: unknown): SpanContext | undefined {
   return { ...remote, traceState: createTraceState(tracestate) }
 }
 
-/** Returns the `traceparent` of a span. Its `tracestate` is not sent to servers, which belong to others. */
+/** Returns the `traceparent` of a span. Its `tracestate` is not sent, as servers belong to others. */
 export function toTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${(traceFlags & TraceFlags.SAMPLED).toString(16).padStart(2, '0')}`
 }

@@ -15,7 +15,7 @@ export type TracedMethod =
   | 'resources/unsubscribe'
   | 'server/discover'
 
-/** HTTP, or the pipes of stdio. */
+/** The network transport: HTTP, or the pipes of stdio. */
 export type Transport = 'tcp' | 'pipe'
 
 export interface ServedRequest {
@@ -43,13 +43,13 @@ export interface SentRequest {
 
 /** The span and metrics of one MCP request. None of its methods throws by itself. */
 export interface McpOperation {
-  /** What the request sends in its `_meta`, if its span is recorded. */
+  /** The fields to add to the request's `_meta`, if its span is recorded. */
   readonly meta: { readonly traceparent: string } | undefined
-  /** Runs work so that its spans are children of the request's. */
+  /** Runs work so that its spans become children of the request's span. */
   within<T>(work: () => T): T
   /** Records the JSON-RPC id of the request. */
   sentAs(id: string | number): void
-  /** Records an error type: `tool_error`, a JSON-RPC code, or a code of ours. Only the first one counts. */
+  /** Records an error type: `tool_error`, a JSON-RPC code, or one of our codes. Only the first one counts. */
   fail(type: string, rpcCode?: number): void
   end(): void
 }
@@ -63,14 +63,14 @@ export interface McpTracing {
 /** Returns the current tracing, or `undefined` while no SDK is registered. */
 export type FindTracing = () => McpTracing | undefined
 
-/** The part of an answer that is traced. */
+/** The traced parts of an answer. */
 type Answered =
   | { readonly result: JsonObject }
   | { readonly error: JsonRpcError }
   | { readonly asks: JsonObject }
   | { readonly created: JsonObject }
 
-/** Serves a request within its operation, and ends that with the answer. */
+/** Runs a request within its operation, and ends the operation with the answer. */
 export async function traced<T extends Answered>(operation: McpOperation, serve: () => Promise<T>): Promise<T> {
   try {
     const answer = await operation.within(serve)

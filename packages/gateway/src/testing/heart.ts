@@ -16,7 +16,7 @@ import type { ListedRoom } from '../heart/room.ts'
 import { Rooms } from '../heart/rooms.ts'
 import type { Warnings } from '../heart/warnings.ts'
 
-/** What a test says about its gateway. */
+/** The parts of a gateway that a test sets. */
 export interface HeartParts {
   readonly gate?: Gate
   readonly callers?: readonly CallerConfig[]
@@ -29,12 +29,12 @@ export interface HeartParts {
   readonly servers?: Partial<Servers>
   readonly door?: Partial<Door>
   readonly warnings?: Partial<Warnings>
-  /** What is masked. */
+  /** Texts to redact. */
   readonly secrets?: readonly string[]
   readonly onFault?: (error: unknown) => void
 }
 
-/** Returns the heart of a gateway whose gate a test has made, without servers. */
+/** Returns the heart of a gateway without servers, for a test's gate. */
 export function heartOf(parts: HeartParts): Heart {
   const { gate = createGate({ tools: [] }), callers = [], clock = systemClock, onFault = () => {}, door = {} } = parts
   const config = { ...CONFIG, callers, ...parts.config } as GatewayConfig
@@ -74,19 +74,19 @@ export function heartOf(parts: HeartParts): Heart {
     options: { consoleDir: '' },
     replica: undefined,
   }
-  // Whoever needs more of it says so in `parts`.
+  // A test that needs more members passes them in `parts`.
   return heart as object as Heart
 }
 
-/** Returns a gate with some members of a test in the place of its own. */
+/** Returns a gate in which a test's members replace the gate's own. */
 export function gateWith(gate: Gate, own: Partial<Gate>): Gate {
   return Object.create(gate, Object.getOwnPropertyDescriptors(own)) as Gate
 }
 
-/** The rooms of people alone. */
+/** Only the rooms of people. */
 export const PEOPLE: readonly ListedRoom[] = ROOMS.flatMap(({ people }) => (people ? [{ people }] : []))
 
-/** Returns the HTTP API of a heart, with the rooms of people and those that a test adds before them. */
+/** Returns the HTTP API of a heart, with the rooms of people, preceded by a test's own rooms. */
 export function apiOf(heart: Heart, before: readonly ListedRoom[] = []): Pick<Api, 'fetch'> {
   const open = async () => {
     const rooms = new Rooms([...before, ...PEOPLE], heart)

@@ -20,23 +20,23 @@ import { Sessions } from '../calls/sessions.ts'
 export const KEYS = { vera: 'vera-1', vera2: 'vera-2', paul: 'paul-1' } as const
 export type Key = keyof typeof KEYS
 
-/** A JSON-RPC message as a test reads it. */
+/** A JSON-RPC message in a test. */
 // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts what it is
 export type Json = any
 
-/** The response to a request, while it goes on. */
+/** The response to a request, which may still be open. */
 export interface Incoming {
   readonly status: number
   readonly headers: IncomingMessage['headers']
-  /** The messages so far: of the events of a stream, else that of the body. */
+  /** The messages so far: from the events of a stream, or from the body. */
   readonly messages: readonly Json[]
   readonly eventIds: readonly string[]
   text(): string
-  /** Resolves with the message of that number, counted from 0, once it has come. */
+  /** Resolves with the message at an index, counted from 0, once it has arrived. */
   message(number: number): Promise<Json>
   /** Resolves when the response has ended. */
   ended(): Promise<void>
-  /** Breaks the connection. */
+  /** Closes the connection. */
   break(): void
 }
 
@@ -45,7 +45,7 @@ export interface SendOptions {
   readonly key?: Key
   readonly session?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
-  /** Breaks the connection, even before the response has begun. */
+  /** Closes the connection, even before the response has begun. */
   readonly signal?: AbortSignal
 }
 
@@ -62,7 +62,7 @@ export interface TestEndpoint {
   records(): readonly Json[]
 }
 
-/** Serves tools on a port of its own, over the real endpoint. */
+/** Serves tools on a separate port, over the real endpoint. */
 export async function serveMcp(
   t: TestContext,
   tools: readonly Tool[],

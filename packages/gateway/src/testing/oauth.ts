@@ -5,19 +5,19 @@ import { text as readText } from 'node:stream/consumers'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTHeaderParameters, SignJWT } from 'jose'
 import { ALGORITHMS, type IssuerConfig } from '../config/oauth.ts'
 
-/** An authorization server that signs whatever a test wants, wrong tokens too. */
+/** An authorization server that signs whatever a test wants, including invalid tokens. */
 export interface TestIssuer {
   readonly issuer: string
   readonly config: IssuerConfig
-  /** The public key of now. */
+  /** The current public key. */
   readonly publicKey: JWK
-  /** Requests by path. */
+  /** The number of requests by path. */
   readonly asked: Readonly<Record<string, number>>
   /** Replaces the answer at a path. */
   answers: Record<string, (request: IncomingMessage, response: ServerResponse) => void>
-  /** What it says about tokens that are asked about. */
+  /** The introspection answers, by token. */
   active: Record<string, object>
-  /** Signs a token that opens `/mcp`, with changed claims and header. `undefined` takes one away. */
+  /** Signs a token that opens `/mcp`, with changed claims and header. `undefined` removes a field. */
   sign(claims?: Record<string, unknown>, header?: Record<string, unknown>, sealed?: Signing): Promise<string>
   rotate(): Promise<void>
   close(): Promise<void>
@@ -29,7 +29,7 @@ interface Signing {
 
 export const PUBLIC_URL = 'https://tools.example.com'
 
-/** Starts an issuer on loopback. Time is that of the test: tokens are issued at 0 and end at 600 s. */
+/** Starts an issuer on loopback. It uses the test's time: tokens are issued at 0 and expire at 600 s. */
 export async function startIssuer(t: TestContext, given: Partial<IssuerConfig> = {}): Promise<TestIssuer> {
   const asked: Record<string, number> = {}
   let current = await newKey()

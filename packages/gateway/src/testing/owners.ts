@@ -1,9 +1,9 @@
 import type { Owned, OwnerStore } from '../replicas/replica-store.ts'
 
-/** The rows of owners in memory, by the rules of those in Postgres. */
+/** Stores owners in memory, with the same rules as Postgres. */
 export function memoryOwners() {
   const rows = new Map<string, { owner: string; content: string; losses: number }>()
-  /** Replicas that are gone, and the URLs of the others. */
+  /** Lost replicas, and the URLs of the others. */
   const gone = new Set<string>()
   const urls = new Map<string, string>()
   let pausing: { readonly reached: () => void; readonly until: Promise<void> } | undefined
@@ -49,7 +49,7 @@ export function memoryOwners() {
     ...owners,
     gone,
     urls,
-    /** The next `free` waits. */
+    /** Makes the next `free` wait. */
     pause() {
       const [reached, until] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
       pausing = { reached: reached.resolve, until: until.promise }

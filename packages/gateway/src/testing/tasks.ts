@@ -25,17 +25,17 @@ export interface TaskProcess {
   leave(): Promise<void>
 }
 
-/** What the server of `up:work` does with its task next. */
+/** The next step of the server of `up:work` with its task. */
 export type ServerMove = 'work' | 'ask' | 'finish' | 'fail'
 
-/** Gateways over one store, with a tool `up:work` that runs as a task, and `up:pay`, which a person approves. */
+/** Gateways over one store, with a tool `up:work` that runs as a task, and `up:pay`, which needs an approval. */
 export class TaskWorld {
   readonly audit = memoryAudit()
   readonly cancelled: string[] = []
   readonly clock: Clock & { now: number }
   readonly gate: Gate
   readonly state: StateStore
-  /** How often a round of the task has begun. */
+  /** The number of rounds of the task. */
   follows = 0
   isKnown = true
   isListed = true
@@ -102,7 +102,7 @@ export class TaskWorld {
     return { store, tasks, approvals, leave: async () => void (await Promise.all([tasks.leave(), approvals.leave()])) }
   }
 
-  /** A call of `up:work`, which its server runs as a task. */
+  /** Starts a call of `up:work`, which its server runs as a task. */
   async begin({ tasks }: TaskProcess, app?: string): Promise<Task> {
     const view = await this.gate.view({ user: 'vera' }, { app })
     const outcome = await view.call({ tool: 'up:work', input: INPUT })
@@ -111,7 +111,7 @@ export class TaskWorld {
     return tasks.begin({ owner: VERA, view, tool: 'up:work', input: INPUT, client, ttlMs: undefined, outcome })
   }
 
-  /** A call of `up:pay`, which waits for a person. */
+  /** Starts a call of `up:pay`, which waits for approval. */
   async beginWaiting({ approvals }: TaskProcess, input: JsonObject = INPUT, app?: string): Promise<Task> {
     const view = await this.gate.view({ user: 'vera' }, { app })
     const outcome = await view.call({ tool: 'up:pay', input })
@@ -119,7 +119,7 @@ export class TaskWorld {
     return approvals.begin({ owner: VERA, view, input, name: 'up__pay', outcome, requests: {} })
   }
 
-  /** The server moves on with its task. */
+  /** Moves the server's task to its next state. */
   move(to: ServerMove): void {
     this.#move = to
     for (const wake of this.#waiters) wake()
@@ -134,12 +134,12 @@ export class TaskWorld {
     for (const listener of this.#listeners) listener()
   }
 
-  /** The configuration no longer has the app `desk`. */
+  /** Removes the app `desk` from the configuration. */
   removeApp(): void {
     this.gate.setRules(this.#rules)
   }
 
-  /** The events of a call, over all of its attempts, and whether each attempt has ended once. */
+  /** Returns the events of a call over all of its attempts, and whether each attempt has ended exactly once. */
   chainOf(callId: string): { readonly events: readonly string[]; readonly isWhole: boolean } {
     const chain = this.audit.records.filter(({ tool_call_id: id, continues }) => id === callId || continues === callId)
     const attempts = Map.groupBy(chain, ({ tool_call_id: id }) => id)

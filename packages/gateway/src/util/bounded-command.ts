@@ -10,37 +10,37 @@ export interface ProcessWatch {
 export interface BoundedCommand {
   readonly argv: readonly [string, ...string[]]
   readonly cwd?: string | undefined
-  /** Its variables, besides PATH and HOME. */
+  /** The environment variables of the command, besides PATH and HOME. */
   readonly env?: Readonly<Record<string, string>> | undefined
-  /** The stream that is read. The other one goes nowhere. */
+  /** The stream that is read. The other one is discarded. */
   readonly reads: 'stdout' | 'stderr'
-  /** More output ends the command. */
+  /** The maximum output in bytes. More output ends the command. */
   readonly maxBytes: number
-  /** How much of the end of the output is kept. */
+  /** The number of bytes to keep from the end of the output. */
   readonly keepBytes: number
-  /** Ends the command. */
+  /** Ends the command when it aborts. */
   readonly signal: AbortSignal
-  /** Kills its process group when this process is gone. */
+  /** Kills the command's process group when this process is gone. */
   readonly reaper?: ProcessWatch | undefined
 }
 
 /** How a command ended. */
 export interface CommandEnd {
-  /** Why it failed, as a clause: `exits with code 1`. It holds nothing of the output. Absent for exit code 0. */
+  /** Why it failed, as a clause: `exits with code 1`. It contains no output. Absent for exit code 0. */
   readonly problem?: string
   readonly output: Buffer
-  /** Whether the beginning of the output is lost. */
+  /** Whether the beginning of the output was dropped. */
   readonly isCut: boolean
 }
 
-/** How long to read the output of a command that has failed. */
+/** How long to read the output of a failed command. */
 const DRAIN_MS = 100
 
 /**
  * Runs a command without a shell, and kills its process group when it ends.
  *
- * What a command that succeeds wrote to stdout is read to its end: a process outside of the group that holds it open is
- * waited for until `signal` aborts. Never rejects.
+ * If the command succeeds, its stdout is read to the end. If a process outside of the group keeps it open, this waits
+ * until `signal` aborts. Never rejects.
  */
 export function runBounded(command: BoundedCommand): Promise<CommandEnd> {
   const { argv, cwd, env = {}, reads, reaper, signal } = command
@@ -63,7 +63,7 @@ export function runBounded(command: BoundedCommand): Promise<CommandEnd> {
   child.once('exit', (code, killedBy) => {
     if (pid !== undefined) killGroup(pid)
     const how = killedBy ? `was ended by ${killedBy}` : code === 0 ? undefined : `exits with code ${code}`
-    // What a command writes to stderr matters only if it fails.
+    // The stderr of a command matters only if the command fails.
     if (how === undefined && reads === 'stderr') return settle(undefined)
     child.once('close', () => settle(how))
     if (how !== undefined) setTimeout(() => settle(how), DRAIN_MS).unref()
@@ -72,7 +72,7 @@ export function runBounded(command: BoundedCommand): Promise<CommandEnd> {
 
   function settle(problem: string | undefined): void {
     signal.removeEventListener('abort', onAbort)
-    // The whole group, as the command may have left processes running.
+    // The whole group is killed, as the command may have left processes running.
     if (pid !== undefined) {
       killGroup(pid)
       reaper?.release(pid)
@@ -118,7 +118,7 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // All of it has ended already.
+    // The whole group has already ended.
   }
 }
 

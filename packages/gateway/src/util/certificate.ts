@@ -2,9 +2,9 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { errnoOf, messageOf } from '@toolgate/values'
 
-/** Where a certificate and its key are. Absolute. */
+/** The absolute paths of a certificate and its key. */
 export interface TlsFiles {
-  /** PEM: the certificate, then those that lead to its authority. */
+  /** PEM: the certificate, then the chain to its authority. */
   readonly certFile: string
   /** PEM, without a passphrase. */
   readonly keyFile: string
@@ -16,13 +16,13 @@ export interface Certificate {
   readonly cert: string
   /** PEM. Never log it. */
   readonly key: string
-  /** Of the certificate itself, in hex. */
+  /** The fingerprint of the certificate, in hex. */
   readonly fingerprint: string
-  /** Wall-clock milliseconds. */
+  /** When the certificate expires, in wall-clock milliseconds. */
   readonly expiresAtMs: number
 }
 
-/** A certificate that cannot be used, and the file that is to blame. The text never quotes a file. */
+/** A certificate that cannot be used, with the file that causes the problem. The text never quotes a file. */
 export class CertificateError extends Error {
   override readonly name = 'CertificateError'
   readonly field: keyof TlsFiles
@@ -48,7 +48,7 @@ export function readCertificate({ certFile, keyFile }: TlsFiles): Certificate {
 function read(field: keyof TlsFiles, file: string): string {
   try {
     const stats = statSync(file)
-    // A pipe could be waited for, for ever.
+    // Reading a pipe could block forever.
     if (!stats.isFile()) throw new Error('it is not a file')
     if (stats.size > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`)
     return readFileSync(file, 'utf8')
@@ -63,7 +63,7 @@ const READ_ERRORS: ReadonlyMap<string, string> = new Map([
   ['EACCES', 'permission denied'],
 ])
 
-/** OpenSSL's own messages say nothing to an operator. */
+/** Parses a file, and replaces OpenSSL's own messages, which do not help an operator. */
 function parse<T>(field: keyof TlsFiles, expected: string, make: () => T): T {
   try {
     return make()

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
-/** A request, as far as it tells where it comes from. */
+/** The parts of a request that identify its source. */
 export interface RequestSource {
   readonly method?: string | undefined
   readonly url?: string | undefined
@@ -9,18 +9,18 @@ export interface RequestSource {
   readonly socket: { readonly remoteAddress?: string | undefined }
 }
 
-/** Knows the proxies in front of the gateway. */
+/** Finds the addresses of clients behind proxies. */
 export interface ClientAddresses {
   /**
-   * Returns the address of the client. Behind a listed proxy it is the last one in `X-Forwarded-For` that is no listed
-   * proxy. Everybody else's header is ignored, as any client can send one.
+   * Returns the address of the client. Behind a configured proxy, this is the last address in `X-Forwarded-For` that is
+   * not a configured proxy. The header of anybody else is ignored, as any client can send it.
    */
   of(request: RequestSource): string | undefined
-  /** Whether an address is one of a listed proxy. */
+  /** Whether an address belongs to a configured proxy. */
   isProxy(address: string | undefined): boolean
 }
 
-/** @throws {RangeError} for an entry that `isProxyRange` refuses */
+/** @throws {RangeError} for an entry that `isProxyRange` rejects */
 export function createClientAddresses(proxies: readonly string[] = []): ClientAddresses {
   const listed = new BlockList()
   for (const proxy of proxies) addRange(listed, proxy)
@@ -36,7 +36,7 @@ export function createClientAddresses(proxies: readonly string[] = []): ClientAd
       const hops = String(headers['x-forwarded-for'] ?? '').split(',')
       while (isProxy(address) && hops.length > 0) {
         const hop = toPlain(hops.pop()?.trim())
-        // A hop that is no address was not written by a proxy that we can use.
+        // An entry that is not an address cannot come from a supported proxy.
         if (hop === undefined || isIP(hop) === 0) break
         address = hop
       }
@@ -45,7 +45,7 @@ export function createClientAddresses(proxies: readonly string[] = []): ClientAd
   }
 }
 
-/** Whether a text is an address, or a range such as `10.0.0.0/8` that is not everybody. */
+/** Whether a text is an address, or a range such as `10.0.0.0/8` that does not include every address. */
 export function isProxyRange(text: string): boolean {
   const [address = '', prefix, ...more] = text.split('/')
   const family = isIP(address)
@@ -62,7 +62,7 @@ function addRange(listed: BlockList, text: string): void {
   else listed.addSubnet(address, Number(prefix), family)
 }
 
-/** An IPv4 client of a socket that listens on IPv6 too. */
+/** The form of an IPv4 client's address on a socket that listens on IPv6 too. */
 const IPV4_IN_IPV6 = /^::ffff:(?=[\d.]+$)/i
 
 function toPlain(address: string | undefined): string | undefined {

@@ -1,13 +1,13 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** A program of this machine sends something new in it to `/healthz`. */
+/** The header with which a local program sends a random challenge to `/healthz`. */
 const CHALLENGE = 'toolgate-challenge'
 const PROOF = 'toolgate-proof'
 const WELL_FORMED = /^[\w-]{22,64}$/
 
 /**
- * Returns the header that proves who listens; `undefined` if nobody asked. It names the port, so nobody can pass on the
- * proof of a gateway at another one.
+ * Returns the header that proves which gateway listens; `undefined` without a challenge. It includes the port, so
+ * nobody can replay the proof of a gateway at another port.
  */
 export function proveIdentity(
   secret: Uint8Array,
@@ -23,8 +23,8 @@ export function challengeOf(headers: Readonly<Record<string, string | readonly s
 }
 
 /**
- * Returns whether the gateway with this secret listens at an address. It is asked without any key: another program
- * that has the port learns nothing.
+ * Returns whether the gateway with this secret listens at an address. The request contains no key, so another program
+ * on the port learns nothing.
  */
 export async function listensAt(address: string, secret: Uint8Array, timeoutMs: number): Promise<boolean> {
   const url = new URL('/healthz', address)

@@ -1,6 +1,6 @@
 import { BRACE, BRACE_END, BRACKET, BRACKET_END, COLON, COMMA, endOfString, QUOTE } from '@toolgate/values/json'
 
-/** The position of a value in a JSON text, with the white space around it. */
+/** The position of a value in a JSON text, including the white space around it. */
 export interface Span {
   readonly start: number
   readonly end: number

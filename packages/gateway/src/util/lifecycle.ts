@@ -1,11 +1,11 @@
 import { endsWithin } from '@toolgate/values'
 
-/** How long answers may still be written after the port is closed. */
+/** How long pending answers may be written after the port is closed. */
 const ANSWER_MS = 250
 
 type Step = () => Promise<void> | void
 
-/** Closes what a gateway has opened. */
+/** Closes everything that a gateway has opened. */
 export class Lifecycle {
   /** Resolves when the last answer on the port has ended. */
   readonly closePort: () => Promise<void>
@@ -21,7 +21,7 @@ export class Lifecycle {
     this.#onFault = onFault
   }
 
-  /** It is about to stop, and still takes calls: load balancers are told. */
+  /** Whether the gateway is about to stop. It still accepts calls, but load balancers are told. */
   get isLeaving(): boolean {
     return this.#isLeaving
   }
@@ -30,7 +30,7 @@ export class Lifecycle {
     return this.#isStopping
   }
 
-  /** Sets the time in which load balancers stop sending requests, before any is refused. */
+  /** Sets the function that gives load balancers time to stop sending requests, before any request is refused. */
   onAnnounce(announce: () => Promise<void>): void {
     this.#announce = announce
   }
@@ -45,7 +45,7 @@ export class Lifecycle {
     this.#drain = drain
   }
 
-  /** Closes the port first, so that nothing new begins. Pending answers get a moment. */
+  /** Closes the port first, so that nothing new begins. Pending answers get a short time. */
   readonly close = once(async (): Promise<void> => {
     this.#isLeaving = true
     await this.#announce()
@@ -66,7 +66,7 @@ export class Lifecycle {
   }
 }
 
-/** Returns a function that makes its value at the first call, and returns the same value at each later call. */
+/** Returns a function that creates its value at the first call, and returns the same value at each later call. */
 export function once<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | undefined
   return () => (made ??= { value: make() }).value

@@ -3,7 +3,7 @@ import type { AuditQuery, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { isObject } from '@toolgate/values/json'
 import type { McpResult } from '@toolgate/mcp'
 
-/** A text of this length takes some milliseconds to parse or to write. */
+/** A text of this length takes a few milliseconds to parse or serialize. */
 const LARGE_CHARS = 256 * 1024
 
 /** Whether work on a text should be split over several turns of the event loop. */
@@ -16,18 +16,21 @@ export async function nextTurn(): Promise<void> {
   await setImmediate()
 }
 
-/** Returns a function that counts pieces of work. It resolves in the next turn after each `size` of them, and at once otherwise. */
+/**
+ * Returns a function to call after each piece of work. After every `size` calls it resolves in the next turn, and
+ * otherwise at once.
+ */
 export function turnEach(size: number): () => Promise<void> | undefined {
   let done = 0
   return () => (++done % size === 0 ? nextTurn() : undefined)
 }
 
-/** Of the records that a request goes through. */
+/** The number of audit records in a page. */
 export const RECORDS_A_PAGE = 1000
 
 /**
- * Yields the newest records of a query, page by page, and each page in a turn of its own: `await` yields no turn if the
- * store answers at once.
+ * Yields the newest records of a query page by page, each page in a separate turn of the event loop. `await` alone
+ * yields no turn if the store answers at once.
  */
 export async function* recordPages(
   audit: AuditReader,
@@ -50,12 +53,12 @@ export async function* recordPages(
 
 const marked = new WeakSet<object>()
 
-/** Records that the text of a result was large. */
+/** Marks a result whose text was large. */
 export function markLarge(result: object): void {
   marked.add(result)
 }
 
-/** Whether capping, writing and sending a result should each get its own turn of the event loop. */
+/** Whether to cap, serialize and send a result in separate turns of the event loop. */
 export function isLargeResult(result: McpResult): boolean {
   return marked.has(result) || (Array.isArray(result.content) && result.content.some(isLargeBlock))
 }

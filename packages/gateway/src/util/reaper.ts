@@ -8,18 +8,18 @@ import { isObject } from '@toolgate/values/json'
  * closes the pipe, and the shell kills the groups that it watches.
  */
 export interface Reaper {
-  /** Starts the shell if it is not running. Call it before a child is started. */
+  /** Starts the shell if it is not running. Call it before starting a child. */
   start(): void
-  /** `pid` leads a process group of its own. */
+  /** Watches the process group that `pid` leads. */
   watch(pid: number): void
   release(pid: number): void
-  /** Ends the shell, which kills the groups that are still watched. */
+  /** Ends the shell, which kills the groups that it still watches. */
   close(): Promise<void>
 }
 
 const MIN_LIFE_MS = 1_000
 
-/** `kill -s TERM -- -PID` is the one spelling that dash takes for a group. */
+/** `kill -s TERM -- -PID` is the only spelling for a group that dash accepts. */
 const SCRIPT = `
 trap '' INT TERM HUP
 pids=
@@ -38,7 +38,7 @@ for pid in $pids; do kill -s KILL -- "-$pid"; done 2>/dev/null
 `
 
 /**
- * Returns a reaper. Its shell starts at the first use, and again if it is killed.
+ * Returns a reaper. Its shell starts at the first use, and restarts if it is killed.
  *
  * On a machine without `sh` it does nothing.
  */
@@ -51,7 +51,7 @@ export function createReaper(): Reaper {
     start,
     watch(pid) {
       watched.add(pid)
-      // A new shell receives all of them, this one included.
+      // A new shell receives all groups, including this one.
       if (shell) send('+', pid)
       else start()
     },
@@ -69,7 +69,7 @@ export function createReaper(): Reaper {
     const startedMs = performance.now()
     started.on('exit', () => {
       forget(started)
-      // A shell that ends at once is not started again and again.
+      // A shell that ends at once is not restarted.
       if (watched.size > 0 && performance.now() - startedMs > MIN_LIFE_MS) start()
     })
     // The pipe may close before the exit event.
@@ -100,7 +100,7 @@ export function createReaper(): Reaper {
   }
 }
 
-/** A pipe to the shell must not keep this process alive. */
+/** Lets this process end although the pipe to the shell is open. */
 function unrefStream(stream: unknown): void {
   if (isObject(stream) && typeof stream['unref'] === 'function') stream['unref']()
 }

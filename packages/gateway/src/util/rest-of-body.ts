@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** How long a body is read on after its request was answered. */
+/** How long to keep reading a body after its request was answered. */
 const REST_MS = 1000
 
 /**
- * Discards the rest of a body whose request is answered early, so that a client that is still sending it receives the
- * answer: closing a connection with unread bytes resets it, and the client's system then drops what it has received.
+ * Discards the rest of a body whose request is answered early, so that a client that is still sending receives the
+ * answer. Closing a connection with unread bytes would reset it, and the client's system would drop the answer.
  *
- * The connection ends if the body does not end within a second.
+ * The connection is closed if the body does not end within a second.
  */
 export function discardRest(request: IncomingMessage, response: ServerResponse): void {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers

@@ -5,34 +5,34 @@ import type { Clock, StateStore } from '@toolgate/core/stores'
 export interface SealerOptions {
   readonly state: Pick<StateStore, 'get' | 'add'>
   readonly clock: Pick<Clock, 'wallMs'>
-  /** One key that does not end, for texts that are kept. Default: a key for each day. */
+  /** Whether to use one permanent key, for texts that are stored for long. Default: a key for each day. */
   readonly isLasting?: boolean
 }
 
 const DAY_MS = 24 * 60 * 60_000
-/** How long a text can be opened. A key is kept so long after its day. */
+/** How long a text can be opened. A key is kept for this time after its day. */
 export const SEALED_MS = DAY_MS + 60 * 60_000
-/** In base64url: a nonce and a tag, of an empty text. */
+/** The base64url length of an empty text: a nonce and a tag. */
 const MIN_LENGTH = 38
 const IV_BYTES = 12
 const TAG_BYTES = 16
 const KEY_BYTES = 32
 const KEYS = 'gateway/state-keys/'
-/** The id of the key that does not end. No day has it. */
+/** The id of the permanent key. It never equals the id of a day. */
 const LASTING = 'lasting'
 
 /**
- * Seals texts with AES-256-GCM. What a text is bound to is authenticated with it and not sent: a difference in any of it
- * is the same failed decryption.
+ * Seals texts with AES-256-GCM. The binding of a text is authenticated but not sent: with any difference in it,
+ * decryption fails.
  *
- * The keys are in the state store, one for each day, so texts outlive a restart as long as the store does, and gateways
- * that share a store open each other's.
+ * The keys are in the state store, one for each day. So texts survive a restart if the store does, and gateways that
+ * share a store can open each other's texts.
  */
 export class Sealer {
   readonly #state: SealerOptions['state']
   readonly #clock: SealerOptions['clock']
   readonly #isLasting: boolean
-  /** By id. Only those that can still open something. */
+  /** Keys by id, only those that can still open a text. */
   readonly #keys = new Map<string, Buffer>()
 
   constructor({ state, clock, isLasting = false }: SealerOptions) {
@@ -50,15 +50,15 @@ export class Sealer {
     return `${keyId}.${sealed.toString('base64url')}`
   }
 
-  /** Returns the text; `undefined` for any other key, binding or byte. */
+  /** Returns the text; `undefined` if the key, the binding or any byte differs. */
   async open(sealed: string, bound: unknown): Promise<string | undefined> {
-    // No pattern: one over some millions of characters can overflow its stack.
+    // Not a regular expression, which could overflow its stack on millions of characters.
     const dot = sealed.indexOf('.')
     const keyId = sealed.slice(0, Math.max(dot, 0))
     const body = sealed.slice(dot + 1)
     const key = body.length < MIN_LENGTH ? undefined : await this.#findKey(keyId)
     const bytes = Buffer.from(body, 'base64url')
-    // A text that decodes to the same bytes is another text.
+    // A different text that decodes to the same bytes is rejected.
     if (!key || bytes.toString('base64url') !== body) return undefined
     try {
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
@@ -67,7 +67,7 @@ export class Sealer {
       const opened = [decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()]
       return Buffer.concat(opened).toString('utf8')
     } catch {
-      // It is not ours, or bound to something else.
+      // The text is not ours, or has another binding.
       return undefined
     }
   }
@@ -77,7 +77,7 @@ export class Sealer {
     const options = this.#isLasting ? {} : { expiresAt: endOfDay + SEALED_MS }
     if ((await this.#findKey(keyId)) === undefined)
       await this.#state.add(KEYS + keyId, randomBytes(KEY_BYTES).toString('base64'), options)
-    // Another gateway may have been first.
+    // Another gateway may have created the key first.
     const key = await this.#findKey(keyId)
     if (!key) throw new Error('the key that seals texts cannot be read back from the state store')
     return key
@@ -88,7 +88,7 @@ export class Sealer {
     const usable = new Set(this.#isLasting ? [LASTING] : [0, DAY_MS, SEALED_MS].map((agoMs) => keyIdAt(nowMs - agoMs)))
     for (const known of this.#keys.keys()) if (!usable.has(known)) this.#keys.delete(known)
     if (!usable.has(keyId)) {
-      // The store forgets what was seen to have expired, so a clock that is set back opens nothing of it.
+      // Expired keys are removed from the store, so they stay expired if a clock is set back.
       if (isDayBefore(keyId, nowMs)) await this.#state.get(KEYS + keyId)
       return undefined
     }
@@ -106,7 +106,7 @@ function keyIdAt(ms: number): string {
   return Math.max(0, Math.floor(ms / DAY_MS)).toString(36)
 }
 
-/** Other ids are not of ours. */
+/** Whether an id is the day before. Any other form is not an id of ours. */
 function isDayBefore(keyId: string, nowMs: number): boolean {
   const startMs = Number.parseInt(keyId.slice(0, 8), 36) * DAY_MS
   return startMs < nowMs && keyIdAt(startMs) === keyId

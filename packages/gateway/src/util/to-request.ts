@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Returns what shows who sent a request, and what it asks for, without its body. */
+/** Returns a request without its body: its sender, and what it asks for. */
 export function toRequest({ headers, method, url = '/' }: IncomingMessage): Request {
   const sent = new Headers()
   for (const name of ['host', 'origin', 'authorization', 'cookie']) {

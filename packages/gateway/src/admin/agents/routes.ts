@@ -14,7 +14,7 @@ import { ApiFault } from '../../model/faults.ts'
 import { invalidBody, oneOf, parseQuery, queryOf, readBody, shortText } from '../http/request.ts'
 import type { AgentCallBody, AgentDecisionBody, AgentItemRow, AgentItemsBody } from '../../model/rows.ts'
 
-/** What agents that speak no MCP reach. Each route acts for the caller of the agent's own credential. */
+/** The API for agents that do not use MCP. Each route acts for the caller of the agent's own credential. */
 export const room: Room = {
   name: 'agents',
   open({ gate, servers, door, stopping }) {
@@ -34,7 +34,7 @@ interface AgentDeps extends Pick<Heart, 'stopping'>, Pick<Heart['door'], 'authen
   readonly view: ReturnType<typeof preparedViews>
 }
 
-/** `GET /api/list?kind=&app=`: what the agent sees. */
+/** `GET /api/list?kind=&app=`: the items that the agent sees. */
 async function list(request: Request, deps: AgentDeps): Promise<AgentItemsBody> {
   const { kind = 'tool', app } = parseQuery(queryOf(request), {
     app: shortText,
@@ -56,7 +56,10 @@ function toRow({ id, name, title, description, inputSchema, uri, mimeType }: Too
   }
 }
 
-/** `POST /api/decide?app=` with `{ tool, input }`: what the call would get now. It says no more than the call's text. */
+/**
+ * `POST /api/decide?app=` with `{ tool, input }`: the decision that a call would get now. It reveals no more than the
+ * text of a refused call.
+ */
 async function decide(request: Request, deps: AgentDeps): Promise<AgentDecisionBody> {
   const agent = await openAs(request, appOf(request), deps)
   const asked = await readCall(request)
@@ -65,7 +68,7 @@ async function decide(request: Request, deps: AgentDeps): Promise<AgentDecisionB
   return previewed.status === 'refused' ? { tool, ...toRefusal(previewed) } : { tool, outcome: previewed.status }
 }
 
-/** `POST /api/call?app=` with `{ tool, input }`: makes the call. Its status is in the body. */
+/** `POST /api/call?app=` with `{ tool, input }`: makes the call. The outcome is in the body's `status`. */
 async function call(request: Request, deps: AgentDeps): Promise<AgentCallBody> {
   const agent = await openAs(request, appOf(request), deps)
   const asked = await readCall(request)
@@ -83,12 +86,12 @@ async function call(request: Request, deps: AgentDeps): Promise<AgentCallBody> {
   return toBody(outcome, ({ id }) => approvalUrl(id, deps.publicUrl))
 }
 
-/** An agent, as its credential says, in its view. */
+/** An agent with its view. */
 interface Agent {
   readonly view: View
-  /** The id of its credential. */
+  /** The id of the agent's credential. */
   readonly id: string
-  /** The endpoint that its credential opened. */
+  /** The endpoint that the agent's credential opened. */
   readonly resource: string
   callerNow(): Caller | undefined
 }
@@ -97,7 +100,10 @@ function appOf(request: Request): string | undefined {
   return parseQuery(queryOf(request), { app: shortText }).app
 }
 
-/** A cookie opens nothing here: a page cannot call tools for the person who looks at it. @throws {ApiFault} */
+/**
+ * Authenticates the agent. Cookies are ignored, so that a page cannot call tools for the person who views it. @throws
+ * {ApiFault}
+ */
 async function openAs(request: Request, app: string | undefined, { authenticator, view }: AgentDeps): Promise<Agent> {
   const resource = toResource(app)
   const authorization = request.headers.get('authorization') ?? undefined
@@ -111,7 +117,10 @@ async function openAs(request: Request, app: string | undefined, { authenticator
   return { view: await openView(() => view(caller, app)), id: answer.id, resource, callerNow }
 }
 
-/** Names of apps cannot be guessed: another app is as one that there is not. */
+/**
+ * Opens a view. An app that the agent may not use is answered like an app that does not exist, so names cannot be
+ * probed.
+ */
 async function openView(open: () => Promise<View>): Promise<View> {
   try {
     return await open()
@@ -144,6 +153,6 @@ async function readCall(
   const tool = body.get('tool')
   const input = body.get('input')
   if (typeof tool !== 'string' || tool === '') throw invalidBody('The field "tool" must be the id of a tool.')
-  // An attempt to call a tool leaves a record.
+  // Every attempt to call a tool leaves a record.
   return input === undefined || isObject(input) ? { tool, input } : { tool, malformed: 'input must be an object.' }
 }

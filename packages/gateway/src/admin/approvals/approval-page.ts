@@ -27,11 +27,11 @@ export interface ApprovalPageDeps {
   readonly oidc?: LoginsBody['oidc'] | undefined
 }
 
-/** Where the page of an approval is served. */
+/** The path of an approval's page. */
 const PATH = /^\/approvals\/([^/]{1,300})$/
 const MAX_REASON_LENGTH = 500
 
-/** Serves the page where a person decides one approval, without scripts. */
+/** Serves the page on which a person decides one approval. It needs no scripts. */
 export function createApprovalPage(deps: ApprovalPageDeps): {
   fetch(request: Request, from?: RequestSource): Promise<Response>
 } {
@@ -55,7 +55,7 @@ async function serve(request: Request, deps: ApprovalPageDeps): Promise<Response
   if (request.method !== 'GET' && request.method !== 'HEAD')
     return toResponse(messagePage('Not allowed', 'This page takes GET and POST.'), 405, { allow: 'GET, HEAD, POST' })
   const login = await currentLogin(request, access)
-  // Browsers send no cookie with a link on another site's page. They do when the page loads itself again.
+  // Browsers send no cookie when a person follows a link from another site. They do when the page reloads itself.
   if (!login && request.headers.get('sec-fetch-site') === 'cross-site') return toResponse(reloadPage(), 200)
   if (!login) return toResponse(loginPage(linkFor(deps, id)), 401, CHALLENGE)
   const approval = await findFor(login.person, id, deps.approvals)
@@ -79,7 +79,7 @@ async function post(request: Request, id: string, deps: ApprovalPageDeps): Promi
   if (!approval) return NOT_FOUND()
   if (decision !== 'approve' && decision !== 'reject')
     throw new ApiFault('body_invalid', 'The decision must be "approve" or "reject".')
-  // A key beside the decision is a fresh login, of the same person.
+  // A key that is sent with the decision is a fresh login of the same person.
   const again = key === '' ? known : await loginByKey(key, access)
   if (again.person.user !== known.person.user || again.person.tenant !== known.person.tenant)
     throw new ApiFault('approval_forbidden', 'This key is not yours.')
@@ -89,7 +89,7 @@ async function post(request: Request, id: string, deps: ApprovalPageDeps): Promi
   return backTo(id)
 }
 
-/** Returns an approval if it exists for this person: they asked for it, or approve for its tenant. */
+/** Returns an approval if this person may see it: they asked for it, or may approve for its tenant. */
 async function findFor(person: Caller, id: string, approvals: Approvals): Promise<Approval | undefined> {
   const approval = await approvals.get(id)
   if (!approval || approval.tenant !== person.tenant) return undefined
@@ -117,7 +117,7 @@ function linkFor({ oidc }: ApprovalPageDeps, id = '', more = ''): LoginLink | un
   return oidc && { name: oidc.name, href: `${oidc.url}?back=${encodeURIComponent(pathOf(id))}${more}` }
 }
 
-/** Returns the id of the approval whose page is asked for. */
+/** Returns the id of the approval whose page is requested. */
 function idOf(request: Request): string | undefined {
   const text = PATH.exec(new URL(request.url).pathname)?.[1]
   try {
@@ -127,7 +127,7 @@ function idOf(request: Request): string | undefined {
   }
 }
 
-/** The same answer for an unknown approval and for one that does not concern the person. */
+/** The same answer for an unknown approval and for one that the person may not see. */
 const NOT_FOUND = () => toResponse(messagePage('Nothing here', 'There is nothing to decide here.'), 404)
 
 function pathOf(id: string): string {

@@ -22,13 +22,13 @@ export interface ComparisonsDeps {
   readonly approvals: Pick<Approvals, 'get'>
   readonly servers: () => readonly ServerConfig[]
   readonly authenticator: Pick<Authenticator, 'current'>
-  /** Reads the run of a credential that no request has brought to this process. */
+  /** Reads the run of a credential that this process has not seen in a request. */
   readonly loadRun: (id: string) => Promise<void>
   /** Returns a caller's view, in an app if one is named. @throws {ToolgateError} `app_unknown` */
   readonly view: (caller: Caller, app: string | undefined) => Promise<View>
   readonly redact: Redactor
   readonly clock: Pick<Clock, 'wallMs'>
-  /** How long a reading may take. Default 15 s. */
+  /** The time limit for reading. Default 15 s. */
   readonly deadlineMs?: number
 }
 
@@ -48,20 +48,20 @@ export function openComparisons({ gate, revisions, door, servers, redact, clock 
 type ComparingHeart = Pick<Heart, 'gate' | 'revisions' | 'door' | 'servers' | 'redact' | 'clock'>
 
 const DEADLINE_MS = 15_000
-/** What a person can compare, and a browser show. */
+/** The maximum length of a text that a person can compare and a browser can show. */
 const MAX_CHARS = 256 * 1024
 const MAX_REASON = 500
-/** A person looks at one. */
+/** The maximum number of concurrent comparisons. A person looks at one. */
 const MAX_AT_ONCE = 8
 
-/** Why nothing is compared, for the person who decides. */
+/** Why no comparison is shown, for the person who decides. */
 class NotShown extends Error {}
 
 /**
- * Compares what a call that waits would write with what is there, for the person who decides.
+ * Compares the text that a waiting call would write with the current text, for the person who decides.
  *
- * It is read by a tool that the configuration names, with the rights of the caller who asked: by their view, their policies and
- * their instance of the server, as one call that is recorded as read for that person.
+ * A configured tool reads the current text with the rights of the caller who asked: their view, their policies and
+ * their instance of the server. The read is one call, recorded as made for that person.
  */
 export class Comparisons {
   readonly #deps: ComparisonsDeps
@@ -71,12 +71,15 @@ export class Comparisons {
     this.#deps = deps
   }
 
-  /** Returns whether the configuration says how to read what a call of a tool would change. */
+  /** Returns whether the configuration has a `compare` for a tool. */
   has(tool: string): boolean {
     return compareRuleOf(tool, this.#deps.servers()) !== undefined
   }
 
-  /** Returns who asked for an approval, as they are now; `undefined` if they may no longer call, or are not known here. */
+  /**
+   * Returns the caller who asked for an approval, in their current form; `undefined` if they may no longer call, or are
+   * not known here.
+   */
   async askerOf(id: string): Promise<Caller | undefined> {
     const approval = await this.#deps.approvals.get(id)
     return approval && this.#callerOf(approval)
@@ -94,7 +97,7 @@ export class Comparisons {
     return caller && session !== undefined ? defineCaller({ ...caller, session }) : caller
   }
 
-  /** Never rejects because of what a server does. `by` is the person's name. */
+  /** Compares one approval. Never rejects because of a server. `by`: the person's name. */
   async compare(shown: Approval, by: string, signal: AbortSignal): Promise<ApprovalComparisonBody> {
     const { id, tool } = shown
     const rule = compareRuleOf(tool, this.#deps.servers())
@@ -194,10 +197,10 @@ function textOf(outcome: CallOutcome, reader: string): string {
   return text
 }
 
-/** How the gate ends a text that it has cut. */
+/** The note with which the gate ends a text that it has cut. */
 const CUT = /\[cut: [^\]]{1,100}\]$/
 
-/** Parts of several texts cannot be told from a text: only one is what is there. */
+/** Returns the only text of an output. If there are several, the current text is ambiguous. */
 function onlyText(output: unknown): string | undefined {
   if (typeof output === 'string') return output
   const [block, ...others] = isMcpResult(output) ? (output.content ?? []) : []

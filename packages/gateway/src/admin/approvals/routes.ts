@@ -56,10 +56,13 @@ export interface ApprovalsDeps {
 const MAX_REASON_LENGTH = 500
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1000
-/** Each row checks all people for those who may decide. */
+/** Rows in one turn of the event loop, as each row checks all people for those who may decide. */
 const ROWS_A_TURN = 10
 
-/** `GET /api/approvals?status=&user=&tool=&chat=&before=&limit=`: newest first, including decided ones. `before` is the id of the last approval of the page before. */
+/**
+ * `GET /api/approvals?status=&user=&tool=&chat=&before=&limit=`: newest first, including decided ones. `before`: the id
+ * of the last approval on the previous page.
+ */
 function approvalsRoute(deps: ApprovalsDeps): Answer {
   return async ({ query, person }) => {
     const filter = parseQuery(query, {
@@ -83,7 +86,9 @@ function approvalsRoute(deps: ApprovalsDeps): Answer {
   }
 }
 
-/** `GET /api/approvals/waiting`: how many calls wait, and whose: what every page of the console shows. */
+/**
+ * `GET /api/approvals/waiting`: the number of waiting calls and their callers, which every page of the console shows.
+ */
 function waitingApprovalsRoute({ approvals }: ApprovalsDeps): Answer {
   return async ({ query, person, request }) => {
     parseQuery(query, {})
@@ -100,7 +105,7 @@ function waitingApprovalsRoute({ approvals }: ApprovalsDeps): Answer {
   }
 }
 
-/** `POST /api/approvals/<id>`: a person approves, rejects or revokes. The gate decides who may. */
+/** `POST /api/approvals/<id>`: a person approves, rejects or revokes. The gate decides who may do so. */
 function verdictRoute(deps: ApprovalsDeps): Answer {
   return async ({ id, person, loginAt, query, request }) => {
     parseQuery(query, {})
@@ -110,7 +115,9 @@ function verdictRoute(deps: ApprovalsDeps): Answer {
   }
 }
 
-/** `POST /api/approvals/<id>/compare`: reads what an open call would change, for a person who may decide it. */
+/**
+ * `POST /api/approvals/<id>/compare`: reads the content that an open call would change, for a person who may decide it.
+ */
 function compareRoute(deps: ApprovalsDeps): Answer {
   return async ({ id, person, query, request }) => {
     parseQuery(query, {})
@@ -119,7 +126,7 @@ function compareRoute(deps: ApprovalsDeps): Answer {
   }
 }
 
-/** Returns whose call a person compares with what is there: their home reads it. */
+/** Returns the caller whose call a person compares. The caller's home reads the content. */
 function comparedIn(deps: ApprovalsDeps): FindSubject {
   return async ({ person, id }) => {
     const approval = await findToCompare(deps, person, id)
@@ -137,7 +144,10 @@ async function findToCompare({ approvals }: ApprovalsDeps, person: Caller, id: s
   return approval
 }
 
-/** A person of a tenant must not learn whether another tenant has an approval. @throws {ToolgateError} `approval_unknown` */
+/**
+ * Returns an approval that this person may see. People of a tenant must not learn of another tenant's approvals.
+ * @throws {ToolgateError} `approval_unknown`
+ */
 async function findSeen(approvals: Approvals, person: Caller, id: string): Promise<Approval> {
   const approval = await approvals.get(id)
   if (approval && maySee(person, approval)) return approval
@@ -160,7 +170,7 @@ function parseVerdict(body: ReadonlyMap<string, unknown>): Pick<ApprovalVerdict,
 
 const MAX_DECIDERS = 20
 
-/** Returns an approval for one person: whether they may decide it, and who else may. */
+/** Returns an approval for one person, with whether they may decide it and who else may. */
 function toApprovalRow(
   given: Approval,
   person: Caller,

@@ -2,10 +2,10 @@ import type { Approvals } from '@toolgate/core/call'
 import type { Room } from '../../heart/room.ts'
 import { type Family, gauge } from '../../telemetry/exposition.ts'
 
-/** More are not counted. */
+/** The maximum number of approvals that are counted. */
 const MAX_APPROVALS = 1000
 
-/** The figures of approvals. */
+/** The metrics of approvals. */
 export const approvals: Room = {
   name: 'approvals',
   open: ({ gate }) => ({ metrics: [() => pendingFamilies(gate.approvals)] }),

@@ -53,7 +53,7 @@ function auditRoute({ stores }: Pick<Heart, 'stores'>): Answer {
   }
 }
 
-/** Says that an export is of one tenant. */
+/** The header that marks an export of only one tenant. */
 const PART_HEADER = 'toolgate-part'
 
 /** `GET /api/audit/export`, with the same filters: all matches, oldest first, streamed as JSON lines. */
@@ -63,13 +63,16 @@ function auditExportRoute({ stores }: Pick<Heart, 'stores'>): Answer {
     return streamText(records, (record) => `${JSON.stringify(record)}\n`, {
       type: 'application/x-ndjson; charset=utf-8',
       name: 'audit.jsonl',
-      // Their numbers have gaps, where the records of others are.
+      // Their sequence numbers have gaps, because records of other tenants are left out.
       ...(person.tenant !== undefined && { headers: { [PART_HEADER]: 'tenant' } }),
     })
   }
 }
 
-/** `GET /api/audit/counts?since=&until=&bucket=` with the filters: how many attempts ended in each way, in buckets of time. */
+/**
+ * `GET /api/audit/counts?since=&until=&bucket=` with the filters: the number of attempts with each outcome, in buckets
+ * of time.
+ */
 function auditCountsRoute({ stores }: Pick<Heart, 'stores'>): Answer {
   return async ({ query, person }) => {
     const { bucket, ...filter } = parseQuery(query, COUNT_PARAMETERS)
@@ -94,7 +97,7 @@ function auditEvidenceRoute(heart: Pick<Heart, 'config' | 'stores'>): Answer {
   }
 }
 
-/** `POST /api/audit/rotate`: closes the file of JSON lines and begins another. */
+/** `POST /api/audit/rotate`: closes the current file of JSON lines and starts another. */
 function auditRotateRoute({ stores }: Pick<Heart, 'stores'>): Answer {
   return async ({ person, query, request }) => {
     parseQuery(query, {})
@@ -105,7 +108,7 @@ function auditRotateRoute({ stores }: Pick<Heart, 'stores'>): Answer {
   }
 }
 
-/** Only people without a tenant see file paths. */
+/** Removes file paths, which only people without a tenant may see. */
 function withoutPaths({ store, checkpoints, problems }: AuditEvidenceBody): AuditEvidenceBody {
   const { path: _path, ...signed } = checkpoints ?? { signedSeq: 0 }
   return {

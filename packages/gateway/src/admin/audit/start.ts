@@ -4,7 +4,7 @@ import type { Room } from '../../heart/room.ts'
 import type { AuditEvidenceBody } from '../../model/rows.ts'
 import { counter, type Family, gauge } from '../../telemetry/exposition.ts'
 
-/** The figures of the audit, and whether calls can be recorded. */
+/** The metrics of the audit, and whether calls can be recorded. */
 export const audit: Room = {
   name: 'audit',
   open({ config, stores }) {
@@ -37,7 +37,7 @@ async function writtenFamily(reader: AuditReader): Promise<Family> {
   return counter('toolgate_audit_records_total', 'Records in the audit since its start.', newest?.seq ?? 0)
 }
 
-/** Shown also when they are 0, for alerts. */
+/** Problems that have a metric even if it is 0, for alerts. */
 const EVIDENCE_ALARMS = ['checkpoints_missing', 'checkpoints_failing', 'witness_failing']
 
 export function evidenceFamilies({

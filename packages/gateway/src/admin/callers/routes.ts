@@ -14,7 +14,7 @@ export const room: Room = {
   },
 }
 
-/** `GET /api/callers`: the callers that `as` may name, each with its number of visible tools. */
+/** `GET /api/callers`: the callers that `as` may name, each with the number of tools that they see. */
 function callersRoute(heart: Pick<Heart, 'gate' | 'revisions' | 'door'>, callers: NamedCallers): Answer {
   return async ({ query, person }) => {
     parseQuery(query, {})

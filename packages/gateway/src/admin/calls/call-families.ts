@@ -3,7 +3,7 @@ import { counter, type Family, gauge, type Sample } from '../../telemetry/exposi
 
 type Labels = NonNullable<Sample['labels']>
 
-/** Returns the figures of the calls of this process. */
+/** Returns the metrics of this process's calls. */
 export function callFamilies(counts: CallCounts): readonly Family[] {
   const { calls, tools, durations, running } = counts
   const count = (wanted: (call: (typeof calls)[number]) => boolean) =>
@@ -42,7 +42,7 @@ export function callFamilies(counts: CallCounts): readonly Family[] {
   ]
 }
 
-/** What the console's overview shows by server and tool. */
+/** Returns the metrics by server and tool, which the console's overview shows. */
 function figuresByServer({ servers, denied, serverDurations, toolDurations }: CallCounts): readonly Family[] {
   return [
     {
@@ -72,7 +72,7 @@ function figuresByServer({ servers, denied, serverDurations, toolDurations }: Ca
   ]
 }
 
-/** An alert compares with the sample before. So these are 0 before they happen for the first time. */
+/** Series that start at 0 before the first event, since an alert compares with the previous sample. */
 const ALARMS: readonly Pick<CallCount, 'status' | 'reason'>[] = [
   { status: 'done', reason: '' },
   { status: 'failed', reason: '' },

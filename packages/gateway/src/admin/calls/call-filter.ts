@@ -1,7 +1,7 @@
 import { type AuditRecord, outcomeOfRecord } from '@toolgate/core/audit'
 import type { CallOutcome } from '../../model/rows.ts'
 
-/** The fields of a record that calls are filtered by, by the name of their parameter. */
+/** The fields of a record that filter calls, by the name of their parameter. */
 export const CALL_FIELDS = {
   tool: 'tool',
   user: 'user_id',
@@ -27,16 +27,16 @@ export interface CallFilter extends Partial<Readonly<Record<keyof typeof CALL_FI
   readonly outcome?: CallOutcome
   readonly since?: number
   readonly until?: number
-  /** A text anywhere in the record, in any case. */
+  /** A text that occurs anywhere in the record, ignoring case. */
   readonly text?: string
-  /** Calls that took at least so many milliseconds. */
+  /** Selects calls that took at least this many milliseconds. */
   readonly slower?: number
 }
 
-/** Fields that are no text of the call. */
+/** Fields that the text search ignores, as they are not texts of the call. */
 const NOT_SEARCHED: ReadonlySet<string> = new Set(['hash', 'prev', 'ts', 'event', 'policy', 'policy_hash'])
 
-/** Whether the record by which a call is known matches. */
+/** Whether the main record of a call matches. */
 export function matchesCall(record: AuditRecord, filter: CallFilter): boolean {
   for (const [name, field] of Object.entries(CALL_FIELDS) as [keyof typeof CALL_FIELDS, keyof AuditRecord][])
     if (filter[name] !== undefined && filter[name] !== record[field]) return false

@@ -13,7 +13,7 @@ import { type CallFilter, matchesCall } from './call-filter.ts'
 /** A page of calls, newest first. */
 export interface CallPage {
   readonly calls: readonly CallRow[]
-  /** Where the next page begins: the `seq` before which it searches. Absent at the end of the audit. */
+  /** The `seq` before which the next page searches. Absent at the end of the audit. */
   readonly next?: number
   /** The time of the oldest record that was searched. */
   readonly searchedTo?: string
@@ -26,28 +26,28 @@ export interface CallQuery {
 }
 
 const PAGE = 1000
-/** How many records are searched for one answer. The next request goes on. */
+/** The maximum number of pages of records that are searched for one answer. The next request continues. */
 const MAX_PAGES = 50
-/** How many calls of an answer are looked up whose other record is not near. */
+/** The maximum number of look-ups in one answer, for calls whose other record is far away. */
 const MAX_LOOKUPS = 50
 
 /**
- * Returns calls, newest first: each has its records.
+ * Returns calls with their records, newest first.
  *
- * A call stands where its end does; one without an end yet, where it began. The audit is read page by page from its end, so
- * any store serves, and an answer costs what it searches.
+ * A call is placed at its end, or at its beginning if it still runs. The audit is read page by page from its end, so
+ * any store works, and the cost depends on how much is searched.
  */
 export async function findCalls(audit: AuditReader, query: CallQuery): Promise<CallPage> {
   return new CallSearch(audit, query).run()
 }
 
-/** A look-up in a store that answers at once yields no turn. */
+/** Look-ups in one turn of the event loop, since a store that answers at once yields no turn. */
 const LOOKUPS_A_TURN = 50
 
 class CallSearch {
   readonly #audit: AuditReader
   readonly #query: CallQuery
-  /** The records of each call that was met, newest first. */
+  /** The records that were found for each call, newest first. */
   readonly #met = new Map<string, AuditRecord[]>()
   readonly #found: AuditRecord[][] = []
   #lookups = 0
@@ -92,12 +92,12 @@ class CallSearch {
     }
     const records = [record]
     this.#met.set(call, records)
-    // Its end is newer than what was searched: it stands there, on an earlier page.
+    // The end of the call is newer than the searched records, so the call is on an earlier page.
     if (outcome === undefined && (await this.#hasEnded(record))) return
     if (matchesCall(record, this.#query.filter)) this.#found.push(records)
   }
 
-  /** Whether a call that began has an end. Of the first page, each end was met before. */
+  /** Whether a call that began has an end. On the first page, every end was already seen. */
   async #hasEnded({ tool_call_id: call = '', seq }: AuditRecord): Promise<boolean> {
     if (this.#query.before === undefined && !isNarrow(this.#query.filter)) return false
     if (this.#lookups++ >= MAX_LOOKUPS) return true
@@ -115,7 +115,7 @@ class CallSearch {
     return { calls, ...(next !== undefined && { next }), ...(searchedTo !== undefined && { searchedTo }) }
   }
 
-  /** Looks up the beginning of a call that took so long that it is not near its end. */
+  /** Looks up the beginning of a call that took so long that its records are far apart. */
   async #withBeginning(records: readonly AuditRecord[]): Promise<readonly AuditRecord[]> {
     const [end] = records
     const isWhole = end === undefined || records.length > 1 || !RAN.has(end.event)
@@ -124,21 +124,21 @@ class CallSearch {
     return [...records, ...(await this.#recordsOf(call, { beforeSeq: end.seq, limit: 1 }))]
   }
 
-  /** Of the tenant that is asked for: calls of another one may have the same id. */
+  /** Returns the records of a call in the requested tenant: calls of another tenant may have the same id. */
   async #recordsOf(call: string, more: Omit<AuditQuery, 'call'>): Promise<readonly AuditRecord[]> {
     const { tenant } = this.#query.filter
     return this.#audit.query({ call, ...(tenant !== undefined && { tenant }), ...more })
   }
 }
 
-/** The records of calls that had begun. */
+/** The final events of calls that had begun. */
 const RAN: ReadonlySet<AuditRecord['event']> = new Set<AuditRecord['event']>([
   'tool_result',
   'tool_input_required',
   'tool_abandoned',
 ])
 
-/** What the store itself can filter by, without taking records of one call apart. */
+/** Returns the filters that the store can apply without separating the records of one call. */
 function storeFilter(filter: CallFilter): AuditExportQuery {
   const { tool, user, session, tenant, call, run, since, until } = filter
   return {
@@ -153,15 +153,18 @@ function storeFilter(filter: CallFilter): AuditExportQuery {
   }
 }
 
-/** Whether the end of a call may be outside what is searched. */
+/** Whether the end of a call may be outside of the searched records. */
 function isNarrow({ until }: CallFilter): boolean {
   return until !== undefined
 }
 
-/** How many calls that have begun are held until their ends come. */
+/** The maximum number of begun calls that are held until their ends are read. */
 const MAX_OPEN = 10_000
 
-/** Returns all calls that match, in the order of their ends, without holding them in memory; those that still run come last. */
+/**
+ * Returns all calls that match, in the order of their ends, without holding them in memory. Calls that still run come
+ * last.
+ */
 export async function* exportCalls(audit: AuditExporter, filter: CallFilter): AsyncGenerator<CallRow> {
   const open = new Map<string, AuditRecord>()
   for await (const record of audit.exportRecords(storeFilter(filter))) {
@@ -184,7 +187,7 @@ export async function* exportCalls(audit: AuditExporter, filter: CallFilter): As
   }
 }
 
-/** Returns a call of its records, newest first. */
+/** Returns a call for its records, newest first. */
 function toCallRow(records: readonly AuditRecord[]): CallRow {
   const [latest] = records
   const first = records.at(-1)

@@ -17,10 +17,10 @@ const COLUMNS = [
   'seq',
 ] as const
 
-/** A spreadsheet runs a text that begins like a formula, and agents choose some of these texts. */
+/** A text that begins like a formula. A spreadsheet would run it, and agents choose some of these texts. */
 const FORMULA = /^[=+\-@\t\r]/
 
-/** The first line of calls as CSV (RFC 4180). */
+/** The header line of calls as CSV (RFC 4180). */
 export const CSV_HEAD: string = toLine(COLUMNS)
 
 /** Returns a call as a line of CSV. */

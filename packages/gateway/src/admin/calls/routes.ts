@@ -69,7 +69,7 @@ export function callsExportRoute({ stores }: Pick<Heart, 'stores'>): Answer {
   }
 }
 
-/** Returns the filter of a person of a tenant; `undefined` if it asks for another one's calls. */
+/** Adds a person's tenant to the filter; `undefined` if the filter asks for another tenant's calls. */
 function withinTenant(filter: CallFilter, { tenant }: Caller): CallFilter | undefined {
   if (tenant === undefined) return filter
   return filter.tenant === undefined || filter.tenant === tenant ? { ...filter, tenant } : undefined

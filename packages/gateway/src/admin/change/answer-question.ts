@@ -10,7 +10,7 @@ import { toClauseRows, toRows } from './test-rows.ts'
 import { toWhatIfBody, whatIfText } from './what-if.ts'
 
 /**
- * Answers a question about a change. It may take a minute of a processor.
+ * Answers a question about a change. It may use a processor for a minute.
  *
  * @throws {ConfigFileError} or {ConfigError} for a text that cannot be used
  */
@@ -27,7 +27,10 @@ export async function answerQuestion(deps: ChangeDeps, question: Question): Prom
   }
 }
 
-/** Returns whether a text grants no more than the configuration in force, over the catalog as it is. @throws {ConfigFileError} */
+/**
+ * Returns whether a text grants at most the rights of the current configuration, over the current catalog. @throws
+ * {ConfigFileError}
+ */
 async function compareText(deps: ChangeDeps, proposed: CompareQuestion): Promise<CompareBody> {
   const config = await deps.parse(proposed)
   const compared = await compareConfigs(deps.config, config, deps.catalog, { onProgress: paceOf() }).catch(
@@ -42,11 +45,14 @@ async function compareText(deps: ChangeDeps, proposed: CompareQuestion): Promise
       }
     },
   )
-  // Inputs and names may hold what was filled in.
+  // Inputs and names may contain filled-in values.
   return deps.redactor(config).redactValue(compared) as CompareBody
 }
 
-/** Returns what a text of tests comes to, over the catalog as it is. Runs no tool. @throws {ConfigFileError} for unknown names */
+/**
+ * Returns the results of a text of tests, over the current catalog. Runs no tool. @throws {ConfigFileError} for unknown
+ * names
+ */
 async function testText(deps: ChangeDeps, { tests, proposed }: TestQuestion): Promise<PolicyTestsBody> {
   const config = proposed ? await deps.parse(proposed) : deps.config
   const file = await parseSentTests(tests, { config: () => config, catalog: deps.catalog })
@@ -62,7 +68,7 @@ async function testText(deps: ChangeDeps, { tests, proposed }: TestQuestion): Pr
   return deps.redactor(config).redactValue(body) as PolicyTestsBody
 }
 
-/** Returns the least that recorded calls show to be needed, and which of these calls it would refuse. */
+/** Returns the smallest policy that recorded calls need, and which of these calls it would refuse. */
 async function suggestFromAudit(deps: ChangeDeps, { since, role }: SuggestQuestion): Promise<SuggestBody> {
   const { catalog, config, hashOf, redactor } = deps
   const records = recordsInTime(deps, since)

@@ -19,7 +19,7 @@ export function readCatalogFile(file: string): CatalogSnapshot {
   }
 }
 
-/** @throws {ConfigFileError} for a file that is not there, or too large */
+/** @throws {ConfigFileError} for a file that is missing or too large */
 export function readSmallFile(file: string, maxBytes: number): string {
   try {
     const stats = statSync(file)

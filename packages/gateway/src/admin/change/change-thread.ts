@@ -8,37 +8,37 @@ import { CHANGE_THREAD } from '../../files.ts'
 import type { Answers, Question, RecordsQuery, Situation } from './questions.ts'
 import type { FromThread, Reads, ReadWhat, RecordsPage, ToThread } from './thread-messages.ts'
 
-/** The parts of the gateway that a question reads. */
+/** The parts of the gateway that questions read. */
 export interface AskedOf {
   readonly situation: Situation
   /** The items that all callers share. */
   readonly items: readonly Tool[]
-  /** Returns the records that the person who asks may see. */
+  /** Returns the records that the asking person may see. */
   records(query: RecordsQuery): ReadRecords
-  /** Absent: the audit keeps no hashes. */
+  /** Absent if the audit stores no hashes. */
   readonly hashOf: ((text: string) => string) | undefined
 }
 
 export interface ChangeThreadOptions {
-  /** A question that takes longer is ended. Default 90 s, of which reading may take a minute. */
+  /** The time limit for a question. Default 90 s, of which reading may take a minute. */
   readonly deadlineMs?: number
-  /** The thread ends after so long without a question. Default 60 s. */
+  /** The thread ends after this time without a question. Default 60 s. */
   readonly idleMs?: number
-  /** Of its heap. Default 512. */
+  /** The maximum heap size of the thread in MiB. Default 512. */
   readonly maxMb?: number
 }
 
 const DEADLINE_MS = 90_000
 const IDLE_MS = 60_000
 const MAX_MB = 512
-/** Read in one turn of the event loop. */
+/** The number of entries that are read in one turn of the event loop. */
 const PAGE = 250
 
 /**
- * Answers questions about changes in a thread of its own, so that no text and no audit holds up calls: one at a time.
+ * Answers questions about changes in a separate thread, one at a time, so that no text and no audit delays calls.
  *
- * The thread starts with the first question. It is ended when it is idle, when the asker goes, and with a question that takes
- * too long or too much memory.
+ * The thread starts with the first question. It ends when it is idle, when the asker disconnects, and with a question
+ * that takes too much time or memory.
  */
 export class ChangeThread {
   readonly #options: ChangeThreadOptions
@@ -65,7 +65,7 @@ export class ChangeThread {
     try {
       return (await this.#answer(worker, question, { of, reader, signal })) as Answers[Asked['what']]
     } catch (error) {
-      // A refused text has been answered. Anything else may go on in the thread.
+      // A refused text is answered. After any other error, the thread may still be working.
       if (!(error instanceof Refused)) this.#end()
       throw error instanceof Refused ? new ApiFault('config_invalid', error.message) : error
     } finally {
@@ -147,7 +147,7 @@ function tooLarge(what: string): ApiFault {
   return new ApiFault('what_if_too_large', `The question takes ${what}, and was ended; the command has no such bound.`)
 }
 
-/** Reads what the thread asks for. */
+/** Reads the data that the thread requests. */
 class Reader {
   readonly #of: AskedOf
   #read: ReadRecords | undefined

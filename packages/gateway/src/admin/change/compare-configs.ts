@@ -15,8 +15,8 @@ import { rulesOfChange } from '../../servers/catalog/rules-of-change.ts'
 import { configuredItems, OFFER_OF } from './snapshot-items.ts'
 
 /**
- * How each section is compared. `tools`: over the tools of the catalog. `form`: by its form, whatever the tools are.
- * `equal`: a section that differs may let more through. `none`: it says nothing of what a call may do.
+ * How each section is compared. `tools`: over the tools of the catalog. `form`: by its form, for any tools. `equal`: a
+ * different section may allow more. `none`: the section does not affect what calls may do.
  */
 const COMPARED: Readonly<Record<keyof GatewayConfig, 'tools' | 'form' | 'equal' | 'none'>> = {
   policy: 'tools',
@@ -44,13 +44,13 @@ const COMPARED: Readonly<Record<keyof GatewayConfig, 'tools' | 'form' | 'equal' 
   stores: 'equal',
   replica: 'equal',
   instances: 'equal',
-  // Whether a change is applied by itself, and not what the change grants.
+  // This decides whether a change is applied automatically, not what the change grants.
   watch: 'none',
   drainMs: 'none',
   names: 'none',
   instructions: 'none',
   secretCommands: 'none',
-  // How the file was read.
+  // These fields state how the file was read.
   file: 'none',
   text: 'none',
   textHash: 'none',
@@ -62,19 +62,22 @@ const COMPARED: Readonly<Record<keyof GatewayConfig, 'tools' | 'form' | 'equal' 
   policySource: 'none',
 }
 const SECTIONS = Object.keys(COMPARED) as (keyof GatewayConfig)[]
-/** What a server offers is compared item by item; these say nothing of what a call may do. */
+/**
+ * Fields of a server that need no comparison: its items are compared one by one, and the other fields do not affect
+ * calls.
+ */
 const COVERED_OF_SERVERS: ReadonlySet<string> = new Set(
   'tools prompts trustHints offers offersByDefault names instructions era startTimeoutMs callTimeoutMs'.split(' '),
 )
 
-/** Returns what a configuration says about a recorded catalog, under the tags, scopes and labels that it gives now. */
+/** Returns the rules of a configuration for a recorded catalog, with the configuration's tags, scopes and labels. */
 export function configuredRules(catalog: CatalogSnapshot, config: GatewayConfig): RulesOfChange {
   return rulesOfChange(configuredItems(catalog, config.servers).items, config)
 }
 
 /**
- * Compares two configurations, over a catalog and the callers of both: policies with groups, aliases and the operator's tags
- * tool by tool, and limits, labels, apps and callers by their form.
+ * Compares two configurations, over a catalog and the callers of both. Policies with groups, aliases and the operator's
+ * tags are compared tool by tool; limits, labels, apps and callers are compared by their form.
  */
 export async function compareConfigs(
   before: GatewayConfig,
@@ -104,7 +107,7 @@ export async function compareConfigs(
   return { ...compared, grantsNoMore, sections }
 }
 
-/** Returns the sections of which nobody can say that they let no more through. */
+/** Returns the sections that are not proven to allow no more. */
 function sectionsUnknown(before: GatewayConfig, after: GatewayConfig, catalog: CatalogSnapshot): readonly string[] {
   const isSame = (section: keyof GatewayConfig) => isDeepStrictEqual(before[section], after[section])
   const hasSameMeaning = isDeepStrictEqual(meaningOf(before), meaningOf(after))
@@ -120,7 +123,7 @@ function sectionsUnknown(before: GatewayConfig, after: GatewayConfig, catalog: C
   return [...new Set(unknown)]
 }
 
-/** Returns all that the tools of a selector depend on, beside the catalog. */
+/** Returns everything, except for the catalog, that the tools of a selector depend on. */
 function meaningOf({ groups, aliases, servers }: GatewayConfig): unknown {
   const ofServers = servers.map(({ name, tools, resources, prompts, trustHints }) => {
     return { name, tools, resources, prompts, trustHints }
@@ -131,7 +134,7 @@ function meaningOf({ groups, aliases, servers }: GatewayConfig): unknown {
 /** Returns the sections whose selectors are not compared tool by tool. */
 function selectingByForm({ groups, limits, labels = {}, apps = [], calls }: GatewayConfig): readonly string[] {
   const selecting = {
-    // A tool that leaves a group is held back by it no longer.
+    // A group no longer restricts a tool that leaves it.
     groups: groups.filter(holdsBack),
     limits,
     labels,
@@ -145,7 +148,7 @@ function holdsBack({ visibility, unlock, availableWhen, dependsOn }: GroupConfig
   return visibility !== 'always' || unlock !== undefined || availableWhen.length + dependsOn.length > 0
 }
 
-/** Whether a catalog has something of each kind that a server is said to offer. One that was down has nothing in it. */
+/** Whether a catalog has an item of each kind that a server offers. A server that was down has none. */
 function isListedIn({ items }: CatalogSnapshot): (server: ServerConfig) => boolean {
   return ({ name, offers, offersByDefault }) => {
     const own = items.filter(({ namespace }) => namespace === name)
@@ -154,7 +157,7 @@ function isListedIn({ items }: CatalogSnapshot): (server: ServerConfig) => boole
   }
 }
 
-/** Who may come with a token of an issuer. Keys are for the configured callers only. */
+/** Returns the callers with tokens of an issuer. Keys exist only for the configured callers. */
 function othersOf(issuers: readonly IssuerConfig[]): readonly OtherCallers[] {
   return issuers.map(({ name, claims, tenant, users }) => {
     const named = new Set(users.values())
@@ -175,16 +178,21 @@ function othersOf(issuers: readonly IssuerConfig[]): readonly OtherCallers[] {
   })
 }
 
-/** Whether a policy may read the session of a caller, which clients of earlier revisions of MCP have: also by another spelling. */
+/**
+ * Whether a policy may read a caller's session, in any spelling. Only clients of earlier revisions of MCP have
+ * sessions.
+ */
 function mayReadSessions({ policy }: GatewayConfig): boolean {
   return /caller(?!\.(?!session\b)\w)/.test(JSON.stringify(policy))
 }
 
-/** Whether each server is one that was there, and reached and trusted as it was. What it offers beside may be in no catalog. */
+/**
+ * Whether each server existed before, with the same address and trust. A catalog may lack other items that it offers.
+ */
 function hasKnownServers(before: readonly ServerConfig[], after: readonly ServerConfig[]): boolean {
   const known = new Map(before.map((server) => [server.name, server]))
   const now = new Set(after.map(({ name }) => name))
-  // Without one of two servers that could own a URI, it belongs to the other.
+  // If one of two servers that could own a URI is removed, the URI belongs to the other.
   const leavesUris = before.some(({ name, offers }) => !now.has(name) && offers.includes('resources'))
   if (leavesUris) return false
   return after.every((server) => {
@@ -198,7 +206,10 @@ function hasKnownServers(before: readonly ServerConfig[], after: readonly Server
   })
 }
 
-/** Returns what no catalog shows of a server's tools: which are off, and which read what is there for a person who decides. */
+/**
+ * Returns the settings of a server's tools that no catalog shows: which are disabled, and which ones read content for
+ * comparisons.
+ */
 function unlistedOf({ tools }: ServerConfig): unknown {
   const overlays = [...tools].filter(([, { enabled, compare }]) => enabled !== undefined || compare !== undefined)
   return overlays.map(([name, { enabled, compare }]) => ({ name, enabled, compare }))

@@ -6,7 +6,7 @@ import { withRules } from '../../auth/revision.ts'
 import { ChangeThread } from './change-thread.ts'
 import type { Questions, RecordsQuery } from './questions.ts'
 
-/** Returns what answers questions in a thread of its own, until it is closed. */
+/** Returns the service that answers questions in a separate thread, until it is closed. */
 export function openQuestions(heart: Heart): Questions & { close(): Promise<void> | void } {
   const { config, revisions, redact, clock, gate, options } = heart
   const { audit } = heart.stores

@@ -24,7 +24,7 @@ import { checkTokens } from '../../config/check-tokens.ts'
 import { configuredItems } from './snapshot-items.ts'
 import { fileSchema } from './test-schema.ts'
 
-/** A file of tests, with what they test. */
+/** A file of tests, with the configuration and the catalog to test. */
 export interface PolicyTestFile {
   readonly file: string
   readonly options: PolicyTestOptions
@@ -35,16 +35,16 @@ export interface PolicyTestFile {
 }
 
 export interface PolicyTestFileOptions {
-  /** Reads the configuration of a path. Called once the file itself is in order. */
+  /** Reads the configuration at a path. Called only if the test file itself is valid. */
   readonly config: (file: string) => GatewayConfig
-  /** The configuration of files that name none. Default: `toolgate.yaml` beside the file. */
+  /** The configuration for files that do not name one. Default: `toolgate.yaml` beside the file. */
   readonly defaultConfig?: string | undefined
-  /** In place of what the file names, such as that of servers that run. */
+  /** A catalog that replaces the one in the file, such as that of running servers. */
   readonly catalog?: CatalogSnapshot | undefined
 }
 
 /**
- * Reads a file of tests of policies, with the configuration and the catalog that it names. Starts nothing.
+ * Reads a file of policy tests, with the configuration and the catalog that it names. Starts nothing.
  *
  * @throws {ConfigFileError} with every unknown key and name in the file, each with its line and column
  */
@@ -53,7 +53,8 @@ export async function readPolicyTests(file: string, how: PolicyTestFileOptions):
 }
 
 /**
- * Reads the text of a file of tests, as {@link readPolicyTests} does. One that somebody has sent names no other file.
+ * Parses a text of policy tests that a client has sent. Unlike a file of {@link readPolicyTests}, it must not name
+ * other files.
  *
  * @throws {ConfigFileError} with every unknown key and name, each with its line and column
  */
@@ -71,7 +72,7 @@ export async function parseSentTests(
   return parsePolicyTests(SENT, text, how)
 }
 
-/** In the place of a file's name. */
+/** Replaces the file's name in messages. */
 const SENT = 'tests'
 
 async function parsePolicyTests(file: string, text: string, how: PolicyTestFileOptions): Promise<PolicyTestFile> {
@@ -82,7 +83,7 @@ async function parsePolicyTests(file: string, text: string, how: PolicyTestFileO
       ? (how.defaultConfig ?? path.join(folder, 'toolgate.yaml'))
       : path.resolve(folder, head.config),
   )
-  // Rules about paths are written with the folder of the configuration, and so must be the inputs.
+  // Rules about paths contain the folder of the configuration, so inputs must contain it too.
   const source = parseSource(file, text, (written) => fillConfigDir(written, path.dirname(config.file)))
   const { callers, tests } = readHead(source)
   const catalog = how.catalog ?? readCatalog(source, head, folder)
@@ -111,13 +112,13 @@ function readHead(source: Source): Head {
   return head as Head
 }
 
-/** Fills `${configDir}` and nothing else: a test is the same wherever it runs. */
+/** Fills only `${configDir}`, so that a test is the same wherever it runs. */
 function fillConfigDir(text: string, folder: string): Filled {
   const filled = text.replaceAll('${configDir}', folder)
   return { text: filled, changed: filled !== text, isUnread: false, problems: [] }
 }
 
-/** Returns the place of a value, or of the nearest one around it. */
+/** Returns the place of a value, or of the nearest enclosing value. */
 function placeIn(source: Source, at: ConfigPath): ConfigPlace | undefined {
   for (let length = at.length; length > 0; length--) {
     const place = source.placeOf(at.slice(0, length))
@@ -135,7 +136,7 @@ function stopAtProblems({ problems }: Source): void {
 
 type Head = z.infer<typeof fileSchema>
 
-/** Returns the snapshot that a file names, with the tools that it writes itself. */
+/** Returns the snapshot that a file names, with the tools that the file defines itself. */
 function readCatalog(source: Source, { catalog, tools }: Head, folder: string): CatalogSnapshot {
   const items = (tools ?? []).map(toItem)
   if (catalog === undefined) {
@@ -153,7 +154,7 @@ function readCatalog(source: Source, { catalog, tools }: Head, folder: string): 
   }
 }
 
-/** Returns a tool that a file of tests has written, by its id alone or with more of its fields. */
+/** Returns a tool that a test file defines, by its id alone or with more fields. */
 function toItem(written: string | { readonly id: string }): CatalogSnapshot['items'][number] {
   const { id, ...more } = typeof written === 'string' ? { id: written } : written
   const [first = '', ...rest] = id.split(':')
@@ -193,7 +194,9 @@ function itemsFor(
   }
 }
 
-/** Returns the rules of a configuration. Servers are groups that a test may say are down: `server:files`. */
+/**
+ * Returns the rules of a configuration. Each server is a group, such as `server:files`, which a test may declare down.
+ */
 function testedRules({
   policy,
   groups,
@@ -232,7 +235,7 @@ function callersOf({ callers }: GatewayConfig): ReadonlyMap<string, Caller> {
     return [[name, caller] as const, ...(tenant === undefined ? [] : [[`${name} of ${tenant}`, caller] as const])]
   })
   const byName = Map.groupBy(named, ([name]) => name)
-  // A name that stands for several would test one of them.
+  // A name with several callers is left out, as the test would use only one of them.
   return new Map(
     [...byName].flatMap(([name, same]) => {
       const callersOfName = new Map(same.map(([, caller]) => [callerKey(caller), caller]))

@@ -7,20 +7,20 @@ import type { PolicySource } from '../../config/places.ts'
 import { ConfigFileError } from '../../config/problems.ts'
 import { parseYaml } from '../../config/source.ts'
 
-/** Everything that a text takes from elsewhere: `${VAR}`, `${file:…}`, `${command:…}`. What has no end takes nothing. */
+/** The references in a text: `${VAR}`, `${file:…}`, `${command:…}`. A reference without an end is ignored. */
 const TAKEN = /\$?\$\{[^}]*\}?/g
 
 interface Taken {
   readonly whole: string
-  /** Where its value begins. */
+  /** The offset at which its value begins. */
   readonly offset: number
 }
 
 /**
- * Checks a text that somebody proposes for a file: it may only take what the file takes already. Whoever sends a text could
- * else have the gateway read them any variable or file.
+ * Checks that a proposed text has only references that the current file has. Otherwise its author could make the
+ * gateway read any variable or file.
  *
- * @throws {ConfigFileError} with the place of everything else
+ * @throws {ConfigFileError} with the place of every other reference
  */
 export function checkTaken(text: string, { file }: Pick<GatewayConfig, 'file'>): void {
   checkTokens(text, file)
@@ -34,7 +34,7 @@ export function checkTaken(text: string, { file }: Pick<GatewayConfig, 'file'>):
   if (problems.length > 0) throw new ConfigFileError(problems)
 }
 
-/** Reads values as they are filled: YAML may write each character of them in another way. */
+/** Returns the references in the parsed values, since YAML may write each character in another way. */
 function takenBy(text: string): readonly Taken[] {
   const found: Taken[] = []
   const document = parseYaml(text, new LineCounter(), () => {})
@@ -50,9 +50,9 @@ function takenBy(text: string): readonly Taken[] {
 }
 
 /**
- * Returns the text of a file with another section `policy`, whose lines begin where those of the one in force do.
+ * Returns the text of a file with another `policy` section, which begins at the same line as the current one.
  *
- * @throws {ConfigError} if the file no longer has the section that is in force
+ * @throws {ConfigError} if the file no longer has the current section
  */
 export function withPolicy(
   policy: string,

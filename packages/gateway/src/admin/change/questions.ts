@@ -9,14 +9,14 @@ import { checkTaken, withPolicy } from './proposed-config.ts'
 
 /** A text that somebody proposes for the gateway's file. */
 export interface ProposedText {
-  /** A whole file, or its section `policy`. */
+  /** A whole file, or only its `policy` section. */
   readonly text: string
   readonly isPolicy: boolean
 }
 
 export interface WhatIfQuestion extends ProposedText {
   readonly what: 'whatIf'
-  /** Wall-clock milliseconds. */
+  /** In wall-clock milliseconds. */
   readonly since: number | undefined
 }
 
@@ -28,18 +28,18 @@ export interface TestQuestion {
   readonly what: 'test'
   /** The text of a file of tests. */
   readonly tests: string
-  /** Absent: the configuration in force is tested. */
+  /** Absent: the current configuration is tested. */
   readonly proposed: ProposedText | undefined
 }
 
 export interface SuggestQuestion {
   readonly what: 'suggest'
-  /** Wall-clock milliseconds. */
+  /** In wall-clock milliseconds. */
   readonly since: number | undefined
   readonly role: string | undefined
 }
 
-/** The questions about changes that an operator may ask a running gateway. They and their answers are plain data. */
+/** The questions about changes that an operator may ask a running gateway. Questions and answers are plain data. */
 export type Question = WhatIfQuestion | CompareQuestion | TestQuestion | SuggestQuestion
 
 export interface Answers {
@@ -51,12 +51,12 @@ export interface Answers {
 
 export type Answer = Answers[keyof Answers]
 
-/** How texts in the place of the gateway's file are read. */
+/** How to read a text that replaces the gateway's file. */
 export type Reading = Pick<LoadConfigOptions, 'env' | 'packagesFrom'>
 
 /** The state of the gateway that a question is about, as data. */
 export interface Situation {
-  /** The configuration in force. */
+  /** The current configuration. */
   readonly config: GatewayConfig
   readonly reading: Reading
   /** Secrets that the gateway masks wherever they appear. */
@@ -64,26 +64,26 @@ export interface Situation {
   readonly nowMs: number
 }
 
-/** Which records a question reads. */
+/** The records that a question reads. */
 export type RecordsQuery = Pick<AuditExportQuery, 'since'>
 
-/** Everything from which a question is answered. */
+/** The data and functions that answering a question needs. */
 export interface ChangeDeps {
-  /** The configuration in force. */
+  /** The current configuration. */
   readonly config: GatewayConfig
   readonly catalog: CatalogSnapshot
   readonly nowMs: number
-  /** Returns the records that the person who asks may see, and how many the audit lacks. */
+  /** Returns the records that the asking person may see, and how many the audit lacks. */
   records(query: RecordsQuery): ReadRecords
-  /** Absent: the audit keeps no hashes. */
+  /** Absent if the audit stores no hashes. */
   readonly hashOf: HashOf | undefined
   /** Parses a proposed text. Runs no command. @throws {ConfigFileError} with every problem */
   parse(proposed: ProposedText): Promise<GatewayConfig>
-  /** Returns what masks the secrets of the gateway, and those of a configuration. */
+  /** Returns a redactor for the secrets of the gateway and those of a configuration. */
   redactor(config: Pick<GatewayConfig, 'secrets'>): Redactor
 }
 
-/** Returns what a question is answered from, in a situation. */
+/** Returns the dependencies for answering a question in a situation. */
 export function changeDeps(
   { config, reading, secrets, nowMs }: Situation,
   read: Pick<ChangeDeps, 'catalog' | 'records' | 'hashOf'>,
@@ -101,9 +101,9 @@ export function changeDeps(
   }
 }
 
-/** Who asks, and until when. */
+/** The person who asks, and the signal that ends the question. */
 export interface Asker {
-  /** Sees the calls of their tenant only, if they have one. */
+  /** A person with a tenant sees only the calls of this tenant. */
   readonly person: Caller
   readonly signal: AbortSignal
 }

@@ -2,18 +2,21 @@ import type { ReadRecords } from '@toolgate/change'
 import type { ChangeDeps } from './questions.ts'
 
 const WEEK_MS = 7 * 86_400_000
-/** How long the history of a run may last after its last use: what is read before `since`, so that runs are known. */
+/**
+ * The longest time that the history of a run may last after its last use. Records this long before `since` are read, so
+ * that runs are known.
+ */
 const BEFORE_MS = 86_400_000
-/** A search that takes longer is for the command. */
+/** The time limit. A longer search needs the command line. */
 export const MAX_MS = 60_000
 
-/** Records of the audit, for a minute. */
+/** Reads audit records for at most a minute. */
 export interface RecordsInTime {
-  /** Calls from then on count. Wall-clock milliseconds; default a week ago. */
+  /** Only calls from this time on count, in wall-clock milliseconds. Default: a week ago. */
   readonly since: number
-  /** Reads them from the start, with those before `since` that say what runs had done. */
+  /** Reads the records, including those before `since` that contain the history of runs. */
   read(): ReadRecords
-  /** Whether all were read before the minute was over. */
+  /** Whether all records were read within the minute. */
   isWhole(): boolean
 }
 

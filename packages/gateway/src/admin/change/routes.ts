@@ -28,36 +28,36 @@ export const room: Room = {
   },
 }
 
-/** A file of 1 MiB, each character of which JSON may escape. */
+/** The maximum size: a file of 1 MiB whose characters may be escaped in JSON. */
 const MAX_BODY_BYTES = 2 * 1024 * 1024
 const MAX_TESTS_CHARS = 256 * 1024
 
 type Body = ReadonlyMap<string, unknown>
 
-/** How a question comes in the body of a request. */
+/** The form of a question in the body of a request. */
 interface Asking {
-  /** Such as `A what-if`. */
+  /** The name of the question, such as `A what-if`. */
   readonly what: string
   readonly fields: readonly string[]
   /** @throws {ApiFault} */
   read(body: Body): Question
 }
 
-/** `POST /api/what-if`: what the rules of another configuration would mean for callers and recorded calls. */
+/** `POST /api/what-if`: the effects of another configuration on callers and recorded calls. */
 const WHAT_IF: Asking = {
   what: 'A what-if',
   fields: ['config', 'policy', 'since'],
   read: (body) => ({ what: 'whatIf', ...readProposed(body), since: readSince(body.get('since')) }),
 }
 
-/** `POST /api/compare`: whether another configuration grants no more than the one in force. */
+/** `POST /api/compare`: whether another configuration grants at most the rights of the current one. */
 const COMPARE: Asking = {
   what: 'A comparison',
   fields: ['config', 'policy'],
   read: (body) => ({ what: 'compare', ...readProposed(body) }),
 }
 
-/** `POST /api/test`: what tests of a policy come to: of another configuration, or of the one in force. */
+/** `POST /api/test`: the results of policy tests for another configuration, or for the current one. */
 const TEST: Asking = {
   what: 'A test of a policy',
   fields: ['tests', 'config', 'policy'],
@@ -72,7 +72,7 @@ const TEST: Asking = {
   },
 }
 
-/** `POST /api/suggest`: the least that recorded calls show to be needed. */
+/** `POST /api/suggest`: the smallest policy that recorded calls need. */
 const SUGGEST: Asking = {
   what: 'A suggestion',
   fields: ['since', 'role'],
@@ -84,7 +84,10 @@ const SUGGEST: Asking = {
   },
 }
 
-/** A question changes nothing. One is answered at a time over all routes; each ends when its client goes. */
+/**
+ * Creates the route of a question. A question changes nothing. All routes together answer one question at a time, and a
+ * question ends when its client disconnects.
+ */
 function changeRoute(
   { what, fields, read }: Asking,
   questions: Questions,
@@ -113,7 +116,7 @@ function readSince(value: unknown): number | undefined {
   try {
     if (typeof value === 'string' || typeof value === 'number') return time(String(value))
   } catch {
-    // As below.
+    // The error is handled below.
   }
   throw invalidBody('The field "since" must be a time such as 2026-11-21T09:00:00Z, or milliseconds since 1970.')
 }

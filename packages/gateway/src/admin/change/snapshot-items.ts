@@ -11,7 +11,7 @@ export interface ConfiguredItems {
   readonly findUnlisted: FindUnlisted
 }
 
-/** The list in which a server names items of a kind. */
+/** The list that contains a server's items of each kind. */
 export const OFFER_OF: Readonly<Record<ItemKind, Offer>> = {
   tool: 'tools',
   resource: 'resources',
@@ -20,13 +20,13 @@ export const OFFER_OF: Readonly<Record<ItemKind, Offer>> = {
 }
 
 /**
- * Returns what the servers of a configuration would offer if they listed what a snapshot has: with today's tags, scopes and
- * labels, and without the items of servers that the configuration no longer has.
+ * Returns the items that the servers of a configuration would offer if they listed the items of a snapshot. The items
+ * have the current tags, scopes and labels. Items of removed servers are left out.
  *
  * @throws {ConfigError} for a snapshot that cannot be used
  */
 export function configuredItems(snapshot: CatalogSnapshot, servers: readonly ServerConfig[]): ConfiguredItems {
-  // The snapshot itself is checked first, so that a broken one is not taken for an empty one.
+  // The snapshot itself is checked first, so that a broken one is not treated as empty.
   itemsOfSnapshot(snapshot)
   const byServer = Map.groupBy(snapshot.items, ({ namespace }) => namespace)
   const parts = new Map(servers.map((server) => [server.name, openServer(server, byServer.get(server.name) ?? [])]))
@@ -57,7 +57,7 @@ function openServer(
   }
 }
 
-/** Returns an item as its server lists it: with its own texts, and without what the operator has added. */
+/** Returns an item as its server lists it: with its own texts, and without the operator's additions. */
 function toListed({ kind, original, fields, ...item }: SnapshotItem): Readonly<Record<string, unknown>> {
   const { name, title, description, annotations, outputSchema, uri, mimeType, size, arguments: taken } = item
   const inputSchema = kind === undefined ? (item.inputSchema ?? { type: 'object' }) : undefined

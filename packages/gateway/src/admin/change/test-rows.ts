@@ -27,7 +27,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (toJsonText(value) ?? 'nothing')
 }
 
-/** Returns the clauses of the tested configurations, with the hits of all files, in the order in which they are written. */
+/** Returns the clauses of the tested configurations in their written order, with the hits from all files. */
 export function toClauseRows(
   tested: readonly { readonly of: PolicyTestFile; readonly report: PolicyTestReport }[],
   recorded?: (clause: Pick<TestedClause, 'id' | 'ref'>) => number,

@@ -3,7 +3,7 @@ import type { EarlierCall, ExpectedAnswers, PolicyTest, SnapshotItem, StatedHist
 import type { GroupState } from '@toolgate/core/groups'
 import * as z from 'zod'
 
-/** The parts of a schema, one for each key of what the parser reads. */
+/** One schema for each key that the parser reads. */
 type KeysOf<T> = { readonly [Key in keyof Required<T>]: z.ZodType }
 
 const OUTCOMES = ['allow', 'ask', 'wait', 'deny'] as const satisfies readonly OutcomeWord[]
@@ -141,7 +141,7 @@ const testSchema = z.strictObject({
   expect: expectSchema,
 } satisfies KeysOf<PolicyTest>)
 
-/** The shape of a file of tests. Core checks `tests`, as it knows the names in them. */
+/** The shape of a test file. Core checks `tests`, because it knows the valid names. */
 export const fileSchema = z.strictObject({
   config: text
     .min(1)
@@ -159,7 +159,7 @@ export const fileSchema = z.strictObject({
   tests: z.array(json).describe('The tests. Each is by itself.'),
 })
 
-/** The same, down to the leaves: without the names, which only a configuration knows. */
+/** The complete shape, without the names that depend on a configuration. */
 const wholeSchema = fileSchema
   .extend({
     tools: z

@@ -8,7 +8,10 @@ import { rulesOfChange } from '../../servers/catalog/rules-of-change.ts'
 const MAX_NAMED = 100
 const MAX_CALLERS = 1000
 
-/** Returns what the rules of a text would mean for callers and recorded calls. @throws {ConfigFileError} and nothing was read */
+/**
+ * Returns the effects of a text's rules on callers and recorded calls. @throws {ConfigFileError} before any record is
+ * read
+ */
 export async function whatIfText(deps: ChangeDeps, { since, ...proposed }: WhatIfQuestion): Promise<WhatIfBody> {
   const { catalog, hashOf, redactor } = deps
   const config = await deps.parse(proposed)
@@ -31,7 +34,7 @@ export function toWhatIfBody(
   return {
     ...counts,
     isWhole,
-    // Names and texts of clauses may hold what was filled in.
+    // Names and texts of clauses may contain filled-in values.
     rows: rows.map((row) => ({ ...row, rule: redactText(row.rule), why: redactText(row.why) })),
     rules: rules.map((rule) => ({ ...rule, rule: redactText(rule.rule) })),
     access: access.slice(0, MAX_CALLERS).map(({ caller, gains, loses, unknown }) => ({

@@ -1,18 +1,18 @@
 import type { Connection } from '../../servers/connections/connection-store.ts'
 import { escape, type Page, toPage, toTime } from '../http/approval-page-html.ts'
 
-/** What one person sees of a server's connection. */
+/** The connection of a server, as one person sees it. */
 export interface ConnectView {
   readonly server: string
-  /** Where the server is. */
+  /** The host of the server. */
   readonly host: string
   readonly person: string
   readonly connection: Connection | undefined
-  /** What has just not worked. */
+  /** The error of the last attempt. */
   readonly problem?: string | undefined
 }
 
-/** The page on which a person connects a server to their account, without scripts. */
+/** Returns the page on which a person connects a server to their account. It needs no scripts. */
 export function connectPage({ server, host, person, connection, problem }: ConnectView): Page {
   const { account, scopes, since, issuer } = connection ?? {}
   const rows: readonly (readonly [string, string | undefined])[] = [
@@ -40,7 +40,7 @@ ${connection ? '<button name="action" value="disconnect">Disconnect</button>' : 
   )
 }
 
-/** Leads on to the authorization server. A form could not: its policy keeps forms on this origin. */
+/** Returns a page that leads to the authorization server. The content policy does not allow a form to do so. */
 export function continuePage(server: string, url: string): Page {
   const to = escape(url)
   return toPage(

@@ -14,7 +14,7 @@ import type { LoginsBody } from '../../model/rows.ts'
 
 export interface ConnectPageDeps {
   readonly access: AccessRules
-  /** The people who may use these pages, and nothing else of the console. */
+  /** The sessions of people who may use these pages, but no other part of the console. */
   readonly people: Sessions
   readonly connections: PageConnections
   readonly logins?: Pick<FailedLogins, 'failed'> | undefined
@@ -23,7 +23,7 @@ export interface ConnectPageDeps {
   readonly oidc?: LoginsBody['oidc'] | undefined
 }
 
-/** The connections, as their pages use them. */
+/** The operations on connections that the pages need. */
 export type PageConnections = Pick<
   Connections,
   'rowsOf' | 'begin' | 'finish' | 'disconnect' | 'clientDocument' | 'hostOf' | 'publicUrl'
@@ -31,12 +31,12 @@ export type PageConnections = Pick<
 
 export const PERSON_SECONDS = 3600
 const ATTEMPT_SECONDS = 600
-/** No server has such a name. */
+/** The path of callbacks. No server can have this name. */
 const CALLBACK = /^~callback(?:\/|$)/
 const CLIENT = '~client.json'
 const LABEL = 'Your key'
 
-/** Serves the pages on which people connect servers to their accounts, without scripts. */
+/** Serves the pages on which people connect servers to their accounts. They need no scripts. */
 export function createConnectPage(deps: ConnectPageDeps): {
   fetch(request: Request, from?: RequestSource): Promise<Response>
 } {
@@ -61,17 +61,17 @@ async function serve(request: Request, deps: ConnectPageDeps): Promise<Response>
   if (name === CLIENT) return clientDocument(deps)
   const { publicUrl } = deps.connections
   const { pathname, search } = new URL(request.url)
-  // The cookies must belong to the host that the person comes back to.
+  // The cookies must belong to the host to which the person returns.
   if (publicUrl !== undefined && request.headers.get('host') !== new URL(publicUrl).host)
     return redirect(`${publicUrl}${pathname}${search}`)
   const person = await findPerson(request, deps)
-  // Browsers send no cookie with a link on another site's page. They do when the page loads itself again.
+  // Browsers send no cookie when a person follows a link from another site. They do when the page reloads itself.
   if (!person && request.headers.get('sec-fetch-site') === 'cross-site') return toResponse(reloadPage(), 200)
   if (!person) return toResponse(loginPage(linkFor(deps, name), undefined, LABEL), 401, CHALLENGE)
   return CALLBACK.test(name) ? finish(request, person, deps) : show(name, person, deps)
 }
 
-/** A person of the console, or one who has shown a key of theirs here. */
+/** Returns the person of a console session, or one who has logged in here with their key. */
 async function findPerson(request: Request, deps: ConnectPageDeps): Promise<Caller | undefined> {
   const { access, people } = deps
   const login = (await currentLogin(request, access)) ?? people.find(cookieIn(request, 'person', deps))
@@ -109,14 +109,14 @@ async function post(request: Request, server: string, deps: ConnectPageDeps): Pr
   }
 }
 
-/** The answer of the authorization server. It must be for the person who began, in the browser where they began. */
+/** Handles the authorization server's answer. It must come from the browser and the person that began the attempt. */
 async function finish(request: Request, person: Caller, deps: ConnectPageDeps): Promise<Response> {
   const secret = cookieIn(request, 'attempt', deps)
   const { server } = await deps.connections.finish(new URL(request.url), secret, person)
   return redirect(pathOf(server), { 'set-cookie': toCookie('attempt', '', 0, deps) })
 }
 
-/** A key of a user proves who they are, for these pages alone. One that is bound to apps opens nothing else. */
+/** Logs a user in with their key, for these pages only. A key that is restricted to apps opens no other pages. */
 async function logIn(server: string, key: string, deps: ConnectPageDeps): Promise<Response> {
   const { access, people } = deps
   const answer = await access.authenticator.authenticate({ authorization: `Bearer ${key}` }, '/api')
@@ -128,7 +128,7 @@ async function logIn(server: string, key: string, deps: ConnectPageDeps): Promis
   return redirect(pathOf(server), { 'set-cookie': cookie })
 }
 
-/** The cookies of these pages. No other host of the same domain can set them, where there is TLS. */
+/** Returns the name of a cookie. With TLS, no other host of the same domain can set it. */
 function cookieName(what: 'person' | 'attempt', { access, connections }: ConnectPageDeps): string {
   const prefix = connections.publicUrl?.startsWith('https:') === true ? '__Host-' : ''
   return `${prefix}${access.cookieName}_connect_${what}`

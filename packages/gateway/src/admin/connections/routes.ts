@@ -28,7 +28,10 @@ export const room: Room = {
 
 const WHOSE = { user: shortText, tenant: shortText }
 
-/** `GET /api/connections?user=&tenant=`: the servers that want a connection, with the person's own, or for approvers a user's. */
+/**
+ * `GET /api/connections?user=&tenant=`: the servers that need a connection, with the person's own connections or, for
+ * approvers, those of a user.
+ */
 function connectionsRoute(connections: PageConnections): Answer {
   return ({ person, query }) => {
     const whose = whoseOf(person, parseQuery(query, WHOSE))
@@ -36,7 +39,7 @@ function connectionsRoute(connections: PageConnections): Answer {
   }
 }
 
-/** `DELETE /api/connections/<server>?user=&tenant=`: ends a connection, and has its tokens withdrawn. */
+/** `DELETE /api/connections/<server>?user=&tenant=`: ends a connection, and revokes its tokens. */
 function disconnectRoute(connections: PageConnections): Answer {
   return async ({ id, person, query }) => {
     const whose = whoseOf(person, parseQuery(query, WHOSE))
@@ -46,7 +49,7 @@ function disconnectRoute(connections: PageConnections): Answer {
   }
 }
 
-/** Returns the user whose connections are asked for: the person, if none is named. @throws {ApiFault} `connection_forbidden` */
+/** Returns the user whose connections are requested. Default: the person. @throws {ApiFault} `connection_forbidden` */
 function whoseOf(person: Caller, { user, tenant }: { readonly user?: string; readonly tenant?: string }): Caller {
   if (user === undefined && tenant === undefined) return person
   const whose = { ...(user !== undefined && { user }), ...(tenant !== undefined && { tenant }) }
@@ -60,7 +63,7 @@ function checkWanted(rows: readonly Row[], server: string): void {
     throw new ApiFault('server_unknown', 'No server of this name wants a connection.')
 }
 
-/** Nothing that is sealed is in a row. */
+/** Returns the row of a connection, which contains nothing secret. */
 function toRow({ server, connection }: Row): ConnectionRow {
   const page = connectUrl(server, undefined)
   if (!connection) return { server, page }

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { once } from '../../util/lifecycle.ts'
 
 export interface Console {
-  /** Answers GET and HEAD of the console's files. */
+  /** Answers GET and HEAD requests for the console's files. */
   fetch(request: Request): Promise<Response>
 }
 
@@ -50,8 +50,8 @@ Then load this page again. The gateway itself works without it.
 /**
  * Serves the built console from a folder.
  *
- * The files are listed once, and requests are looked up in the list, so no path is built from client input. Without an
- * `index.html`, a page explains how to build it.
+ * The files are listed once, and requests are looked up in the list, so no path is built from client input. If
+ * `index.html` is missing, a page explains how to build the console.
  */
 export function createConsole(dir: string): Console {
   let files = findFiles(dir)
@@ -75,7 +75,7 @@ interface StaticFile {
   readonly gzipped: Uint8Array<ArrayBuffer>
 }
 
-/** Returns the files by URL path. Each is read at its first request. */
+/** Returns the files by URL path. Each file is read at its first request. */
 function findFiles(dir: string): ReadonlyMap<string, () => StaticFile> {
   const files = new Map<string, () => StaticFile>()
   for (const entry of listFiles(dir)) {

@@ -1,7 +1,7 @@
 import type { Room } from '../../heart/room.ts'
 import { createConsole } from './console.ts'
 
-/** The web console, at every path that no other room has. */
+/** The web console, at every path that no other room handles. */
 export const room: Room = {
   name: 'console',
   open: ({ options }) => ({ pages: [{ under: '/', ...createConsole(options.consoleDir) }] }),

@@ -9,28 +9,28 @@ export interface FleetGroupsDeps {
   readonly state: Pick<StateStore, 'list' | 'set' | 'take'>
   /** Returns the rows of all replicas. */
   readonly replicas: () => Promise<readonly ReplicaRow[]>
-  /** Returns the groups as they are here. */
+  /** Returns the groups of this replica. */
   readonly rows: () => readonly GroupRow[]
   readonly watch: Pick<GroupWatch, 'subscribe'>
   readonly clock: Pick<Clock, 'wallMs'>
   readonly onFault: (error: unknown) => void
-  /** How often the others are read while there are listeners. Default 1 s. */
+  /** How often the other replicas' groups are read while there are listeners. Default 1 s. */
   readonly everyMs?: number
 }
 
-/** What a replica tells the others of a group that cannot be used there, or was not probed yet. */
+/** The published state of a group that is unavailable at a replica, or not probed yet. */
 type Told = Omit<GroupElsewhere, 'replica'>
 
 const PREFIX = 'gateway/groups/'
-/** What a lost replica has told is not read from then on, and is forgotten after this. */
+/** Published states of a lost replica are ignored, and removed after this time. */
 const KEPT_MS = 24 * 60 * 60_000
-/** Of one group. */
+/** The maximum number of replicas that are named for one group. */
 const MAX_NAMED = 20
 const MAX_GROUPS = 1000
 
 /**
- * The groups of all replicas. Each replica probes its own network, and tells the others which groups it cannot use. Nothing is
- * read without listeners.
+ * The groups of all replicas. Each replica probes its own network, and publishes which groups are unavailable there.
+ * Without listeners, nothing is read.
  */
 export class FleetGroups {
   readonly #deps: FleetGroupsDeps
@@ -49,14 +49,14 @@ export class FleetGroups {
     this.#unsubscribe = deps.watch.subscribe(() => this.tell())
   }
 
-  /** Tells the others how the groups are here, if that is not what they were told. */
+  /** Publishes the states of the groups here, if they have changed since the last publication. */
   tell(): void {
     this.#telling ??= this.#tell()
       .catch(this.#deps.onFault)
       .finally(() => (this.#telling = undefined))
   }
 
-  /** Returns rows of this replica with its name, and the replicas where a group is in another state. */
+  /** Returns rows with this replica's name, and the replicas at which a group has another state. */
   withOthers(rows: readonly GroupRow[]): readonly GroupRow[] {
     return rows.map((row) => {
       const elsewhere = this.#others.get(row.name)?.filter(({ badge }) => badge !== row.badge) ?? []
@@ -65,7 +65,7 @@ export class FleetGroups {
     })
   }
 
-  /** Reads what the others have told. */
+  /** Reads the published states of the other replicas. */
   async refresh(): Promise<void> {
     const { self, state, replicas } = this.#deps
     const [entries, all] = await Promise.all([state.list(PREFIX), replicas()])
@@ -73,7 +73,8 @@ export class FleetGroups {
     const others = all.filter(({ incarnation, isLive }) => isLive && incarnation !== self.incarnation)
     const next = new Map<string, readonly GroupElsewhere[]>()
     for (const { name, badge } of this.#deps.rows()) {
-      // What a replica does not name can be used there; whether it needs opening does not depend on the replica.
+      // A group that a replica does not publish is available there. Whether it needs unlocking does not depend on the
+      // replica.
       const usable = badge === 'unavailable' || badge === 'unknown' ? 'available' : badge
       const each = others.flatMap(({ id, incarnation }) => {
         const of = told.get(incarnation)
@@ -88,7 +89,10 @@ export class FleetGroups {
     if (names.length > 0) for (const listener of this.#listeners) listener(names)
   }
 
-  /** Calls the listener with the names of groups that have changed elsewhere. Returns a function that unsubscribes. */
+  /**
+   * Calls the listener with the names of groups that have changed at other replicas. Returns a function that
+   * unsubscribes.
+   */
   subscribe(listener: (names: readonly string[]) => void): () => void {
     this.#listeners.add(listener)
     this.#schedule()

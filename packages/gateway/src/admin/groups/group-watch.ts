@@ -2,10 +2,10 @@ import type { AvailabilitySource, GroupState } from '@toolgate/core/groups'
 import { createEmitter } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 
-/** How one group changed since its last report. */
+/** The change of one group since its last report. */
 export interface GroupChange {
   readonly name: string
-  /** Absent if it was unknown. */
+  /** The former state. Absent if it was unknown. */
   readonly before: GroupState | undefined
   readonly now: GroupState | undefined
 }
@@ -19,9 +19,9 @@ export interface GroupWatchDeps {
 }
 
 export interface GroupWatch {
-  /** Watches the groups that `names` returns now. A new group is reported as a change. */
+  /** Watches the groups that `names` currently returns. A new group is reported as a change. */
   renew(): void
-  /** Calls the listener with changes. Changes that come together are one call. */
+  /** Calls the listener with changes. Simultaneous changes are one call. */
   subscribe(listener: (changes: readonly GroupChange[]) => void): () => void
   /** How often each group's availability has changed since the start. */
   readonly counts: ReadonlyMap<string, number>
@@ -30,7 +30,7 @@ export interface GroupWatch {
 
 /** The shortest time between two reports about one group. */
 const INTERVAL_MS = 1000
-/** Changes that come together are reported together. */
+/** Changes within this time are reported together. */
 const TOGETHER_MS = 10
 
 interface Watched {

@@ -21,7 +21,7 @@ export const room: Room = {
   },
 }
 
-/** `GET /api/groups`: every configured group in its current state, in the order of the configuration. */
+/** `GET /api/groups`: every configured group with its current state, in the order of the configuration. */
 function groupsRoute(all: Groups | undefined): Answer {
   return async ({ query }) => {
     parseQuery(query, {})
@@ -30,7 +30,7 @@ function groupsRoute(all: Groups | undefined): Answer {
   }
 }
 
-/** `GET /api/apps`: every configured app in its current state, in the order of the configuration. */
+/** `GET /api/apps`: every configured app with its current state, in the order of the configuration. */
 function appsRoute(rows: () => AppsBody['apps']): Answer {
   return ({ query }) => {
     parseQuery(query, {})

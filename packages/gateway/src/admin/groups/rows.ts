@@ -58,7 +58,7 @@ function toGroupRow(group: GroupConfig, state: GroupState | undefined, tools: re
   }
 }
 
-/** `unavailable` comes before `locked`, as opening an unavailable group is of no use. */
+/** Returns the badge. `unavailable` comes before `locked`, as unlocking an unavailable group does not help. */
 function badgeOf({ visibility, dependsOn, unlock }: GroupConfig, state: GroupState | undefined): GroupBadge {
   const isConditional = visibility === 'conditional' || dependsOn.length > 0
   if (isConditional && (state === undefined || state.unknown === true)) return 'unknown'
@@ -67,7 +67,7 @@ function badgeOf({ visibility, dependsOn, unlock }: GroupConfig, state: GroupSta
   return isConditional ? 'available' : 'always'
 }
 
-/** Returns the rows of the apps. `own` are the gateway's meta-tools, which are in every app and are left out. */
+/** Returns the rows of the apps. `own`: the gateway's meta-tools, which are in every app and are left out. */
 export function toAppRows(apps: Apps, own: ReadonlySet<string> = new Set()): readonly AppRow[] {
   return apps.list.map(({ name, title, instructions, groups }) => ({
     name,
@@ -86,7 +86,7 @@ interface NeedRowDeps {
   readonly redact: Redactor
 }
 
-/** Returns a function that returns the needs of an app. Implicit groups of servers are left out. */
+/** Returns a function that returns the dependencies of an app. Implicit groups of servers are left out. */
 export function createNeedRows({ gate, groups, redact }: NeedRowDeps): (app?: string) => readonly NeedRow[] {
   return (app) => {
     const configured = new Set(groups().map(({ name }) => name))

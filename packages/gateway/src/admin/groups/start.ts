@@ -8,14 +8,14 @@ import { createGroupWatch, type GroupWatch } from './group-watch.ts'
 import { createGroupRows } from './rows.ts'
 import { recordStateChanges } from './state-changes.ts'
 
-/** The groups of a gateway, as other rooms use them. */
+/** The groups of a gateway, for other rooms. */
 export interface Groups {
   /** Returns the rows of all groups, or of the named ones. */
   rows(names?: readonly string[]): readonly GroupRow[]
-  /** Reads the groups of other replicas. */
+  /** Reads the published groups of other replicas. */
   refresh(): Promise<void> | void
   readonly watch: GroupWatch
-  /** The groups of other replicas. Absent where this gateway is alone. */
+  /** The groups of other replicas. Absent if this gateway runs alone. */
   readonly others: FleetGroups | undefined
 }
 
@@ -74,7 +74,7 @@ interface GroupFigures {
   readonly changes: number
 }
 
-/** The names come from the configuration, so the number of series is bounded. */
+/** Returns the metrics of groups. Their names come from the configuration, so the number of series is bounded. */
 export function groupFamilies(all: readonly GroupFigures[]): readonly Family[] {
   return [
     {

@@ -8,7 +8,7 @@ import type { GroupChange, GroupWatch } from './group-watch.ts'
 
 export interface StateChangesDeps {
   readonly watch: Pick<GroupWatch, 'subscribe'>
-  /** Returns the server of an implicit group. Those groups are watched with the others. */
+  /** Returns the server of an implicit group. Implicit groups are watched like the others. */
   serverOf(group: string): { readonly name: string; readonly state: UpstreamState } | undefined
   readonly audit: Pick<AuditSink, 'write'>
   readonly clock: Pick<Clock, 'wallMs'>
@@ -18,7 +18,7 @@ export interface StateChangesDeps {
 }
 
 /**
- * Records the changes of groups and servers, at the pace of the watch.
+ * Records the changes of groups and servers, as often as the watch reports them.
  *
  * Groups and servers that are available at the start are not recorded.
  */
@@ -37,7 +37,7 @@ export function recordStateChanges(deps: StateChangesDeps): () => void {
 
   function recordGroup({ name, before, now }: GroupChange): void {
     const isAvailable = now?.available === true
-    // Another reason alone is not a change, unless the state was unknown before.
+    // A change of the reason alone is not recorded, unless the state was unknown before.
     if (before !== undefined && before.unknown !== true && before.available === isAvailable) return
     record('group_changed', isAvailable ? 'available' : 'unavailable', describe(name, now))
   }

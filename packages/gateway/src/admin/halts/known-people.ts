@@ -9,13 +9,16 @@ export interface KnownPerson {
 }
 
 export interface KnownPeopleDeps {
-  /** Returns the users of the configuration, of keys, and those who are signed in. */
+  /** Returns the users of the configuration, the users with keys, and those who are logged in. */
   signedIn(): Iterable<{ readonly user?: string | undefined; readonly tenant?: string | undefined }>
-  /** Absent: nobody is known by their calls. */
+  /** Absent if calls are not counted. Then no user is known by their calls. */
   readonly counted: Pick<CountedAudit, 'readCallers'> | undefined
 }
 
-/** Returns the users who have a key, are signed in, or called in the last week; of one tenant, or of all for `undefined`. */
+/**
+ * Returns the users who have a key, are logged in, or made calls in the last week; of one tenant, or of all for
+ * `undefined`.
+ */
 export async function knownPeople(
   { signedIn, counted }: KnownPeopleDeps,
   tenant: string | undefined,
@@ -34,7 +37,7 @@ export async function knownPeople(
 
 const MAX_NEAREST = 3
 
-/** Returns the nearest of some names, the nearest first: at most 3. */
+/** Returns up to 3 of the names, those nearest to the text first. */
 export function nearestFew(asked: string, names: Iterable<string>): readonly string[] {
   const left = new Set(names)
   const found: string[] = []

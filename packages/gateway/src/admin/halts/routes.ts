@@ -87,9 +87,9 @@ function haltReachRoute(heart: HaltHeart, known: KnownPeople): Answer {
 }
 
 /**
- * `POST /api/halts`: the halt is in effect before the response.
+ * `POST /api/halts`: the halt applies before the response.
  *
- * A name that nobody knows is halted, too: a wrong halt is released at once, and a refused one stops nobody.
+ * An unknown name is halted too: a mistaken halt can be released at once, but a rejected halt would stop nobody.
  */
 function haltRoute(heart: HaltHeart, known: KnownPeople): Answer {
   const { gate } = heart
@@ -133,7 +133,7 @@ function releaseRoute(heart: HaltHeart, known: KnownPeople): Answer {
   }
 }
 
-/** Returns on which replicas each halt is in force. A database that does not answer keeps nobody from the halts. */
+/** Returns the replicas on which each halt applies. It works without the database, so that halts stay visible. */
 async function readInForce({ replica }: HaltHeart): Promise<(halt: Halt) => Pick<HaltRow, 'inForce'>> {
   const inForce = await replica?.report.inForce().catch(() => undefined)
   return ({ at }) => (inForce ? { inForce: inForce(at) } : {})
@@ -147,11 +147,11 @@ function parseHalt(body: ReadonlyMap<string, unknown>): HaltRequest {
     if (value !== undefined && (typeof value !== 'string' || value === '' || value.length > MAX_TARGET_LENGTH))
       throw invalidBody(`The field "${field}" must be a text of 1 to ${MAX_TARGET_LENGTH} characters.`)
   }
-  // The gate checks which fields go together, and the reason.
+  // The gate checks the combination of fields, and the reason.
   return Object.fromEntries(body) as unknown as HaltRequest
 }
 
-/** The roles that may halt and release. */
+/** The roles that may create and release halts. */
 const ROLES: ReadonlySet<string> = new Set(['approver', 'operator'])
 
 function mayHalt({ user, roles = [] }: Caller): boolean {
@@ -164,13 +164,13 @@ function nameOperator(person: Caller): { user: string; tenant: string | undefine
   throw new ApiFault('halt_forbidden', 'Halting and releasing take a person with the role "operator" or "approver".')
 }
 
-/** A halt by a person of a tenant covers that tenant only: `all` means all of the tenant. */
+/** Limits a halt to the person's own tenant, if they have one. `all` then means everybody in this tenant. */
 function narrowTo(own: string | undefined, { all, ...asked }: HaltTarget): HaltTarget {
   if (own === undefined) return all === undefined ? asked : { ...asked, all }
   if (asked.tenant !== undefined && asked.tenant !== own)
     throw new ApiFault('halt_forbidden', 'A person of a tenant halts within it only.')
   if (all === undefined) return Object.keys(asked).length === 0 ? asked : { ...asked, tenant: own }
-  // With another field it is ambiguous, and the gate refuses it.
+  // Together with another field, `all` is ambiguous, and the gate rejects it.
   return Object.keys(asked).length === 0 && all === true ? { tenant: own } : { ...asked, all }
 }
 
@@ -183,7 +183,7 @@ function mayRelease(person: Caller, halt: Halt): boolean {
   return mayHalt(person) && isWithin(person, halt) && (person.tenant === undefined || halt.byTenant === person.tenant)
 }
 
-/** Halting the same target again would replace the halt, and its owner. */
+/** Rejects a halt of a target that somebody else has halted, since it would replace that halt and its owner. */
 function checkStanding(person: Caller, target: HaltTarget, { halts }: Pick<Gate, 'halts'>): void {
   const standing = halts.find((halt) => isSameTarget(halt.target, target))
   if (standing && !mayRelease(person, standing)) throw new ApiFault('halt_forbidden', SET_FROM_ABOVE)
@@ -218,7 +218,7 @@ function toRow(halt: Halt, person: Caller, people: readonly KnownPerson[], heart
   }
 }
 
-/** Returns the known people, if one of the targets names a user or a tenant. */
+/** Returns the known people if one of the targets names a user or a tenant. */
 async function peopleFor(
   targets: readonly HaltTarget[],
   person: Caller,
@@ -231,7 +231,7 @@ function namesPeople({ user, tenant }: HaltTarget): boolean {
   return user !== undefined || tenant !== undefined
 }
 
-/** Returns the tools and people that a target matches now. */
+/** Returns the tools and people that a target currently matches. */
 function reachOf(target: HaltTarget, people: readonly KnownPerson[], { gate, catalog }: HaltHeart): HaltReach {
   const tools = [...gate.catalog.snapshot(), ...ownToolsOf(gate, target)]
   return {
@@ -253,7 +253,7 @@ function peopleReach(
   return { people: 0, ...(nearest.length > 0 && { nearestPeople: nearest }) }
 }
 
-/** Returns near names: users, tenants, or `vera of acme`, where the user is near or the tenant is another. */
+/** Returns similar names: users, tenants, or `vera of acme` if the user is similar or the tenant differs. */
 function nearestPeople({ user, tenant }: HaltTarget, people: readonly KnownPerson[]): readonly string[] {
   if (user === undefined)
     return nearestFew(
@@ -273,7 +273,7 @@ function nearestPeople({ user, tenant }: HaltTarget, people: readonly KnownPerso
   ]
 }
 
-/** Returns the tools on the lists of the users that a target names, each id once. */
+/** Returns the tools on the own lists of the users that a target names, each id once. */
 function ownToolsOf({ catalog }: Pick<Gate, 'catalog'>, { user, tenant }: HaltTarget): readonly Tool[] {
   const isNamed = (owner: { readonly user: string; readonly tenant?: string | undefined }) =>
     (user === undefined || owner.user === user) && (tenant === undefined || owner.tenant === tenant)
@@ -287,7 +287,7 @@ interface HaltWorld {
   readonly groups: ReturnType<typeof parseGroups>['selectors']
 }
 
-/** Returns the tools that a target matches now, or the nearest ids if it matches no tool. */
+/** Returns the tools that a target currently matches, or the nearest ids if it matches none. */
 function toolReach({ tool }: HaltTarget, { tools, groups }: HaltWorld): Pick<HaltReach, 'tools' | 'nearestTools'> {
   if (tool === undefined) return { tools: tools.length }
   const selector = parseSelector(tool, groups)

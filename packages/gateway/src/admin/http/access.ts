@@ -19,7 +19,7 @@ export interface AccessRules {
   /** Calls the listener after credentials have ended or changed. */
   readonly onEnded?: ((listener: (callers: EndedCallers) => void) => () => void) | undefined
   readonly cookieName: string
-  /** Whether callers are of several tenants. Default: they are not. */
+  /** Whether callers belong to several tenants. Default: they do not. */
   readonly hasTenants?: () => boolean
 }
 
@@ -29,7 +29,7 @@ export function checkHeaders({ headers }: Request, rules: OriginRules): void {
   if (problem) throw new ApiFault(problem.header === 'Host' ? 'host_forbidden' : 'origin_forbidden', problem.message)
 }
 
-/** A person, and when they showed their key, in wall-clock milliseconds. */
+/** A person, and when they logged in, in wall-clock milliseconds. */
 export interface Login {
   readonly person: Caller
   readonly loginAt: number
@@ -38,7 +38,7 @@ export interface Login {
 }
 
 /**
- * Returns the person of a request, by a console key or by a login cookie. Whoever sends a key logs in with it.
+ * Returns the person of a request, found by a console key or a login cookie. A request with a key counts as a login.
  *
  * A change by cookie must come from a page of this gateway, so that no other page can make it.
  *
@@ -61,15 +61,15 @@ export async function findLogin(request: Request, rules: AccessRules): Promise<L
 /** A person who may listen while their key or session is valid. */
 export interface Admitted {
   readonly person: Caller
-  /** Whether it is still valid. */
+  /** Whether the key or session is still valid. */
   holds(): boolean
-  /** Calls the listener when it is ended before its time. Returns a function that unsubscribes. */
+  /** Calls the listener if the key or session ends early. Returns a function that unsubscribes. */
   onEnd(listener: () => void): () => void
 }
 
 /**
- * Returns the person who requests a socket, under the rules of a change: another site's page also sends our cookie, and
- * there is no preflight.
+ * Returns the person who requests a socket. The checks are those of a change, because another site's page also sends
+ * our cookie, and there is no preflight.
  *
  * @throws {ApiFault} `host_forbidden`, `origin_forbidden`, `unauthenticated`, `key_not_for_console`
  */
@@ -109,7 +109,7 @@ async function findByKey(authorization: string, rules: AccessRules): Promise<Log
   return { person: answer.caller, loginAt: rules.sessions.nowMs(), credential: answer.id }
 }
 
-/** Returns the host of a request; `undefined` for any other credential, and for none. */
+/** Returns the host that sends a request; `undefined` for any other credential, or none. */
 export async function findHost(
   { headers }: Request,
   { authenticator }: Pick<AccessRules, 'authenticator'>,
@@ -173,7 +173,10 @@ export async function openSession(
   return toCookie(cookieName, secret, { maxAgeSeconds: SESSION_TTL_MS / 1000, secure })
 }
 
-/** `POST /api/logout`: ends the session of the cookie, if there is one. `logoutUrl` also ends that at the authorization server. */
+/**
+ * `POST /api/logout`: ends the session of the cookie, if there is one. `logoutUrl` also ends the session at the
+ * authorization server.
+ */
 export async function logout(request: Request, rules: AccessRules): Promise<Response> {
   parseQuery(queryOf(request), {})
   const secret = readCookie(request.headers, rules.cookieName)
@@ -195,44 +198,47 @@ export function isSecure(request: Request): boolean {
 
 interface CookieOptions {
   readonly maxAgeSeconds: number
-  /** Set only if the page came over TLS, as browsers would drop the cookie on plain loopback. */
+  /** Set only if the page came over TLS, as browsers would reject the cookie on plain loopback. */
   readonly secure: boolean
 }
 
-/** RFC 6265bis. */
+/** Returns a `Set-Cookie` header (RFC 6265bis). */
 function toCookie(name: string, value: string, { maxAgeSeconds, secure }: CookieOptions): string {
   return `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`
 }
 
-/** What a login with OpenID Connect adds to a session. */
+/** The session fields of a login with OpenID Connect. */
 export interface NewSession {
-  /** The end of the claims, in wall-clock milliseconds. */
+  /** When the claims expire, in wall-clock milliseconds. */
   readonly endsAtMs?: number
-  /** When the person showed who they are, in wall-clock milliseconds. Default: now. */
+  /** When the person authenticated, in wall-clock milliseconds. Default: now. */
   readonly loginAtMs?: number
   readonly logoutUrl?: string
   /** The id of the credential, for a login by key. */
   readonly credential?: string
 }
 
-/** The sessions of logged-in people. */
+/** The sessions of people who are logged in. */
 export interface Sessions {
-  /** Opens a session and returns its secret, 256 random bits. */
+  /** Opens a session and returns its secret of 256 random bits. */
   open(caller: Caller, session?: NewSession): MaybePromise<string>
   find(secret: string): Login | undefined
-  /** Returns who is logged in, once for each session. */
+  /** Returns the people who are logged in, once for each session. */
   people(): readonly Caller[]
-  /** Wall-clock milliseconds. */
+  /** Returns the time in wall-clock milliseconds. */
   nowMs(): number
-  /** Ends a session. Returns where the person also logs out, if there is such a place. */
+  /** Ends a session. Returns the URL at which the person also logs out, if there is one. */
   close(secret: string): MaybePromise<string | undefined>
-  /** Ends the sessions of people whose key ended, and goes on with others as they are now. */
+  /** Ends the sessions of people whose key ended, and updates the people of other sessions. */
   replace(callers: EndedCallers): void
-  /** Calls the listener when an open session is closed, also by a newer one. Returns a function that unsubscribes. */
+  /**
+   * Calls the listener when an open session is closed, including by a newer session. Returns a function that
+   * unsubscribes.
+   */
   onEnd(secret: string, listener: () => void): () => void
 }
 
-/** Sessions of this process. */
+/** The sessions of this process. */
 interface LocalSessions extends Sessions {
   open(caller: Caller, session?: NewSession): string
   close(secret: string): string | undefined
@@ -240,15 +246,15 @@ interface LocalSessions extends Sessions {
 
 interface SessionOptions {
   readonly clock: Clock
-  /** From the login, used or not. Default 12 h. */
+  /** How long a session lasts from the login, used or not. Default 12 h. */
   readonly ttlMs?: number
-  /** One more ends the oldest session. Default 1,000. */
+  /** The maximum number of sessions. Another session ends the oldest one. Default 1,000. */
   readonly max?: number
 }
 
 export const SESSION_TTL_MS: number = 12 * 60 * 60 * 1000
 
-/** Returns sessions in memory: a restart logs everybody out. */
+/** Returns sessions in memory. A restart ends all of them. */
 export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: SessionOptions): LocalSessions {
   /** By digest, so that the time of a look-up reveals nothing about a secret. Oldest first. */
   const sessions = new Map<string, Session>()
@@ -264,7 +270,7 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
       const oldest = sessions.keys().next()
       if (sessions.size >= max && !oldest.done) end(oldest.value)
       const secret = randomBytes(32).toString('base64url')
-      // On the clock that people cannot set.
+      // Measured on the monotonic clock, which people cannot set.
       const left = Math.min(ttlMs, endsAtMs - clock.wallMs())
       const loginMs = now - (clock.wallMs() - loginAtMs)
       const session = { person: caller, loginMs, endsAtMs: now + left, logoutUrl, ending: createEmitter() }
@@ -275,7 +281,7 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
       const session = sessions.get(digest(secret))
       const now = clock.monotonicMs()
       if (!session || session.endsAtMs <= now) return undefined
-      // By the clock that people cannot set.
+      // Measured on the monotonic clock, which people cannot set.
       return { person: session.person, loginAt: clock.wallMs() - (now - session.loginMs) }
     },
     people() {

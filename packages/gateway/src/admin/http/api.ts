@@ -10,18 +10,21 @@ import { type AccessRules, checkHeaders, findHost, findLogin } from './access.ts
 import { checkPath, jsonResponse, nothingAt, queryOf } from './request.ts'
 
 export interface Api {
-  /** `from` is where it came from, for counting failed logins. */
+  /** `from`: the source of the request, to count failed logins. */
   fetch(request: Request, from?: RequestSource): Promise<Response>
-  /** Returns whom a request is about, if its route says so and it is not refused. The body is read if the person has a login. */
+  /**
+   * Returns the caller that a request is about, if its route has a subject and the request is accepted. The body is
+   * read only for a person who is logged in.
+   */
   subjectOf(request: Request, readText: () => Promise<string>): Promise<Subject | undefined>
 }
 
 export interface ApiOptions extends Pick<Heart, 'redact' | 'onFault'> {
   readonly access: AccessRules
   readonly clock: Pick<Clock, 'wallMs'>
-  /** Counts and delays failed logins. */
+  /** Counts failed logins and delays their answers. */
   readonly logins: Pick<FailedLogins, 'failed'>
-  /** Whether another replica has forwarded a request, and has checked where it comes from. */
+  /** Whether another replica forwarded a request after checking its origin. */
   readonly isForwarded: (from: RequestSource) => boolean
 }
 
@@ -34,12 +37,12 @@ type Handler = (context: Context<Client>) => Response | Promise<Response>
 /**
  * Returns the HTTP API of some routes.
  *
- * Every request passes the same checks: Host and Origin, then what its route says about who may ask. Every answer is not
- * cached, and JSON unless its route answers something else.
+ * Every request passes the same checks: first Host and Origin, then who may use the route. No answer is cached. Answers
+ * are JSON unless the route returns another type.
  */
 export function createApi(routes: readonly Route[], options: ApiOptions): Api {
   const { access, logins, onFault, redact } = options
-  // A path has one spelling, as others look at it too, such as a replica that looks for the home of a user.
+  // A path has one spelling, since other code reads it too, such as a replica that looks for the home of a user.
   const app = new Hono<Client>({ getPath: ({ url }) => new URL(url).pathname })
   app.use(async (context, next) => {
     await next()

@@ -2,26 +2,26 @@ import type { Approval } from '@toolgate/core'
 import { trailLines } from '@toolgate/core/call'
 import { toJsonText } from '@toolgate/values/json'
 
-/** A page, and its style, which the Content-Security-Policy names by hash. */
+/** A page, and its style, which the Content-Security-Policy allows by hash. */
 export interface Page {
   readonly html: string
   readonly style: string
 }
 
-/** What one person sees of an approval. */
+/** An approval, as one person sees it. */
 export interface ApprovalView {
   readonly approval: Approval
   readonly person: string
   readonly mayDecide: boolean
-  /** Only another person may approve it. */
+  /** Whether only another person may approve it. */
   readonly needsOther: boolean
-  /** The login is too old to approve it. */
+  /** Whether the login is too old to approve it. */
   readonly needsLogin: boolean
-  /** Where the person can log in without a key. */
+  /** The link for logging in without a key. */
   readonly oidc: LoginLink | undefined
 }
 
-/** A login at an authorization server, which leads back to the page. */
+/** A login at an authorization server that returns to the page. */
 export interface LoginLink {
   readonly name: string
   readonly href: string
@@ -71,7 +71,7 @@ export function reloadPage(): Page {
   return toPage('One moment', '<p><a href="">Continue</a></p>', '<meta http-equiv="refresh" content="0">')
 }
 
-/** The same page for every link: it does not reveal whether the approval exists. */
+/** Returns the same page for every link, so that it does not reveal whether the approval exists. */
 export function loginPage(oidc: LoginLink | undefined, problem?: string, label: string = 'Console key'): Page {
   return toPage(
     'Log in',
@@ -123,7 +123,7 @@ ${trail === '' ? '' : `<h2>What the run has done</h2>\n<ul>${trail}</ul>`}
 `
 }
 
-/** The form's first button: Enter in a field must not approve. */
+/** The form's first button is disabled, so that Enter in a field does not approve. */
 const NO_ENTER = '<button disabled hidden></button>'
 
 function decideForm({ mayDecide, needsOther, needsLogin, oidc }: ApprovalView): string {
@@ -159,7 +159,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Hidden and reordering characters are shown as their code, so that nothing looks like something else. */
+/** Escapes a text. Hidden and reordering characters become their code, so that no text can imitate another. */
 export function escape(text: string): string {
   return text
     .replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? sign)

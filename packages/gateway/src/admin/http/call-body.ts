@@ -3,7 +3,7 @@ import { type Approval, type CallDone, type CallOutcome, type CallRefused, retry
 import { isMcpResult } from '@toolgate/mcp'
 import type { AgentCallBody, AgentRefusal } from '../../model/rows.ts'
 
-/** Returns the outcome of a call, as agents get it. */
+/** Returns the outcome of a call for agents. */
 export function toBody(outcome: CallOutcome, approvalUrl: (approval: Approval) => string | undefined): AgentCallBody {
   const { callId, text } = outcome
   switch (outcome.status) {
@@ -23,7 +23,7 @@ export function toBody(outcome: CallOutcome, approvalUrl: (approval: Approval) =
   }
 }
 
-/** Returns the texts of a server's result, or the result itself as JSON where it holds anything else. */
+/** Returns the texts of a server's result. If it contains anything else, returns the whole result as JSON. */
 function textOf({ output, text }: CallDone): string {
   const content = isMcpResult(output) ? (output.content ?? []) : []
   const texts = content.flatMap((block) =>
@@ -32,7 +32,10 @@ function textOf({ output, text }: CallDone): string {
   return texts.length > 0 && texts.length === content.length ? texts.join('\n') : text
 }
 
-/** A limit tells when to try again, as its text does. The reasons of other refusals stay here. */
+/**
+ * Returns a refusal. For a limit, it states when to try again, as the text does. The reasons of other refusals are left
+ * out.
+ */
 export function toRefusal({ decision, text }: Pick<CallRefused, 'decision' | 'text'>): AgentRefusal {
   const [deciding] = decision.reasons
   const outcome = decision.outcome === 'wait' ? 'wait' : 'deny'

@@ -23,16 +23,16 @@ export interface NamedCaller {
   readonly caller: Caller
 }
 
-/** Returns the callers that a person may see, by name: the same map while the configuration stays. */
+/** Returns the callers that a person may see, by name. The map stays the same until the configuration changes. */
 export type NamedCallers = (person: Caller) => ReadonlyMap<string, NamedCaller>
 
 const MAX_NAMED = 50
 
 /**
- * Returns the configured callers by the name that `as` takes: the `user`.
+ * Returns the configured callers by the name for `as`, which is the `user`.
  *
- * If several keys belong to one user, agents' keys come first, and the second
- * different caller is `vera#2`. Equal callers are one.
+ * If several keys belong to one user, agents' keys come first, and the second different caller is named `vera#2`. Equal
+ * callers are listed once.
  */
 export function nameCallers(callers: readonly CallerConfig[]): ReadonlyMap<string, NamedCaller> {
   const named = new Map<string, NamedCaller>()
@@ -50,7 +50,7 @@ export function nameCallers(callers: readonly CallerConfig[]): ReadonlyMap<strin
 
 const NOBODY: ReadonlyMap<string, NamedCaller> = new Map()
 
-/** Names callers within what a person may see, so that `vera#2` does not reveal another tenant's `vera`. */
+/** Names only callers that a person may see, so that `vera#2` does not reveal another tenant's `vera`. */
 export function createNamedCallers(callers: () => readonly CallerConfig[]): NamedCallers {
   let named: readonly CallerConfig[] = []
   const ofTenant = new Map<string | undefined, ReadonlyMap<string, NamedCaller>>()
@@ -73,13 +73,13 @@ export function toName(caller: Caller): string {
   return caller.user ?? caller.agent ?? 'anonymous'
 }
 
-/** The caller of a query: a configured one by name, or any other as JSON. */
+/** The caller in a query: a configured caller by name, or any caller as JSON. */
 interface WhoseQuery {
   readonly as?: string | undefined
   readonly caller?: Caller | undefined
 }
 
-/** The parameters of such a query, and the app. */
+/** The parameters that select a caller and an app. */
 export const WHOSE: {
   readonly as: Parameter<string>
   readonly caller: Parameter<Caller>
@@ -90,13 +90,15 @@ export const WHOSE: {
   app: shortText,
 }
 
-/** Returns whom a query is about. Its other parameters are not checked. @throws {ApiFault} `query_invalid` */
+/** Returns the caller in a query. Other parameters are not checked. @throws {ApiFault} `query_invalid` */
 export function parseWhose(query: URLSearchParams): WhoseQuery {
   const [as, caller] = [query.get('as'), query.get('caller')]
   return parseQuery(new URLSearchParams({ ...(as !== null && { as }), ...(caller !== null && { caller }) }), WHOSE)
 }
 
-/** @throws {ApiFault} `query_invalid` for both or neither, `caller_unknown`, naming the known ones */
+/**
+ * @throws {ApiFault} `query_invalid` if both or neither are given, and `caller_unknown`, which names the known callers
+ */
 export function findCaller(
   callers: NamedCallers,
   { as, caller }: WhoseQuery,
@@ -140,7 +142,7 @@ export function maySee(person: Caller, { tenant }: { readonly tenant?: string | 
   return person.tenant === undefined || person.tenant === tenant
 }
 
-/** Whether a person may see what is on the own lists of a user: an approver, or the user. */
+/** Whether a person may see the own lists of a user: only approvers and the user may. */
 export function maySeeListsOf(person: Caller, caller: Caller): boolean {
   const isSelf = person.user !== undefined && person.user === caller.user && person.tenant === caller.tenant
   return isSelf || (isApprover(person) && maySee(person, caller))
@@ -151,7 +153,7 @@ export function isApprover({ user, roles = [] }: Caller): boolean {
 }
 
 const DEFAULT_LIMIT = 100
-/** How many pages are searched for one answer. The next request continues with `before`. */
+/** The maximum number of pages that are searched for one answer. The next request continues with `before`. */
 const MAX_PAGES = 100
 
 /** Returns the records of a query that a person may see. */

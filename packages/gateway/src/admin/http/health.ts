@@ -8,24 +8,29 @@ export interface HealthAnswer<Body> {
 }
 
 export interface Health {
-  /** The process is alive and its event loop turns. */
+  /** Answers that the process is alive and its event loop runs. */
   healthz(): HealthAnswer<{ readonly status: 'ok' }>
-  /** Whether every server has answered or failed its first start. The list of servers is for console keys. */
+  /**
+   * Answers whether every server has answered or failed its first start. Only console keys receive the list of servers.
+   */
   readyz(options?: { readonly withServers?: boolean }): HealthAnswer<ReadyBody>
 }
 
 export interface HealthDeps {
   servers(): readonly ServerRow[]
   readonly isLeaving: () => boolean
-  /** Whether calls may be taken, as all rooms see it. */
+  /** Returns whether the gateway can accept calls, combined from all rooms. */
   readonly rooms: (withReasons: boolean) => RoomHealth
-  /** Throws if the state takes no writes. Called at most once a second. */
+  /** Throws if the state is not writable. Called at most once a second. */
   readonly checkState?: (() => void) | undefined
-  /** Monotonic. */
+  /** Returns the monotonic time in milliseconds. */
   readonly nowMs: () => number
 }
 
-/** Returns the two health answers. Once ready, the gateway stays ready: a later restart of one server does not affect the others. */
+/**
+ * Returns the two health answers. Once ready, the gateway stays ready: a later restart of one server does not affect
+ * the others.
+ */
 export function createHealth(deps: HealthDeps): Health {
   let ready = false
   const stateProblem = createStateCheck(deps)
@@ -47,7 +52,7 @@ export function createHealth(deps: HealthDeps): Health {
 
 const CHECK_MS = 1000
 
-/** Returns why the state takes no write, as the last check of a second has shown. */
+/** Returns why the state is not writable, according to a check that is at most a second old. */
 function createStateCheck({ checkState, nowMs }: HealthDeps): () => ReadyBody['state'] | undefined {
   let checkedMs = Number.NEGATIVE_INFINITY
   let problem: ReadyBody['state']

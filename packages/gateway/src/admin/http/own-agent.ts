@@ -6,20 +6,20 @@ import type { Heart } from '../../heart/heart.ts'
 
 interface Asked {
   readonly person: Caller
-  /** The caller that the person wants to call as. */
+  /** The caller as whom the person wants to call. */
   readonly caller: Caller
   readonly app?: string | undefined
 }
 
-/** Whether a person may make calls at all, as an agent of their own. */
+/** Whether a person may make calls as one of their own agents. */
 export function mayCall({ user, roles = [] }: Caller): boolean {
   return user !== undefined && roles.some((role) => role === 'operator' || role === 'approver')
 }
 
 /**
- * Returns a key of an agent in the file, if it is of the person's own user and tenant, has not expired, opens
- * the endpoint, and has exactly the rights of the caller that is asked for. So a person has no right here that a key of theirs
- * does not have.
+ * Returns an agent's key from the file that a person may act as. It must belong to the same user and tenant, be valid
+ * now, open the endpoint, and have exactly the rights of the requested caller. So a person gets no rights beyond those
+ * of their own keys.
  */
 export function ownAgent(
   { revisions, door }: Pick<Heart, 'revisions' | 'door'>,
@@ -39,7 +39,7 @@ export function ownAgent(
   )
 }
 
-/** Whether a person may make calls as a caller, at some endpoint. */
+/** Whether a person may make calls as a caller, at any endpoint. */
 export function mayCallAs(heart: Pick<Heart, 'revisions' | 'door'>, { person, caller }: Asked): boolean {
   if (!mayCall(person) || !isOwn({ person, caller })) return false
   const apps = heart.revisions.current.callers.flatMap((key) =>

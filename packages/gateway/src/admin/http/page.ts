@@ -8,14 +8,14 @@ import { invalidBody, readText } from './request.ts'
 export const CHALLENGE = { 'www-authenticate': 'Bearer realm="toolgate"' }
 const MAX_FORM_BYTES = 8 * 1024
 
-/** A change must come from this very page: forms of other sites are refused before anything is read. */
+/** Checks that a change comes from this page. Forms of other sites are refused before anything is read. */
 export function checkSamePage({ headers }: Request): void {
   const site = headers.get('sec-fetch-site')
   if (!headers.has('origin') || (site !== null && site !== 'same-origin'))
     throw new ApiFault('origin_forbidden', 'This form must be sent from its own page.')
 }
 
-/** Returns the login of a request, if it has one. */
+/** Returns the login of a request, if there is one. */
 export async function currentLogin(request: Request, access: AccessRules): Promise<Login | undefined> {
   try {
     return await findLogin(request, access)
@@ -36,7 +36,7 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
   }
 }
 
-/** No script runs, no other page may frame it or read it, and the browser keeps nothing. */
+/** No script runs, no other page may frame or read the page, and the browser does not cache it. */
 export const PAGE_HEADERS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',

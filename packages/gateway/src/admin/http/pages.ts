@@ -3,7 +3,10 @@ import { getRequestListener } from '@hono/node-server'
 import type { Pages } from '../../heart/route.ts'
 import type { RequestSource } from '../../util/client-address.ts'
 
-/** Returns the handler of the API under `/api`, and of the pages elsewhere: those with the longest path answer. */
+/**
+ * Returns the handler of the API under `/api`, and of the pages at other paths. The page with the longest matching path
+ * answers.
+ */
 export function createPages(
   api: Pick<Pages, 'fetch'>,
   pages: readonly Pages[],
@@ -15,7 +18,7 @@ export function createPages(
     const found = longestFirst.find(({ under }) => pathname.startsWith(under))
     return found ? found.fetch(request, incoming) : new Response('Not found.\n', { status: 404 })
   }
-  // The port itself reads on after an early answer.
+  // The port itself reads the rest of a body after an early answer.
   const listener = getRequestListener(answer, { autoCleanupIncoming: false })
   return async (request, response) => {
     await listener(request, response)

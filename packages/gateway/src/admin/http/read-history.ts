@@ -8,9 +8,9 @@ import { checkTokens } from '../../config/check-tokens.ts'
 const MAX_PROBLEMS = 20
 
 /**
- * Reads a history that a person states: as an object, or as YAML.
+ * Reads a history that a person provides, as an object or as YAML.
  *
- * @throws {ApiFault} `body_invalid` with its problems; those of YAML with line and column
+ * @throws {ApiFault} `body_invalid` with its problems; those of YAML have line and column
  */
 export function readHistory(given: unknown, check: (history: unknown) => readonly TestProblem[]): StatedHistory {
   if (typeof given !== 'string') {
@@ -29,7 +29,7 @@ export function readHistory(given: unknown, check: (history: unknown) => readonl
   return value as StatedHistory
 }
 
-/** Agents wait while it is parsed: some 30 ms. */
+/** The maximum number of tokens. Parsing them delays agents by some 30 ms. */
 const MAX_TOKENS = 10_000
 
 /** @throws {ApiFault} */

@@ -1,6 +1,6 @@
 import type { Heart } from '../../heart/heart.ts'
 
-/** Records a change that a person made to the gateway. */
+/** Records a change that a person has made to the gateway. */
 export async function recordChange(
   { gate, stores, clock }: Pick<Heart, 'gate' | 'stores' | 'clock'>,
   reason: string,

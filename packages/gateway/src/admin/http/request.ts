@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { isLarge, nextTurn } from '../../util/next-turn.ts'
 import { ApiFault } from '../../model/faults.ts'
 
-/** Parses one parameter. Throws a `RangeError` with the end of a sentence, such as `must be a whole number`. */
+/** Parses one parameter. Throws a `RangeError` whose message ends a sentence, such as `must be a whole number`. */
 export type Parameter<Value> = (text: string) => Value
 
 type Parameters = Readonly<Record<string, Parameter<unknown>>>
@@ -29,7 +29,7 @@ export function parseQuery<P extends Parameters>(query: URLSearchParams, paramet
   return Object.fromEntries(values) as Parsed<P>
 }
 
-/** What a URL has in the place of bytes that are not UTF-8; and U+0000, which PostgreSQL does not take. */
+/** The replacement for bytes that are not UTF-8, and U+0000, which PostgreSQL does not accept. */
 const UNREADABLE = /[\0\uFFFD]/
 
 /** Returns the query of a request, decoded. */
@@ -37,12 +37,12 @@ export function queryOf({ url }: Request): URLSearchParams {
   return new URL(url).searchParams
 }
 
-/** Checks that a path is text with its percent signs. @throws {ApiFault} `request_malformed` */
+/** Checks that a path decodes to valid text. @throws {ApiFault} `request_malformed` */
 export function checkPath(path: string): void {
   try {
     if (!UNREADABLE.test(decodeURIComponent(path))) return
   } catch {
-    // Refused below.
+    // The error is thrown below.
   }
   throw new ApiFault(
     'request_malformed',
@@ -59,7 +59,7 @@ export function required<Value>(name: string, value: Value | undefined): Value {
 /** Text of 1 to 256 characters. */
 export const shortText = textUpTo(MAX_TEXT_LENGTH)
 
-/** The id of an item of any kind: that of a resource has its URI, of at most 2,048 characters. */
+/** The id of an item of any kind. That of a resource contains its URI, of at most 2,048 characters. */
 export const itemId = textUpTo(MAX_TEXT_LENGTH + 2048)
 
 /** Text of 1 to `max` characters. */
@@ -71,7 +71,7 @@ export function textUpTo(max: number): Parameter<string> {
   }
 }
 
-/** A whole number in decimal digits, from `min` to `max`. */
+/** An integer in decimal digits, from `min` to `max`. */
 export function wholeNumber(min: number, max: number): Parameter<number> {
   return (value) => {
     const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
@@ -80,7 +80,7 @@ export function wholeNumber(min: number, max: number): Parameter<number> {
   }
 }
 
-/** A time: RFC 3339, or milliseconds since 1970. */
+/** A time as RFC 3339, or as milliseconds since 1970. */
 export const time: Parameter<number> = (value) => {
   const ms = /^\d{1,15}$/.test(value) ? Number(value) : TIME.test(value) ? Date.parse(value) : Number.NaN
   if (!Number.isNaN(ms)) return ms
@@ -107,19 +107,19 @@ function read(name: string, value: string, parameter: Parameter<unknown>): unkno
   }
 }
 
-/** Returns a body as JSON, with the digits of its integers. */
+/** Returns a body as JSON. Large integers keep their digits. */
 export function jsonResponse(body: unknown): Response {
   return new Response(toJsonText(body), { headers: { 'content-type': 'application/json' } })
 }
 
-/** Returns JSON with its hash as a tag, or a 304 to a client that has it already. */
+/** Returns JSON with its hash as the ETag, or a 304 to a client that already has it. */
 export function taggedJson({ headers }: Request, text: string): Response {
   const etag = `"${hash('sha1', text, 'base64url')}"`
   if (headers.get('if-none-match') === etag) return new Response(null, { status: 304, headers: { etag } })
   return new Response(text, { headers: { 'content-type': 'application/json', etag } })
 }
 
-/** Returns the fault for a parameter. `problem` is the end of a sentence. */
+/** Returns the fault for a parameter. `problem` ends the sentence. */
 export function invalidQuery(name: string, problem: string): ApiFault {
   return new ApiFault(
     'query_invalid',
@@ -135,7 +135,7 @@ const MAX_BODY_BYTES = 64 * 1024
 const JSON_TYPE = /^application\/json(?:\s*;|$)/i
 
 /**
- * Reads a JSON object of at most 64 KiB, or `maxBytes`, with known fields only.
+ * Reads a JSON object of at most 64 KiB, or `maxBytes`, with only known fields.
  *
  * The media type is required, because a page of another origin cannot send it without a preflight.
  *
@@ -157,7 +157,7 @@ export async function readBody(
   return new Map(Object.entries(body))
 }
 
-/** A large body is decoded, parsed and used in turns of the event loop of their own, as at `/mcp`. */
+/** Reads a JSON body. A large one is decoded, parsed and used in separate turns of the event loop, as at `/mcp`. */
 async function readJsonBody(request: Request, maxBytes: number): Promise<unknown> {
   try {
     const text = await readText(request, maxBytes)
@@ -180,7 +180,7 @@ export async function readText(request: Request, maxBytes: number): Promise<stri
   if (Number(request.headers.get('content-length')) > maxBytes) throw tooLarge()
   const { body } = request
   if (!body) return ''
-  // Nothing cancels the stream: that would end the connection before the client has its answer.
+  // The stream is not cancelled, since that would close the connection before the client has its answer.
   const reader = body.getReader()
   const chunks: Uint8Array[] = []
   for (let size = 0; ;) {
@@ -192,7 +192,7 @@ export async function readText(request: Request, maxBytes: number): Promise<stri
   }
 }
 
-/** A client that disconnects early is not a fault of the gateway. */
+/** Reads the next chunk. A client that disconnects early is not a fault of the gateway. */
 async function nextOf(reader: ReadableStreamDefaultReader<Uint8Array>) {
   try {
     return await reader.read()
@@ -201,7 +201,7 @@ async function nextOf(reader: ReadableStreamDefaultReader<Uint8Array>) {
   }
 }
 
-/** Parses one text of a body; `undefined` if it is absent. @throws {ApiFault} `body_invalid`, naming the field */
+/** Parses one field of a body; `undefined` if it is absent. @throws {ApiFault} `body_invalid`, naming the field */
 export function parseField<Value>(
   body: ReadonlyMap<string, unknown>,
   field: string,

@@ -9,12 +9,12 @@ import type { NeededChange } from '@toolgate/change/internal'
  * values. They learn that it decided, its name and the message that its author wrote.
  */
 
-/** Whether a person may read the text of rules. */
+/** Whether a person may read the text of rules. People of a tenant may not. */
 export function readsRules({ tenant }: Caller): boolean {
   return tenant === undefined
 }
 
-/** The words in the place of a rule's text, by the code of its reason. */
+/** The texts that replace a rule's text, by the code of its reason. */
 const WORDS: ReadonlyMap<string, string> = new Map([
   ['policy_denied', 'a rule denies it'],
   ['policy_not_allowed', 'no rule allows it'],
@@ -26,10 +26,10 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ['approval_required', 'a rule asks for approval of it'],
 ])
 
-/** Facts of the run and the input. Those about earlier calls name what the rule looks for. */
+/** Facts about the run and the input. Facts about earlier calls are left out, as they show what the rule looks for. */
 const OF_THE_CALL: ReadonlySet<string> = new Set(['label', 'origin'])
 
-/** Returns a reason as a person may read it. */
+/** Returns a reason without the parts that a person may not read. */
 export function reasonFor(person: Caller, reason: Reason): Reason {
   const text = WORDS.get(reason.code)
   if (text === undefined || readsRules(person)) return reason
@@ -37,7 +37,9 @@ export function reasonFor(person: Caller, reason: Reason): Reason {
   return { ...rest, text, ...(read && { read: read.filter(({ kind }) => OF_THE_CALL.has(kind)) }) }
 }
 
-/** Returns the reasons that may still be against a call, without examples if a person may not read the conditions. */
+/**
+ * Returns the reasons that may still refuse a call. There are no examples for a person who may not read the conditions.
+ */
 export function mayStillFor(person: Caller, may: MayStill): MayStill {
   if (readsRules(person)) return may
   const { example: _, ...rest } = may
@@ -51,7 +53,9 @@ const MAY_STILL = {
   now: { ask: 'approval is needed now', deny: 'it would be refused now' },
 } as const satisfies Record<MayStill['on'], Record<'ask' | 'deny', string>>
 
-/** Returns the ways that a person may read. Changes of a caller or an input have the values that conditions compare with. */
+/**
+ * Returns the suggested changes that a person may read. Changes of a caller or an input contain values from conditions.
+ */
 export function waysFor(
   person: Caller,
   ways: readonly (readonly NeededChange[])[],
@@ -61,7 +65,9 @@ export function waysFor(
   return ways.filter((way) => way.every(isShown))
 }
 
-/** Returns an approval as a person may read it: why it was asked for ends where the text of the rule begins. */
+/**
+ * Returns an approval without the parts that a person may not read. Its reason ends where the text of the rule begins.
+ */
 export function approvalFor(person: Caller, approval: Approval): Approval {
   if (readsRules(person)) return approval
   const { asked: _, why, ...rest } = approval
@@ -70,14 +76,14 @@ export function approvalFor(person: Caller, approval: Approval): Approval {
   return { ...rest, why: shown.trim() || 'A rule asks for approval of it.' }
 }
 
-/** The rule itself, or what it looks for among earlier calls. */
+/** Matches the start of the rule's text, or of what it looks for in earlier calls. */
 const RULE_BEGINS =
   /; (?:more than|at least|less than|at most|anything but) \S.* needs a person|policy "|(?:, and )?this run has (?:no successful call of|already called) /i
 
-/** Returns a record as a person may read it. */
+/** Returns a record without the parts that a person may not read. */
 export function recordFor(person: Caller, record: AuditRecord): AuditRecord {
   if (readsRules(person)) return record
-  // `facts` has a field for each that a condition reads, also one that the input lacks.
+  // `facts` has a field for each field that a condition reads, even if the input lacks it.
   const { facts: _, operands: written, detail, ...rest } = record
   const words = WORDS.get(record.reason ?? '')
   const operands = written === undefined ? undefined : shownOperands(written)
@@ -99,7 +105,7 @@ function shownOperands(text: string): string | undefined {
   }
 }
 
-/** Returns the audit as a person may read it. Who searches for a text finds none that they may not read. */
+/** Returns the audit without the parts that a person may not read. A text search ignores those parts too. */
 export function auditFor(person: Caller, audit: AuditReader & AuditExporter): AuditReader & AuditExporter {
   if (readsRules(person)) return audit
   return {

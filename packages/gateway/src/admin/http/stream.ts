@@ -4,14 +4,14 @@ const encoder = new TextEncoder()
 interface StreamOptions {
   /** The media type. */
   readonly type: string
-  /** Of the file. */
+  /** The name of the file. */
   readonly name: string
-  /** What comes before the items. */
+  /** A text before the items. */
   readonly head?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Returns an answer of items as text, written while they are read. */
+/** Returns an answer that writes items as text while they are read. */
 export function streamText<Item>(
   items: AsyncIterable<Item>,
   toText: (item: Item) => string,
@@ -22,7 +22,7 @@ export function streamText<Item>(
   })
 }
 
-/** Yields several items at a time, as a chunk for each would be slow. */
+/** Yields several items at a time, since a chunk for each item would be slow. */
 async function* toChunks<Item>(
   items: AsyncIterable<Item>,
   toText: (item: Item) => string,

@@ -27,7 +27,10 @@ type KeysHeart = Pick<Heart, 'door' | 'gate' | 'stores' | 'clock'>
 const FIELDS = ['for', 'user', 'tenant', 'like', 'apps', 'expiresAt', 'id']
 const MAX_TEXT = 300
 
-/** `GET /api/keys?user=&tenant=`: the keys, without the keys themselves. With a user, those of this user of the tenant or of none. */
+/**
+ * `GET /api/keys?user=&tenant=`: the keys without their secrets. With a user, only the keys of this user in this
+ * tenant, or without a tenant.
+ */
 function keysRoute({ door }: KeysHeart): Answer {
   return ({ person, query }) => {
     const { user, tenant } = parseQuery(query, { user: shortText, tenant: shortText })
@@ -44,7 +47,7 @@ function keysRoute({ door }: KeysHeart): Answer {
   }
 }
 
-/** `POST /api/keys`: makes a key. The answer is the only place where it is. */
+/** `POST /api/keys`: makes a key. Only this answer contains it. */
 function createKeyRoute(heart: KeysHeart): Answer {
   return async ({ person, query, request }) => {
     parseQuery(query, {})
@@ -60,7 +63,7 @@ function createKeyRoute(heart: KeysHeart): Answer {
   }
 }
 
-/** `DELETE /api/keys/<id>`: what was opened with it ends before the answer. */
+/** `DELETE /api/keys/<id>`: revokes a key. Everything that was opened with it ends before the answer. */
 function revokeKeyRoute(heart: KeysHeart): Answer {
   return async ({ id, person, query }) => {
     parseQuery(query, {})
@@ -89,13 +92,15 @@ function parseNewKey(body: ReadonlyMap<string, unknown>): NewKey {
   return { for: use, user, tenant: text('tenant'), like: text('like'), apps, expiresAt, id: text('id') }
 }
 
-/** A key opens what its user may do, so making one takes a person without a tenant. */
+/**
+ * Returns the user of an operator. A key has all rights of its user, so only a person without a tenant may make one.
+ */
 function nameOperator(person: Caller): string {
   if (isOperator(person)) return person.user
   throw new ApiFault('key_forbidden', 'Keys take a person with the role "operator" or "approver" and no tenant.')
 }
 
-/** With another person's console key, somebody could approve in their name. */
+/** Rejects a console key for another person, with which somebody could approve in that person's name. */
 function checkMayMake(person: Caller, asked: NewKey): void {
   if (asked.for === 'console' && (asked.user !== person.user || asked.tenant !== person.tenant))
     throw new ApiFault('key_forbidden', 'A console key can only be made by the person whose it is.')

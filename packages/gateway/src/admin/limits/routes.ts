@@ -14,7 +14,10 @@ export const room: Room = {
 
 const MAX_LISTED = 1000
 
-/** `GET /api/limits?limit=`: what is left of budgets, the least left first. A person of a tenant sees those of holders of it. */
+/**
+ * `GET /api/limits?limit=`: the remaining budgets, the smallest rest first. A person of a tenant sees only those of its
+ * holders.
+ */
 function limitsRoute({ gate, clock }: Pick<Heart, 'gate' | 'clock'>): Answer {
   return async ({ query, person }) => {
     const { limit = 100 } = parseQuery(query, { limit: wholeNumber(1, MAX_LISTED) })

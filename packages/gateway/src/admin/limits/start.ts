@@ -3,16 +3,18 @@ import type { Budget } from '@toolgate/core/call'
 import type { Room } from '../../heart/room.ts'
 import type { Family } from '../../telemetry/exposition.ts'
 
-/** Of holders: each is asked for at the store. */
+/** The maximum number of holders, as the store is asked about each. */
 const MAX_BUDGETS = 200
 
-/** The figures of budgets. */
+/** The metrics of budgets. */
 export const limits: Room = {
   name: 'limits',
   open: ({ gate }) => ({ metrics: [async () => budgetFamilies(await gate.budgets(MAX_BUDGETS))] }),
 }
 
-/** The rules come from the configuration; their holders do not, and are no labels. */
+/**
+ * Returns the metrics of budgets. The rules come from the configuration. Their holders do not, so they are not labels.
+ */
 export function budgetFamilies(
   budgets: readonly Pick<Budget, 'rule' | 'limit' | 'max' | 'used' | 'remaining'>[],
 ): readonly Family[] {

@@ -8,19 +8,19 @@ export interface ApprovalNewsOptions {
   readonly onFault: (error: unknown) => void
 }
 
-/** Further ones at the same time are left to the page, which reads the list from time to time. */
+/** The maximum number of concurrent reports. Beyond it, the page finds approvals when it reads the list again. */
 const MAX_WAITING = 1000
 const MAX_REMEMBERED = 1000
 const EVENTS: ReadonlySet<AuditRecord['event']> = new Set(['tool_approval_required', 'approval_decided'])
 
 /**
- * Reports approvals that were asked for or decided, as records say. Each is read when its record comes, so what is reported is
- * as new as that, and each of its states is reported once.
+ * Reports requested and decided approvals, which it finds through their records. Each approval is read when its record
+ * arrives. So a report is at least as new as the record, and each state is reported once.
  */
 export class ApprovalNews {
   readonly #options: ApprovalNewsOptions
   readonly #waiting = new Set<string>()
-  /** What was reported, by id. Oldest first. */
+  /** The reported status by id. Oldest first. */
   readonly #reported = new Map<string, Approval['status']>()
   #isReading = false
   #isClosed = false
@@ -39,7 +39,7 @@ export class ApprovalNews {
     this.#isClosed = true
   }
 
-  /** One after the other, so that no earlier state is reported after a later one. */
+  /** Reads approvals one by one, so that an earlier state is never reported after a later one. */
   async #readAll(): Promise<void> {
     this.#isReading = true
     for (const id of this.#waiting) {

@@ -14,7 +14,10 @@ export interface AuditTail {
   subscribe(listener: (records: readonly AuditRecord[]) => void): Promise<() => void>
 }
 
-/** A listener that is further behind continues with the newest records. The API has the others. */
+/**
+ * The maximum number of pages to catch up. Beyond it, a listener continues with the newest records; the API has the
+ * others.
+ */
 const MAX_PAGES = 10
 
 /** Returns a feed of new audit records. It does not query the audit without listeners. */
@@ -59,7 +62,7 @@ export function createAuditTail({ audit, onFault, everyMs = 40 }: AuditTailDeps)
     const round = started
     try {
       const records = await readNew()
-      // All listeners may have left meanwhile, and others subscribed.
+      // All listeners may have left meanwhile, and others may have subscribed.
       if (round !== started) return
       afterSeq = records.at(-1)?.seq ?? afterSeq
       if (records.length > 0) listeners.emit(records)

@@ -20,32 +20,32 @@ import type { FleetGroups } from '../groups/fleet-groups.ts'
 import type { GroupWatch } from '../groups/group-watch.ts'
 
 export interface LiveDeps {
-  /** Rejects with an `ApiFault` if this person may not listen. */
+  /** Rejects with an `ApiFault` if the person may not listen. */
   admit(request: Request): Promise<Admitted>
   /** Returns the rows of all groups, or of the named ones. */
   groups(names?: readonly string[]): readonly GroupRow[]
   readonly groupWatch: Pick<GroupWatch, 'subscribe'>
-  /** Absent where this gateway is alone. */
+  /** Absent if this gateway runs alone. */
   readonly fleetGroups?: Pick<FleetGroups, 'refresh' | 'subscribe'> | undefined
   readonly audit: AuditReader
   readonly approvals: Pick<Approvals, 'get'>
   readonly redact: Redactor
   readonly logins?: Pick<FailedLogins, 'failed'>
   readonly onFault: (error: unknown) => void
-  /** How often new records are asked for. Default 40 ms. */
+  /** How often new records are read. Default 40 ms. */
   readonly pollMs?: number
-  /** Default 15,000 ms. */
+  /** The interval of heartbeats. Default 15,000 ms. */
   readonly heartbeatMs?: number
-  /** Default 200. */
+  /** The maximum number of connections. Default 200. */
   readonly maxConnections?: number
-  /** For one person. Default 20. */
+  /** The maximum for one person. Default 20. */
   readonly maxOfOne?: number
-  /** Unsent bytes for one client. Default 1 MiB. */
+  /** The maximum number of unsent bytes for one client. Default 1 MiB. */
   readonly maxUnreadBytes?: number
 }
 
 export interface LiveSocket {
-  /** Answers an upgrade request, also with a refusal. Never rejects. */
+  /** Answers an upgrade request, with a socket or a refusal. Never rejects. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
   readonly connections: number
   close(): void
@@ -53,7 +53,7 @@ export interface LiveSocket {
 
 /** RFC 6455 §7.4.1; codes from 4000 are for applications. */
 const CLOSE = { goingAway: 1001, unsupported: 1003, failed: 1011, ended: 4401 } as const
-/** Clients send no messages. */
+/** The maximum size of a client's message. Clients send none. */
 const MAX_MESSAGE_BYTES = 1024
 const MAX_UNREAD_BYTES = 1024 * 1024
 
@@ -65,11 +65,11 @@ interface Connection {
 }
 
 /**
- * Returns the socket that sends changes of groups, records and approvals as they happen: of all replicas, where they share
- * an audit. Approvals are found through their records, so there is one order for all.
+ * Returns the socket that sends changes of groups, records and approvals as they happen, from all replicas that share
+ * an audit. Approvals are found through their records, so all changes are in one order.
  *
- * Each person receives what the HTTP API would show them. Nothing is read without listeners. A client that does not read
- * is disconnected.
+ * Each person receives what the HTTP API would show them. Without listeners, nothing is read. A client that does not
+ * read is disconnected.
  */
 export function createLiveSocket(deps: LiveDeps): LiveSocket {
   return new WebSockets(deps)
@@ -85,10 +85,10 @@ class WebSockets implements LiveSocket {
   })
   readonly #tail: AuditTail
   readonly #open = new Set<Connection>()
-  /** Stops listening to the gateway. */
+  /** Unsubscribes from the gateway. */
   #stop: (() => void) | undefined
   #starting: Promise<void> | undefined
-  /** Replaced when all clients have left. */
+  /** Identifies the current subscription. It is replaced when all clients have left. */
   #round: object | undefined
   #isClosed = false
 
@@ -168,7 +168,7 @@ class WebSockets implements LiveSocket {
       news.read(records)
     })
     await fleetGroups?.refresh().catch(onFault)
-    // All clients may have left meanwhile, and others come, which start their own round.
+    // All clients may have left meanwhile. New clients start their own subscription.
     if (this.#round !== own) return leaveTail()
     const leaveGroups = groupWatch.subscribe((changes) => this.#sendGroups(changes.map(({ name }) => name)))
     const leaveOthers = fleetGroups?.subscribe((names) => this.#sendGroups(names))
@@ -196,7 +196,7 @@ class WebSockets implements LiveSocket {
     this.#sendEach((person) => ({ type: 'approval', approval: approvalFor(person, shown) }), approval)
   }
 
-  /** Sends a message to all who may see its subject. People of one tenant read the same. */
+  /** Sends a message to all who may see its subject. All people of one tenant receive the same text. */
   #sendEach(messageFor: (person: Caller) => LiveMessage, about: { readonly tenant?: string | undefined }): void {
     const texts = new Map<string | undefined, string>()
     for (const connection of this.#open) {
@@ -240,7 +240,7 @@ function textOf(message: LiveMessage): string {
   return toJsonText(message)
 }
 
-/** Answers in HTTP, as there is no socket yet. */
+/** Refuses an upgrade in HTTP, as there is no socket yet. */
 async function refuse(socket: Duplex, error: unknown, { onFault, redact }: LiveDeps): Promise<void> {
   const response = toErrorResponse(error, onFault, redact)
   const body = await response.text()

@@ -7,7 +7,7 @@ import { room as login } from '../login/routes.ts'
 import type { LiveSocket } from './live-socket.ts'
 import { live } from './start.ts'
 
-/** How often a database that several replicas ask is asked for new records, while a page listens. */
+/** How often a shared database is queried for new records while a page listens. */
 const SHARED_POLL_MS = 200
 
 export const room: Room = {

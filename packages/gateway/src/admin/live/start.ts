@@ -2,7 +2,7 @@ import type { Room } from '../../heart/room.ts'
 import { gauge } from '../../telemetry/exposition.ts'
 import type { LiveSocket } from './live-socket.ts'
 
-/** The live feed of the console, which is loaded for the first page that listens. */
+/** The live feed of the console. It is loaded for the first page that listens. */
 export interface LivePages {
   socket: LiveSocket | undefined
   /** Absent until the rooms of people are open. */

@@ -21,10 +21,10 @@ export interface OidcRoutes {
   finish(request: Request, access: AccessRules): Promise<Response>
 }
 
-/** Pages of this console, and nothing that a browser could take for another host. */
+/** The pages to return to: only paths of this console, and nothing that a browser could read as another host. */
 const BACK = /^\/(?:(?:approvals|connect)\/[\w%.~-]{1,300})?$/
 
-/** Returns the routes. What they need is loaded at the first login. */
+/** Returns the routes. Their code is loaded at the first login. */
 export function createOidcRoutes({ config, publicUrl, clock, state, log }: OidcDeps): OidcRoutes {
   const isSecure = publicUrl.startsWith('https:')
   const logFailure = boundLines(log, clock)
@@ -33,7 +33,7 @@ export function createOidcRoutes({ config, publicUrl, clock, state, log }: OidcD
     const [redirectUri, homeUrl] = [`${publicUrl}/api/oidc/callback`, `${publicUrl}/`]
     return { login: new OidcLogin(config, { clock, state, redirectUri, homeUrl }), seconds: ATTEMPT_MS / 1000 }
   })
-  // No other host of the same domain can set such a cookie, and so begin a login in somebody else's browser.
+  // No other host of the same domain can set this cookie, and so start a login in another person's browser.
   const nameOf = ({ cookieName }: AccessRules) => `${isSecure ? '__Host-' : ''}${cookieName}_oidc`
   // Lax: the authorization server's redirect comes from another site.
   const toCookie = (access: AccessRules, value: string, seconds: number) =>
@@ -46,7 +46,7 @@ export function createOidcRoutes({ config, publicUrl, clock, state, log }: OidcD
   return {
     async begin(request, access) {
       const url = new URL(request.url)
-      // The cookie must belong to the host that the person comes back to.
+      // The cookie must belong to the host to which the person returns.
       if (request.headers.get('host') !== new URL(publicUrl).host)
         return redirect(`${publicUrl}${url.pathname}${url.search}`)
       const back = url.searchParams.get('back') ?? '/'

@@ -8,18 +8,18 @@ import { nothingAt, parseQuery, queryOf } from '../http/request.ts'
 import { createOidcRoutes, type OidcRoutes } from './oidc.ts'
 import { SharedSessions } from './shared-sessions.ts'
 
-/** The logins of people, as other rooms use them. */
+/** The logins of people, for other rooms. */
 export interface Logins {
   readonly access: AccessRules
-  /** The people who may use the pages of connections, and nothing else of the console. */
+  /** The sessions of people who may use the connection pages, but no other part of the console. */
   readonly people: Sessions
   /** The login at an authorization server. Absent: people log in with keys. */
   readonly oidc: LoginsBody['oidc']
-  /** Returns who is logged in. */
+  /** Returns the people who are logged in. */
   signedIn(): readonly Caller[]
 }
 
-/** How long somebody may use the pages of connections. */
+/** How long a person may use the connection pages after a login. */
 export const PERSON_SECONDS = 3600
 
 export const room: Room<Logins> = {
@@ -35,7 +35,7 @@ export const room: Room<Logins> = {
       ...door,
       sessions,
       onEnded: revisions.onEnded,
-      // The cookie of one replica is that of all.
+      // With replicas, all of them use the same cookie.
       cookieName: heart.replica ? 'toolgate_session' : `toolgate_session_${door.port}`,
       hasTenants: () => hasTenants(heart),
     }
@@ -94,7 +94,7 @@ function openOidc({ config, door, clock, stores, log }: Heart): OidcRoutes | und
   return createOidcRoutes({ config: oidc, publicUrl, clock, state: stores.state, log: warn })
 }
 
-/** Tokens are of users of tenants, or keys of the file are. */
+/** Whether there are tenants, either in tokens or in the keys of the file. */
 function hasTenants({ config, revisions }: Heart): boolean {
   if (config.oauth?.issuers.some(({ tenant, claims }) => (tenant ?? claims.tenant) !== undefined)) return true
   return new Set(revisions.current.callers.map(({ caller }) => caller.tenant)).size > 1

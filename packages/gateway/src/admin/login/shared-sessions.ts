@@ -10,20 +10,20 @@ import { digest, type Login, type NewSession, SESSION_TTL_MS, type Sessions } fr
 export interface SharedSessionsOptions {
   readonly state: StateStore
   readonly clock: Pick<Clock, 'wallMs'>
-  /** Finds today's person of a key. */
+  /** Finds the current person of a key. */
   readonly authenticator: Pick<Authenticator, 'current'>
-  /** What the sessions are for: keys of the store begin with it. */
+  /** The use of the sessions. Their keys in the store begin with it. */
   readonly use: 'console' | 'person'
   readonly onFault: (error: unknown) => void
   readonly ttlMs?: number
   readonly max?: number
 }
 
-/** A session as the store has it. Times are wall-clock milliseconds. */
+/** A session in its stored form. Times are wall-clock milliseconds. */
 interface Kept {
-  /** The credential of a login by key, whose person is the one of today. */
+  /** The credential of a login by key. The person is that of its current caller. */
   readonly credential?: string
-  /** The person of another login. */
+  /** The person of a login without a key. */
   readonly person?: Caller
   readonly loginAt: number
   readonly endsAt: number
@@ -32,7 +32,7 @@ interface Kept {
 
 const DEADLINE_MS = 5000
 
-/** The sessions of people who use several replicas: opened on one, known on all when `open` resolves. */
+/** The sessions of people who use several replicas. When `open` resolves, every replica knows the session. */
 export class SharedSessions implements Sessions {
   readonly #options: SharedSessionsOptions
   readonly #prefix: string
@@ -89,7 +89,7 @@ export class SharedSessions implements Sessions {
     return logoutUrl
   }
 
-  /** The people of keys are found again at each request. Only those who listen must be told. */
+  /** Notifies listeners only: at each request, the person of a key is looked up again. */
   replace(): void {
     for (const key of this.#kept.keys()) if (!this.#loginOf(key)) this.#tell(key)
   }
@@ -127,7 +127,7 @@ export class SharedSessions implements Sessions {
     const kept = this.#kept.get(key)
     if (!kept) return undefined
     if (kept.endsAt <= this.nowMs()) {
-      // At every replica: a clock that is set back opens it at none.
+      // The session is removed at every replica, so that it stays expired if a clock is set back.
       this.#drop(key)
       this.#end(key).catch(this.#options.onFault)
       return undefined
@@ -140,7 +140,7 @@ export class SharedSessions implements Sessions {
   }
 }
 
-/** An entry that cannot be read opens nothing. The same person is the same object while the entry stays. */
+/** Parses an entry. An invalid one opens nothing. The person stays the same object until the entry changes. */
 function toKept({ key, value }: StateEntry): readonly (readonly [string, Kept])[] {
   if (!isObject(value)) return []
   const { credential, person, loginAt, endsAt, logoutUrl } = value

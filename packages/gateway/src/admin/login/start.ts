@@ -4,7 +4,7 @@ import type { IssuerRow } from '../../model/rows.ts'
 import { counter, type Family } from '../../telemetry/exposition.ts'
 import type { RefusedTokens } from '../../auth/oauth/refusals.ts'
 
-/** The figures of the door: authorization servers, failed logins and refused tokens. */
+/** The metrics of logins: authorization servers, failed logins and refused tokens. */
 export const login: Room = {
   name: 'login',
   open({ config, door }) {
@@ -23,7 +23,7 @@ export const login: Room = {
   },
 }
 
-/** A probe without a key learns which issuers are down, as their names are public. */
+/** Returns the health of issuers. Probes without a key also see which ones are down, as their names are public. */
 export function issuersHealth(issuers: readonly IssuerRow[], withReasons: boolean): RoomHealth {
   if (issuers.length === 0) return { body: {} }
   const rows = issuers.map(({ problem, ...row }) => (withReasons && problem !== undefined ? { ...row, problem } : row))

@@ -28,17 +28,17 @@ interface MatrixDeps extends Pick<Heart, 'gate'> {
   groups(): readonly GroupRow[]
 }
 
-/** Each caller needs the decisions about all tools. */
+/** The maximum number of callers, as each needs the decisions about all tools. */
 const MAX_CALLERS = 24
-/** How many tools of an open row are shown. */
+/** The maximum number of tools in an open row. */
 const MAX_TOOLS = 1000
 
-/** A row with its tools, as places in the catalog. */
+/** A row with its tools, as indexes in the catalog. */
 type Members = MatrixRow & { readonly members: readonly number[]; readonly ids: readonly string[] }
 
 /**
- * `GET /api/matrix?from=&limit=&open=`: what configured callers see of each group, in the order of `/api/callers`; of the tools
- * that all callers share. `open` is the key of a row whose tools are shown one by one.
+ * `GET /api/matrix?from=&limit=&open=`: the part of each group that configured callers see, in the order of
+ * `/api/callers`. Only tools that all callers share count. `open`: the key of a row whose tools are shown one by one.
  */
 function matrixRoute({ gate, callers, decisions, groups: groupRows }: MatrixDeps): Answer {
   return async ({ query, person }) => {
@@ -58,7 +58,7 @@ function matrixRoute({ gate, callers, decisions, groups: groupRows }: MatrixDeps
     const members = opened?.members.slice(0, MAX_TOOLS) ?? []
     const columns: MatrixBody['columns'][number][] = []
     for (const { name, for: kind, caller } of mine.slice(from, from + limit)) {
-      // Decisions that are kept come at once, and leave others no turn.
+      // Cached decisions resolve at once, so this lets other requests run.
       await nextTurn()
       const all = await decisions.decide({ caller, person }, () => tools)
       const { rows: decided } = await withRefusals(all, members)
@@ -122,7 +122,7 @@ export function toRows(tools: readonly Pick<Tool, 'id'>[], groups: readonly Grou
 
 type Decision = Pick<RowDecision, 'outcome' | 'visible' | 'why' | 'mayStill'>
 
-/** Returns what a caller sees of some tools, and the most common reason of those that they do not see. */
+/** Returns how many of the tools a caller sees, and the most common reason for those that they do not see. */
 export function toCell(members: readonly number[], total: number, decided: readonly Decision[]): MatrixCell {
   const reasons = new Map<string, number>()
   let visible = 0

@@ -8,13 +8,13 @@ export interface MetricsEndpointDeps {
   readonly authenticator: Authenticator
   readonly origins: OriginRules
   readonly logins?: Pick<FailedLogins, 'failed'>
-  /** Whether it needs no key. */
+  /** Whether the endpoint needs no key. */
   readonly isPublic: boolean
-  /** Returns the metrics for a person; for everybody, without one. */
+  /** Returns the metrics for a person, or without a person the public ones. */
   readonly metrics: (person: Caller | undefined) => Promise<string>
 }
 
-/** Serves `/metrics`. Rejects if the metrics cannot be written. */
+/** Serves `/metrics`. Rejects if the metrics cannot be created. */
 export type MetricsEndpoint = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 /** Returns the endpoint that Prometheus scrapes. It needs a console key, unless the configuration makes it public. */
@@ -36,7 +36,7 @@ interface Refusal {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Returns who reads, or why nobody may. */
+/** Returns the person who may read the metrics, or the reason why the request is refused. */
 async function admit(
   { method, headers }: IncomingMessage,
   { authenticator, origins, isPublic }: MetricsEndpointDeps,

@@ -3,7 +3,7 @@ import { toExposition } from '../../telemetry/exposition.ts'
 import { createMetricsEndpoint, type MetricsEndpoint } from './metrics-endpoint.ts'
 import { certificateFamilies, processFamilies } from './process-families.ts'
 
-/** Serves the figures of all rooms at `/metrics`. */
+/** Serves the metrics of all rooms at `/metrics`. */
 export const metrics: Room<MetricsEndpoint> = {
   name: 'metrics',
   open({ config, door }, rooms) {

@@ -3,7 +3,7 @@ import { OPENAPI } from '../../files.ts'
 import type { Room } from '../../heart/room.ts'
 import { parseQuery, queryOf } from '../http/request.ts'
 
-/** `GET /api/openapi.json`, for everybody: it says nothing about this gateway. */
+/** `GET /api/openapi.json`, for everybody: it contains nothing about this gateway. */
 export const room: Room = {
   name: 'openapi',
   open: () => ({ routes: [{ method: 'GET', path: '/api/openapi.json', by: 'anyone', answer: openapiAnswer }] }),

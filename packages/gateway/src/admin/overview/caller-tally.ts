@@ -2,11 +2,11 @@ import { type AuditRecord, outcomeOfRecord } from '@toolgate/core/audit'
 import { readOwnJson } from '@toolgate/values/json'
 import { LONGEST_MS } from './tally.ts'
 
-/** What the records of a user say. */
+/** The counts from the records of a user. */
 export interface CountedCaller {
   readonly user: string
   readonly tenant: string | undefined
-  /** What the latest call with facts had. Absent: no record says. */
+  /** The roles in the latest call with facts. Absent if no record has any. */
   roles: readonly string[] | undefined
   client: string | undefined
   lastAt: number
@@ -17,9 +17,9 @@ export interface CountedCaller {
 const MAX_CALLERS = 10_000
 const MAX_ROLES = 50
 
-/** Counts the calls of users, whether or not the configuration has them. Keeps the 10,000 who called last. */
+/** Counts the calls of users, whether or not they are in the configuration. Keeps the 10,000 users who called last. */
 export class CallerTally {
-  /** Those with the latest calls last. */
+  /** The user with the latest call is at the end. */
   readonly #callers = new Map<string, CountedCaller>()
   readonly #maxCallers: number
 
@@ -30,7 +30,7 @@ export class CallerTally {
   add(record: AuditRecord): void {
     const outcome = outcomeOfRecord(record)
     const { user_id: user, tenant, facts, purpose } = record
-    // What a person has read to compare is no call of the user in whose name it was read.
+    // A read for a comparison is not a call of the user in whose name it was made.
     if (outcome === undefined || user === undefined || purpose === 'compare') return
     const key = personKey({ user, tenant })
     const one: CountedCaller = this.#callers.get(key) ?? {
@@ -53,7 +53,7 @@ export class CallerTally {
     if (facts !== undefined) one.roles = rolesOf(facts) ?? one.roles
   }
 
-  /** Returns the users with calls in the last week, by their `personKey`; of one tenant, or of all for `undefined`. */
+  /** Returns the users with calls in the last week by `personKey`, for one tenant, or for all if `undefined`. */
   read(tenant: string | undefined, nowMs: number): ReadonlyMap<string, Readonly<CountedCaller>> {
     const found = new Map<string, CountedCaller>()
     for (const [key, one] of this.#callers)
@@ -63,12 +63,12 @@ export class CallerTally {
   }
 }
 
-/** Two tenants may have users of one name. */
+/** Returns a key of the user and the tenant, as two tenants may have users with the same name. */
 export function personKey({ user, tenant }: { readonly user: string; readonly tenant?: string | undefined }): string {
   return JSON.stringify([tenant ?? null, user])
 }
 
-/** An audit of another program may have anything there. */
+/** Parses the roles. An audit that another program wrote may contain any value. */
 function rolesOf(facts: string): readonly string[] | undefined {
   try {
     const { caller } = readOwnJson(facts) as { readonly caller?: { readonly roles?: unknown } }

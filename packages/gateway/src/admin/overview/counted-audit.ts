@@ -9,9 +9,9 @@ import { LONGEST_MS, type Period, Tally } from './tally.ts'
 export interface CountedAuditDeps {
   readonly audit: AuditReader & AuditExporter
   readonly clock: Clock
-  /** How long an answer waits for records to be counted. Default 250 ms. */
+  /** How long an answer waits until records are counted. Default 250 ms. */
   readonly waitMs?: number
-  /** After how many records an answer waits no more. Default 2,000. */
+  /** The number of records after which an answer no longer waits. Default 2,000. */
   readonly enoughRecords?: number
 }
 
@@ -31,10 +31,10 @@ const ENOUGH_RECORDS = 2000
 const RECORDS_A_TURN = 500
 
 /**
- * Counts the records of an audit, whatever store it is in: by tool and time, by run, and by user.
+ * Counts the records of an audit in any store: by tool and time, by run, and by user.
  *
- * Nothing is counted before someone asks. The first question reads the longest period, and each later one the records since
- * then. Where there are many, the answer has what is counted so far, and the counting goes on.
+ * Counting starts with the first request, which reads the longest period. Each later request reads the records since
+ * then. If there are many, the answer has the current counts, and counting continues.
  */
 export class CountedAudit {
   readonly #deps: CountedAuditDeps
@@ -48,13 +48,13 @@ export class CountedAudit {
     this.#deps = deps
   }
 
-  /** Returns what happened in a period, of one tenant or of all. Rejects if the audit cannot be read. */
+  /** Returns the counts of a period, for one tenant or for all. Rejects if the audit cannot be read. */
   async read(period: Period, tenant: string | undefined): Promise<CountedFigures> {
     const isComplete = await this.#countInTime()
     return { ...this.#tally.read(period, tenant, this.#deps.clock.wallMs()), isComplete }
   }
 
-  /** Returns the runs of the last week, the latest first. Rejects if the audit cannot be read. */
+  /** Returns the runs of the last week, latest first. Rejects if the audit cannot be read. */
   async readRuns(
     tenant: string | undefined,
   ): Promise<{ readonly runs: readonly Readonly<CountedRun>[]; readonly isComplete: boolean }> {
@@ -62,7 +62,7 @@ export class CountedAudit {
     return { runs: this.#runs.read(tenant, this.#deps.clock.wallMs()), isComplete }
   }
 
-  /** Returns the users with calls in the last week, by their `personKey`. Rejects if the audit cannot be read. */
+  /** Returns the users with calls in the last week by `personKey`. Rejects if the audit cannot be read. */
   async readCallers(
     tenant: string | undefined,
   ): Promise<{ readonly callers: ReadonlyMap<string, Readonly<CountedCaller>>; readonly isComplete: boolean }> {
@@ -89,21 +89,21 @@ export class CountedAudit {
       for (const record of newer.toReversed()) this.#add(record)
       return
     }
-    // Read before the others: what comes meanwhile is newer.
+    // This record is read first, so every record that arrives meanwhile is newer.
     const [newest] = await audit.query({ limit: 1 })
     const after = this.#afterSeq === undefined ? {} : { afterSeq: this.#afterSeq }
     let counted = 0
     for await (const record of audit.exportRecords({ since, ...after })) {
       this.#add(record)
-      // Other requests, and the answer that has waited long enough, come in between.
+      // Other requests, and the answer that has waited long enough, can run in between.
       if (++counted >= enoughRecords) onEnough()
       if (counted % RECORDS_A_TURN === 0) await nextTurn()
     }
-    // An audit without records in the period was read to its end, too.
+    // An audit without records in the period was also read to its end.
     this.#afterSeq ??= newest?.seq ?? 0
   }
 
-  /** Returns the records after one, newest first; `undefined` if there are too many for pages. */
+  /** Returns the records after a given one, newest first; `undefined` if there are too many for pages. */
   async #readNewer(afterSeq: number): Promise<readonly AuditRecord[] | undefined> {
     const found: AuditRecord[] = []
     let isWhole = false
@@ -122,7 +122,10 @@ export class CountedAudit {
   }
 }
 
-/** Returns whether the work is done once that is known, or enough of it, or the time is over. A later failure is the next question's. */
+/**
+ * Resolves when the work is done, enough is counted, or the time is over. Returns whether the work is done. The next
+ * request reports a later failure.
+ */
 async function inTime({ done, enough }: Counting, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), ms)))

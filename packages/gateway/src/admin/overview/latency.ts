@@ -1,7 +1,7 @@
-/** Each bin ends 5 % above the one before, so a percentile is off by 2.5 % at most. */
+/** The ratio of one bin's end to that of the bin before, so a percentile is off by 2.5 % at most. */
 const GROWTH = 1.05
 const LOG_GROWTH = Math.log(GROWTH)
-/** Shorter ones count as this. */
+/** The shortest counted duration. Shorter ones count as this. */
 const LEAST_MS = 0.1
 
 /** Percentiles of durations, in milliseconds. */
@@ -11,7 +11,9 @@ export interface Percentiles {
   readonly p99: number
 }
 
-/** A histogram of durations with logarithmic bins. It grows by the number of different bins, not of durations. */
+/**
+ * A histogram of durations with logarithmic bins. Its size depends on the number of different bins, not of durations.
+ */
 export class Latencies {
   readonly #bins = new Map<number, number>()
   #count = 0

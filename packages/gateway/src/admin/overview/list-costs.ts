@@ -6,16 +6,16 @@ import type { NamedCaller } from '../http/callers.ts'
 import type { Heart } from '../../heart/heart.ts'
 import type { ListCostRow, OverviewBody } from '../../model/rows.ts'
 
-/** Of how many agents the lists are counted. */
+/** The maximum number of agents whose lists are counted. */
 const MAX_COUNTED = 500
 const MAX_LISTS = 100
 const BYTES_PER_TOKEN = 4
-/** After this time the turn ends: a view may have to be made. */
+/** The turn of the event loop ends after this time, since creating a view may be slow. */
 const TURN_MS = 5
 
-/** What the lists of agents cost. Each definition and each view is counted once. */
+/** The token costs of agents' lists. Each definition and each view is counted once. */
 export interface ListCosts {
-  /** Returns the most expensive lists, of the first 500 agents or `max`. */
+  /** Returns the most expensive lists of the first 500 agents, or of the first `max`. */
   all(
     agents: readonly NamedCaller[],
     heart: Pick<Heart, 'gate' | 'clock'>,

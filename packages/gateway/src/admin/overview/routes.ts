@@ -28,13 +28,13 @@ const MAX_TOOLS = 200
 const MAX_DENIED = 20
 const MAX_PENDING = 1000
 
-/** What is counted for several routes. */
+/** The counts that several routes share. */
 export interface Counts {
   readonly counted: CountedAudit
   readonly costs: ListCosts
 }
 
-/** `GET /api/overview?period=`: what happened in the last hour, day or week. */
+/** `GET /api/overview?period=`: the calls of the last hour, day or week. */
 export function overviewRoute(heart: OverviewHeart, callers: NamedCallers, { counted, costs }: Counts): Answer {
   return async ({ query, person }) => {
     const { period = '24h' } = parseQuery(query, { period: oneOf(Object.keys(PERIODS) as Period[]) })
@@ -86,7 +86,10 @@ function toToolRows({ tools }: Figures): OverviewBody['tools'] {
 
 const STDERR_LINES = 3
 
-/** Returns all servers, and the namespaces of no server where calls ran. Those that are down come first, then the most called. */
+/**
+ * Returns all servers, and other namespaces in which calls ran. Servers that are down come first, then those with the
+ * most calls.
+ */
 function toServerRows(
   { servers: counts }: Figures,
   { servers: { fleet }, redact }: OverviewHeart,
@@ -106,7 +109,7 @@ function toServerRows(
       ...toRow(counts.get(name) ?? noneCounted()),
     }
   })
-  // Agents can make up namespaces, too, and nothing runs there.
+  // Agents can invent namespaces too, but no call runs in those.
   const real = rows.filter(({ status, outcomes }) => status !== undefined || outcomes.done + outcomes.failed > 0)
   return real.toSorted((a, b) => Number(b.status === 'down') - Number(a.status === 'down') || b.attempts - a.attempts)
 }

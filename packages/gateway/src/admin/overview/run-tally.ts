@@ -1,7 +1,7 @@
 import { type AuditRecord, outcomeOfRecord } from '@toolgate/core/audit'
 import { LONGEST_MS } from './tally.ts'
 
-/** What the records of a run say: of one that has an id of its own, or of the session of a client. */
+/** The counts from the records of a run, which has its own id or that of a client's session. */
 export interface CountedRun {
   readonly id: string
   readonly kind: 'run' | 'session'
@@ -11,25 +11,25 @@ export interface CountedRun {
   app: string | undefined
   /** The user of the host that started it. */
   host: string | undefined
-  /** Wall-clock milliseconds: of its start, or of its first record that was counted. */
+  /** When it started, or the time of its first counted record, in wall-clock milliseconds. */
   readonly startedAt: number
   lastAt: number
-  /** Of its latest record. */
+  /** The `seq` of its latest record. */
   lastSeq: number
   calls: number
   refused: number
   failed: number
   readonly labels: Set<string>
-  /** Why it ended. */
+  /** When and why it ended. */
   ended: { readonly at: number; readonly reason: string } | undefined
 }
 
 const MAX_RUNS = 10_000
 const MAX_LABELS = 64
 
-/** Counts the calls of runs. Keeps those of the last week with the latest calls: at most 10,000. */
+/** Counts the calls of runs. Keeps the runs of the last week with the latest calls, at most 10,000. */
 export class RunTally {
-  /** Those with the latest records last. */
+  /** The run with the latest record is at the end. */
   readonly #runs = new Map<string, CountedRun>()
   readonly #maxRuns: number
 
@@ -59,7 +59,9 @@ export class RunTally {
     if (outcome === 'failed') one.failed++
   }
 
-  /** Returns the runs of the last week, those with the latest records first; of one tenant, or of all for `undefined`. */
+  /**
+   * Returns the runs of the last week, those with the latest records first, for one tenant, or for all if `undefined`.
+   */
   read(tenant: string | undefined, nowMs: number): readonly Readonly<CountedRun>[] {
     const found: CountedRun[] = []
     for (const [key, run] of this.#runs)
@@ -68,7 +70,10 @@ export class RunTally {
     return found.toReversed()
   }
 
-  /** Sessions and runs of two tenants may have one id: clients and hosts choose some of them. */
+  /**
+   * Returns the counts of a session or run in a tenant. Ids of two tenants may be equal, as clients and hosts choose
+   * some of them.
+   */
   #of(id: string, kind: CountedRun['kind'], { tenant, ts, seq }: AuditRecord): CountedRun {
     const key = JSON.stringify([tenant ?? null, kind, id])
     const at = Date.parse(ts)

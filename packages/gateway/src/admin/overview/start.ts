@@ -4,10 +4,10 @@ import type { Family } from '../../telemetry/exposition.ts'
 import { createNamedCallers } from '../http/callers.ts'
 import { createListCosts } from './list-costs.ts'
 
-/** Of how many callers the metrics have the costs of their lists. */
+/** The maximum number of callers whose list costs are in the metrics. */
 const MAX_LISTS = 100
 
-/** What the lists of agents cost: for a person, of those callers that they may see. */
+/** The token costs of agents' lists. A person sees those of the callers that they may see. */
 export const overview: Room = {
   name: 'overview',
   open({ gate, clock, revisions }) {
@@ -25,7 +25,7 @@ export const overview: Room = {
   },
 }
 
-/** The callers come from the configuration. */
+/** Returns the metric of list costs. The callers come from the configuration. */
 export function listFamily(rows: readonly Pick<ListCostRow, 'user' | 'tokens'>[]): readonly Family[] {
   if (rows.length === 0) return []
   return [

@@ -5,7 +5,7 @@ import { serverOf } from '../../model/server-of.ts'
 
 export type OutcomeCounts = AuditCounts['buckets'][number]
 
-/** What is counted of a tool, of a server, or of all. */
+/** The counts for a tool, a server, or everything. */
 export interface Counted {
   readonly outcomes: Record<AuditOutcome, number>
   readonly latencies: Latencies
@@ -19,17 +19,17 @@ export interface Denial {
   count: number
 }
 
-/** What happened in a period. The next record changes it. */
+/** The counts of a period. The next record changes them. */
 export interface Figures {
   readonly since: number
   readonly bucketMs: number
   readonly buckets: readonly OutcomeCounts[]
   readonly all: Counted
-  /** By the namespace of the tools. */
+  /** The counts by the namespace of the tools. */
   readonly servers: ReadonlyMap<string, Counted>
-  /** By tool; `undefined` for those that are not kept apart. */
+  /** The counts by tool; `undefined` for tools that are counted together. */
   readonly tools: ReadonlyMap<string | undefined, Counted>
-  /** The most frequent first. */
+  /** Refusals, the most frequent first. */
   readonly denials: readonly Readonly<Denial>[]
 }
 
@@ -39,7 +39,9 @@ interface Times {
   readonly count: number
 }
 
-/** Adds up what buckets have of one tenant, or of all for `undefined`. What is beside its times changes nothing. */
+/**
+ * Adds up the counts in buckets for one tenant, or for all if `undefined`. Counts outside of its period are ignored.
+ */
 export class Sum {
   readonly times: Times
   readonly #tenant: string | undefined
@@ -64,7 +66,7 @@ export class Sum {
     if (tool !== undefined) addCounted(countedOf(this.#servers, serverOf(tool)), more)
   }
 
-  /** Adds a row of what was refused, `more` times. */
+  /** Adds `more` to the count of a refusal. */
   addDenial(start: number, { tenant, tool, user, reason }: Readonly<Denial>, more: number): void {
     if (!this.#bucketOf(start, tenant)) return
     const key = keyOf(tenant, tool, user, reason)
@@ -109,7 +111,7 @@ export function addCounted(to: Counted, more: Counted): void {
   to.latencies.merge(more.latencies)
 }
 
-/** An absent part is another than an empty one. */
+/** Returns a key that distinguishes an absent part from an empty one. */
 export function keyOf(...parts: readonly (string | undefined)[]): string {
   return parts.map((part) => (part === undefined ? '' : `=${part}`)).join('\0')
 }

@@ -3,7 +3,7 @@ import { addCounted, type Counted, type Denial, type Figures, keyOf, noneCounted
 
 const MINUTE = 60_000
 
-/** The periods of an overview: of how many buckets, and how long each is. */
+/** The periods of an overview: the number of buckets, and the length of each. */
 export const PERIODS = {
   '1h': { bucketMs: MINUTE, count: 60 },
   '24h': { bucketMs: 15 * MINUTE, count: 96 },
@@ -13,10 +13,10 @@ export type Period = keyof typeof PERIODS
 
 export const LONGEST_MS = PERIODS['7d'].bucketMs * PERIODS['7d'].count
 
-/** What is counted of one tool of one tenant in one bucket. */
+/** The counts of one tool, tenant and bucket. */
 interface Cell extends Counted {
   readonly tenant: string | undefined
-  /** Absent: of names that no tool has, and of tools beyond the bound. */
+  /** Absent for names that no tool has, and for tools beyond the limit. */
   readonly tool: string | undefined
 }
 
@@ -25,17 +25,20 @@ interface Bucket {
   readonly denials: Map<string, Denial>
 }
 
-/** How many tools of tenants are kept apart, over all buckets: about 50 MB. */
+/** The maximum number of tools of tenants with their own counts, over all buckets: about 50 MB. */
 const MAX_CELLS = 100_000
 const MAX_DENIALS = 500
-/** How many periods of tenants are kept added up. */
+/** The maximum number of cached sums of periods and tenants. */
 const MAX_SUMS = 12
 
 /** Counts attempts by tool and tenant in buckets of time, for all periods at once. */
 export class Tally {
   readonly #series = new Map<Period, Map<number, Bucket>>()
   readonly #maxCells: number
-  /** What was asked for lately, by period and tenant. Each record is added to these too: an answer adds up nothing again. */
+  /**
+   * The recently requested sums, by period and tenant. Each record is added to them too, so that an answer needs no new
+   * addition.
+   */
   readonly #sums = new Map<string, Sum>()
   #cells = 0
 
@@ -44,7 +47,7 @@ export class Tally {
     for (const period of periods()) this.#series.set(period, new Map())
   }
 
-  /** Counts a record. Those that end no attempt, or are too old, change nothing. */
+  /** Counts a record. Records that end no attempt or are too old are ignored. */
   add(record: AuditRecord, nowMs: number): void {
     const outcome = outcomeOfRecord(record)
     if (outcome === undefined) return
@@ -68,7 +71,7 @@ export class Tally {
     }
   }
 
-  /** Returns the figures of a period up to now; of one tenant, or of all for `undefined`. */
+  /** Returns the counts of a period up to now, for one tenant, or for all if `undefined`. */
   read(period: Period, tenant: string | undefined, nowMs: number): Figures {
     const key = keyOf(period, tenant)
     const since = firstStart(period, nowMs)
@@ -105,7 +108,7 @@ export class Tally {
   }
 
   #cellOf({ cells }: Bucket, { tenant, tool, reason }: AuditRecord): Cell {
-    // Agents can make up any number of names.
+    // Agents can invent any number of names.
     const own = reason === 'tool_not_found' ? undefined : tool
     const key = keyOf(tenant, own)
     const known = cells.get(key)
@@ -114,7 +117,10 @@ export class Tally {
     return this.#newCell(cells, key, { tenant, tool: own })
   }
 
-  /** The cell of tools beyond the bound. Of tenants beyond it, there is one for all, which people of a tenant do not see. */
+  /**
+   * Returns the shared cell of tools beyond the limit. Tenants beyond the limit share one cell, which people of a
+   * tenant do not see.
+   */
   #restOf(cells: Map<string, Cell>, tenant: string | undefined): Cell {
     const of = this.#cells < this.#maxCells * 1.1 ? tenant : undefined
     const key = keyOf(of, undefined)
@@ -129,7 +135,7 @@ export class Tally {
   }
 }
 
-/** Returns the row of a refusal; `undefined` if the bucket has no room for it. */
+/** Adds a refusal and returns its row; `undefined` if the bucket has no room for it. */
 function addDenial({ denials }: Bucket, { tenant, tool, user_id: user, reason }: AuditRecord): Denial | undefined {
   const own = reason === 'tool_not_found' ? undefined : tool
   const key = keyOf(tenant, own, user, reason)
@@ -141,7 +147,7 @@ function addDenial({ denials }: Bucket, { tenant, tool, user_id: user, reason }:
   return row
 }
 
-/** The start of the first bucket of a period that ends now. */
+/** Returns the start of the first bucket of a period that ends now. */
 function firstStart(period: Period, nowMs: number): number {
   const { bucketMs, count } = PERIODS[period]
   return (Math.floor(nowMs / bucketMs) - count + 1) * bucketMs

@@ -28,16 +28,22 @@ export const room: Room = {
 type PeopleHeart = Pick<Heart, 'gate' | 'clock' | 'door' | 'revisions' | 'servers'>
 
 const MAX_LIMIT = 2000
-/** How long an answer makes lists that nobody has asked for since the last change; less where it has waited already. */
+/**
+ * How long an answer may compute lists that nobody has requested since the last change. It is less if the answer has
+ * already waited.
+ */
 const LISTS_MS = 100
 const LISTS_AFTER_WAIT_MS = 30
-/** A view that is made takes about a millisecond. */
+/** The number of callers in one turn of the event loop. Creating a view takes about a millisecond. */
 const CALLERS_A_TURN = 5
 
 type Writable<Row> = { -readonly [Field in keyof Row]: Row[Field] }
 type Person = Writable<Omit<PersonRow, 'callers'>> & { readonly callers: Writable<PersonCaller>[] }
 
-/** `GET /api/people?text=&tenant=&role=&limit=`: who can use the gateway, and who has used it in the last week. */
+/**
+ * `GET /api/people?text=&tenant=&role=&limit=`: the people who can use the gateway, and those who used it in the last
+ * week.
+ */
 export function peopleRoute(heart: PeopleHeart, callers: NamedCallers, { counted, costs }: Counts): Answer {
   return async ({ query, person }) => {
     const filters = { text: shortText, tenant: shortText, role: shortText, limit: wholeNumber(1, MAX_LIMIT) }
@@ -106,7 +112,7 @@ function least(a: number | undefined, b: number | undefined): number | undefined
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b)
 }
 
-/** As with lists of their own, approvers and the user see what somebody is connected to. */
+/** Adds a user's connections, which only approvers and the user may see, as with their own lists. */
 function addConnections(row: Person, person: Caller, { servers: { connections } }: PeopleHeart): void {
   if (row.user === undefined || !maySeeListsOf(person, row)) return
   const rows = connections.rowsOf(row)
@@ -120,7 +126,7 @@ interface ListsAsked extends Pick<Counts, 'costs'> {
   readonly maxMs: number
 }
 
-/** Adds what agents see, and what that costs, as far as there is time. Returns whether all have it. */
+/** Adds the lists of agents and their costs, as far as there is time. Returns whether all were added. */
 async function addLists(page: readonly Person[], { heart, named, costs, maxMs }: ListsAsked): Promise<boolean> {
   const until = heart.clock.monotonicMs() + maxMs
   const pace = turnEach(CALLERS_A_TURN)

@@ -23,8 +23,8 @@ const HASH = /^[0-9a-f]{64}$/
 const MAX_ID_LENGTH = 300
 
 /**
- * `GET /api/pins?status=&noted=true`: the tools in the order of their ids. A person of a tenant sees those that are not denied to
- * them. Approvers also see those on the lists of single users, of their tenant or of all.
+ * `GET /api/pins?status=&noted=true`: the tools, sorted by id. A person of a tenant does not see tools that are denied
+ * to them. Approvers also see the tools on the own lists of users, in their tenant or in all.
  */
 function pinsRoute({ gate, redact }: Pick<Heart, 'gate' | 'redact'>): Answer {
   return async ({ person, query }) => {
@@ -42,12 +42,12 @@ function pinsRoute({ gate, redact }: Pick<Heart, 'gate' | 'redact'>): Answer {
   }
 }
 
-/** Whether there is something to look at: another definition than the pinned one, or a finding. */
+/** Whether a person should look at the tool: its definition differs from the pinned one, or has a finding. */
 function isNoted({ status, findings }: PinnedTool): boolean {
   return status !== 'pinned' || findings.length > 0
 }
 
-/** `POST /api/pins/accept`: a person has looked at the definition with this hash. */
+/** `POST /api/pins/accept`: a person accepts the definition with this hash. */
 function acceptPinRoute({ gate, redact }: Pick<Heart, 'gate' | 'redact'>): Answer {
   return async ({ person, query, request }) => {
     parseQuery(query, {})
@@ -66,7 +66,7 @@ function parseAcceptance(body: ReadonlyMap<string, unknown>): { tool: string; ha
   return { tool, hash }
 }
 
-/** All tenants share the catalog, so accepting takes a person without a tenant. */
+/** Returns the user of an approver. All tenants share the catalog, so only a person without a tenant may accept. */
 function nameApprover({ user, tenant, roles = [] }: Caller): string {
   if (user !== undefined && tenant === undefined && roles.includes('approver')) return user
   throw new ApiFault(

@@ -7,7 +7,7 @@ import type { ClauseCount, ClauseCountStore, Clock } from '@toolgate/core/stores
 
 export interface ClauseHitsDeps {
   readonly gate: Gate
-  /** Absent: the counts of this process are all there are. */
+  /** Absent: only this process counts. */
   readonly store: ClauseCountStore | undefined
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly onFault: (error: unknown) => void
@@ -15,27 +15,27 @@ export interface ClauseHitsDeps {
   readonly everyMs?: number
 }
 
-/** The clauses of the policies in force, with their counts. */
+/** The clauses of the current policies, with their counts. */
 export interface CountedClauses {
   readonly clauses: readonly ClauseCoverage[]
-  /** The store did not answer, so the counts are those of this process since its start. */
+  /** Set if the store did not answer, so the counts are those of this process since its start. */
   readonly isOwn?: true
 }
 
 const EVERY_MS = 3_000
 const ANSWER_MS = 2_000
-/** Clauses without hits are named so often, so that they are not forgotten. */
+/** How often clauses without hits are written, so that the store does not remove them. */
 const NAME_MS = 24 * 60 * 60_000
 
 /**
- * The counts of clauses over restarts and replicas. Calls count in memory; every few seconds what is new is added to what the
- * store has, so a crash loses those seconds at most.
+ * The counts of clauses over restarts and replicas. Calls are counted in memory. New counts are added to the store
+ * every few seconds, so a crash loses at most those seconds.
  */
 export class ClauseHits {
   readonly #deps: ClauseHitsDeps
   readonly #writer = randomUUID()
   readonly #timer: NodeJS.Timeout | undefined
-  /** Sent until the store has answered, which adds it once. */
+  /** The batch that is sent until the store has answered. The store adds it only once. */
   #batch: { readonly number: number; readonly counts: readonly ClauseCount[] } = { number: 0, counts: [] }
   #namedAtMs: number
   #turn: Promise<unknown> = Promise.resolve()
@@ -47,7 +47,10 @@ export class ClauseHits {
     if (store) this.#timer = setInterval(() => void this.#write(), everyMs).unref()
   }
 
-  /** Returns the counts of all processes that share the store: of all clauses, or of those at some paths. Never rejects. */
+  /**
+   * Returns the counts of all processes that share the store, for all clauses or for those at some paths. Never
+   * rejects.
+   */
   async read(paths?: ReadonlySet<string>): Promise<CountedClauses> {
     const { store, onFault } = this.#deps
     if (!store) return { clauses: this.#own(paths) }
@@ -64,7 +67,7 @@ export class ClauseHits {
     return paths ? all.filter(({ path }) => paths.has(path)) : all
   }
 
-  /** Writes what is new. The store is open until then. */
+  /** Writes the new counts. The store must still be open. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await endsWithin(this.#write(), ANSWER_MS)
@@ -76,7 +79,7 @@ export class ClauseHits {
   }
 
   async #sums(store: ClauseCountStore, paths: ReadonlySet<string> | undefined): Promise<readonly ClauseCoverage[]> {
-    // Nobody knows whether a batch without an answer was added.
+    // If a batch had no answer, it is unknown whether the store added it, so it is sent again.
     if (this.#batch.counts.length > 0) await this.#send(store)
     const clauses = this.#own(paths)
     const ids = clauses.flatMap(({ id, shadow }) => (shadow ? [id, unjudgedId(id)] : [id]))
@@ -123,7 +126,7 @@ export class ClauseHits {
     return [...untold, ...rest.map(({ id, countedSince }) => ({ id, hits: 0, countedSince }))]
   }
 
-  /** Reads and writes of the store, which bounds them, are one after the other, so that no hit is missed or counted twice. */
+  /** Runs reads and writes of the store one at a time, so that no hit is missed or counted twice. */
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#turn.then(work)
     this.#turn = done.catch(() => undefined)
@@ -131,7 +134,7 @@ export class ClauseHits {
   }
 }
 
-/** `own` is what this process has, of which the store has all but what is untold. */
+/** Returns the total count. `own`: the count of this process, of which the store has everything except for `untold`. */
 function joined(sum: ClauseCount | undefined, untold: ClauseCount | undefined, own: ClauseCount) {
   const last = Math.max(...[sum, untold, own].map((count) => count?.lastHitAt ?? 0))
   return {

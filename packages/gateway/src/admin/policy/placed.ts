@@ -7,13 +7,13 @@ import type { PlacedChange, PlacedMayStill, PlacedReason } from '../../model/row
 import { mayStillFor, reasonFor, waysFor } from '../http/rule-text.ts'
 import type { ClauseHits, CountedClauses } from './clause-hits.ts'
 
-/** What knows where rules are written, and how often they held. */
+/** The places of rules in the file, and the counts of their matches. */
 export interface PlacedRules extends Pick<Heart, 'revisions'> {
-  /** Absent: nobody counts. */
+  /** Absent if matches are not counted. */
   readonly hits: Pick<ClauseHits, 'read'> | undefined
 }
 
-/** Returns the clauses with their counts, as a person may see them. */
+/** Returns the clauses with their counts that a person may see. */
 export async function countsIn(
   rules: PlacedRules,
   person: Caller,
@@ -22,20 +22,20 @@ export async function countsIn(
   return (person.tenant === undefined && (await rules.hits?.read(paths))) || { clauses: [] }
 }
 
-/** Line by line, so that the lines stay where they are. */
+/** Returns the redacted text. It is redacted line by line, so that line numbers stay the same. */
 export function shownText({ text }: PolicySource, { redact }: Pick<Heart, 'redact'>): string {
   return text.split('\n').map(redact.redactText).join('\n')
 }
 
-/** Returns whether the policy as it is shown lacks something of the file. */
+/** Returns whether redaction changes the displayed policy. */
 export function isRedacted(heart: Pick<Heart, 'revisions' | 'redact'>): boolean {
   const source = heart.revisions.current.policySource
   return source !== undefined && shownText(source, heart) !== source.text
 }
 
 /**
- * Returns a function that shows a person a reason, and adds where its rule is written and, for people without a
- * tenant, how often its clause has held.
+ * Returns a function that prepares a reason for a person: it adds the place of the rule and, for people without a
+ * tenant, how often its clause has matched.
  */
 export async function placing(
   rules: PlacedRules,
@@ -46,7 +46,7 @@ export async function placing(
   return (given) => placed(reasonFor(person, given))
 }
 
-/** Returns the reasons that may still be against a call, with places and hits, as far as a person may read them. */
+/** Returns the reasons that may still refuse a call, with places and hits, as far as the person may read them. */
 export async function mayStillOf(
   found: readonly MayStill[],
   rules: PlacedRules,
@@ -80,7 +80,7 @@ async function placingAsShown(
   }
 }
 
-/** Returns what would have to change, with the places of rules; nothing where no way is known. */
+/** Returns the changes that would allow a call, with the places of rules; nothing if no such change is known. */
 export function wouldAllowOf(
   found: readonly (readonly NeededChange[])[],
   rules: PlacedRules,

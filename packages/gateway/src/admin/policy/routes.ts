@@ -21,8 +21,8 @@ export const room: Room = {
 }
 
 /**
- * `GET /api/policy`: each clause with its place and its hits; for approvers, the policy as it is written. A person of a tenant
- * gets neither: both are of all tenants.
+ * `GET /api/policy`: each clause with its place and its hits; for approvers also the text of the policy. A person of a
+ * tenant gets neither, as both concern all tenants.
  */
 function policyRoute(rules: PlacedRules & Pick<Heart, 'redact'>): Answer {
   return async ({ query, person }) => {

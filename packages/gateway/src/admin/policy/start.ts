@@ -12,13 +12,13 @@ export const policy: Room<Pick<ClauseHits, 'read'>> = {
     return {
       service: hits,
       metrics: [() => clauseFamily(gate.coverage())],
-      // The last calls of the gate count, too.
+      // The last calls of the gate must be counted too.
       settle: () => hits.close(),
     }
   },
 }
 
-/** More would be too many series for most that read metrics. */
+/** The maximum number of clauses in the metrics. More series would be too many for most users of metrics. */
 const MAX_CLAUSES = 500
 
 export function clauseFamily(clauses: ReturnType<Gate['coverage']>): Family {

@@ -25,7 +25,7 @@ type Gate = Pick<Heart['gate'], 'preferences'>
 
 const FIELDS = ['groups', 'tools']
 
-/** `GET /api/preferences`, or `?as=`: what the person, or a configured caller, has switched off. */
+/** `GET /api/preferences`, or `?as=`: the tools that the person, or a configured caller, has switched off. */
 function preferencesRoute({ preferences }: Gate, callers: NamedCallers): Answer {
   return ({ query, person }) => {
     const { as } = parseQuery(query, { as: shortText })
@@ -34,7 +34,7 @@ function preferencesRoute({ preferences }: Gate, callers: NamedCallers): Answer 
   }
 }
 
-/** `PUT /api/preferences`: replaces them. Those of another caller, with `?as=`, take the role `approver`. */
+/** `PUT /api/preferences`: replaces them. Changing another caller's with `?as=` needs the role `approver`. */
 function setPreferencesRoute({ preferences }: Gate, callers: NamedCallers): Answer {
   return async ({ query, person, request }) => {
     const { as } = parseQuery(query, { as: shortText })

@@ -6,7 +6,7 @@ import type { Revision } from '../../auth/revision.ts'
 
 type Named = ReadonlyMap<string, unknown>
 
-/** Returns what differs between two revisions, in the order of the sections. */
+/** Returns the differences between two revisions, in the order of the sections. */
 export function findChanges(before: Revision, after: Revision): readonly RuleChange[] {
   const compare = (section: RuleChange['section'], of: (revision: Revision) => Named) =>
     compareNamed(section, of(before), of(after))
@@ -46,7 +46,7 @@ function byName<One extends { readonly name: string }>(
   return new Map(list.map((one) => [one.name, toValue(one)]))
 }
 
-/** Several keys of one user get a number each, in the order of the file. */
+/** Returns callers by name. Several keys of one user are numbered in the order of the file. */
 function callersByName(callers: readonly CallerConfig[]): Named {
   const named = new Map<string, unknown>()
   for (const { for: use, caller, keyHash, ...rest } of callers) {
@@ -59,7 +59,7 @@ function callersByName(callers: readonly CallerConfig[]): Named {
   return named
 }
 
-/** Equal entries get a number each. */
+/** Returns entries by their text. Equal entries are numbered. */
 function byText(list: readonly unknown[], toValue: (entry: unknown) => unknown): Named {
   const named = new Map<string, unknown>()
   for (const entry of list) {
@@ -71,13 +71,16 @@ function byText(list: readonly unknown[], toValue: (entry: unknown) => unknown):
   return named
 }
 
-/** Each clause by its policy, kind and text: a clause that moves is no change, as their order has no meaning. */
+/**
+ * Returns clauses by policy, kind and text. A clause that only moves does not count as changed, as the order has no
+ * meaning.
+ */
 function clausesOf(policies: Revision['policy']): Named {
   const named = new Map<string, unknown>()
   for (const [i, { name = `policy[${i}]`, ...lists }] of policies.entries())
     for (const [kind, list] of Object.entries(lists) as readonly (readonly [string, unknown])[]) {
       const entries = Array.isArray(list) ? (list as readonly unknown[]) : [list]
-      // An empty `allow` allows nothing, and none allows everything.
+      // An empty `allow` allows nothing, but an absent one allows everything.
       if (entries.length === 0) named.set(`${name}: ${kind}: nothing`, true)
       for (const text of byText(entries, (entry) => entry).keys()) named.set(`${name}: ${kind}: ${text}`, true)
     }

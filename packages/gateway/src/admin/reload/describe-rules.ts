@@ -3,17 +3,18 @@ import type { RuleChange } from '../../model/reload.ts'
 
 const MARKS = { added: '+', removed: '-', changed: '~' } as const
 
-/** A clause as it is written: where it is, what it is called, and its fields. */
+/** A written clause: its place, its name and its fields. */
 interface Clause {
-  /** Such as `baseline: deny`. */
+  /** The policy and the kind, such as `baseline: deny`. */
   readonly of: string
   readonly title: string
   readonly fields: ReadonlyMap<string, string>
 }
 
 /**
- * Returns changes of rules in words: a line for each, and one for each field of a clause. A clause that is removed and added
- * with the same `id`, or else the same `match`, has changed: what differs is shown.
+ * Returns changes of rules as text: a line for each change, and one for each field of a clause. If a clause was removed
+ * and one with the same `id`, or else the same `match`, was added, it counts as changed, and only the differences are
+ * shown.
  */
 export function describeChanges(changes: readonly RuleChange[]): readonly string[] {
   const clauses = new Map(changes.map((change) => [change, toClause(change)]))
@@ -31,7 +32,7 @@ export function describeChanges(changes: readonly RuleChange[]): readonly string
   })
 }
 
-/** Returns the clause of a change; `undefined` for all other changes, and for a clause that is a selector alone. */
+/** Returns the clause of a change; `undefined` for all other changes, and for a clause that is only a selector. */
 function toClause({ section, name }: RuleChange): Clause | undefined {
   const [, of = '', json = '', number = ''] =
     (section === 'policy' && /^(.*?: (?:allow|deny|ask)): (\{.*\})( #\d+)?$/s.exec(name)) || []
@@ -43,7 +44,7 @@ function toClause({ section, name }: RuleChange): Clause | undefined {
   return { of, title: `${title}${number}`, fields: new Map(fields.map(([key, value]) => [key, toText(value)])) }
 }
 
-/** A text that is redacted need not be JSON. */
+/** Parses a text, which may not be JSON after redaction. */
 function parseObject(json: string): JsonObject | undefined {
   try {
     const value: unknown = readOwnJson(json)
@@ -53,7 +54,7 @@ function parseObject(json: string): JsonObject | undefined {
   }
 }
 
-/** A value takes one line. */
+/** Returns a value as text on one line. */
 function toText(value: unknown): string {
   if (Array.isArray(value)) return value.map(toText).join(', ')
   return typeof value === 'string' && !/[\u0000-\u001f\u2028\u2029]/.test(value) ? value : JSON.stringify(value)

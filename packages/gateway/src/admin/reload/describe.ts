@@ -4,7 +4,7 @@ import { describeChanges } from './describe-rules.ts'
 const MAX_LINES = 200
 const MAX_IDS = 10
 
-/** Returns a reload in words, a line for each change. */
+/** Returns a reload as text, with a line for each change. */
 export function describeReload(
   reload: Omit<Reload, 'text'>,
   { isDryRun }: { readonly isDryRun: boolean },
@@ -33,15 +33,15 @@ function listOf(ids: readonly string[]): string {
 }
 
 export interface ReloadOptions {
-  /** Who reloads, for the audit. */
+  /** The person who reloads, for the audit. */
   readonly by?: string | undefined
   readonly through: 'signal' | 'api' | 'host' | 'publication' | 'watch'
-  /** Only says what would change. */
+  /** Whether to report the changes without applying them. */
   readonly isDryRun?: boolean | undefined
-  /** Has all replicas run the file of this one. */
+  /** Whether to publish the file of this replica to all replicas. */
   readonly publishes?: boolean | undefined
-  /** Publishes also what a live replica cannot run, which then starts no call. */
+  /** Whether to publish even if a live replica cannot run the file. That replica then starts no calls. */
   readonly isForced?: boolean | undefined
-  /** Of a dry run: nothing is reloaded if it would show something else now. */
+  /** The id from a dry run. If the dry run would now have another result, nothing is reloaded. */
   readonly preview?: string | undefined
 }

@@ -1,20 +1,21 @@
 import { hash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 
-/** Default of `everyMs`. */
+/** The default of `everyMs`, in milliseconds. */
 const EVERY_MS = 1000
 
 /**
- * Looks at a file from time to time, and calls back once its text is another one and has stayed so for two looks: it may
+ * Checks a file periodically. It reports a changed text once two checks have found the same text, because the file may
  * be written in parts.
  *
- * It opens the path anew at each look, so it sees a file that an editor renames into place, and the folder of links that
- * Kubernetes swaps, as well as one that is written in place. Times and sizes do not count: they may be the same.
+ * Each check opens the path again. So it works for a file that an editor renames into place, for the folder of links
+ * that Kubernetes swaps, and for a file that is written in place. Times and sizes are ignored, as they may stay the
+ * same.
  */
 export class FileWatch {
   readonly #file: string
   readonly #onChanged: () => Promise<void>
-  /** What was handled last, and what the last look found. */
+  /** The last handled state. The next field is the state at the last check. */
   #handled: string | undefined
   #seen: string | undefined
   #looking: Promise<void> | undefined
@@ -25,13 +26,13 @@ export class FileWatch {
     this.#onChanged = onChanged
   }
 
-  /** Looks for the first time, and then again and again. The file as it is now is no change. */
+  /** Starts the checks. The current file does not count as a change. */
   async start(everyMs: number = EVERY_MS): Promise<void> {
     this.#handled = this.#seen = await stateOf(this.#file)
     this.#timer = setInterval(() => void this.look(), everyMs).unref()
   }
 
-  /** One look at a time. Never rejects. */
+  /** Checks the file, one check at a time. Never rejects. */
   look(): Promise<void> {
     this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
     return this.#looking
@@ -54,7 +55,7 @@ export class FileWatch {
 
 const MAX_BYTES = 8 * 1024 * 1024
 
-/** A file that is not there for a moment is another state. A pipe could be waited for, for ever. */
+/** Returns the state of the file. A missing file is a state too. A pipe is not read, since that could block forever. */
 async function stateOf(file: string): Promise<string> {
   try {
     const stats = await stat(file)

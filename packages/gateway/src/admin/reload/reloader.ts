@@ -21,22 +21,22 @@ import { compareAccess } from './who-gains.ts'
 
 const NEW_CERTIFICATE: RuleChange = { section: 'listen', what: 'changed', name: 'certificate' }
 
-/** How long the calls of a server that changed or is gone may take. */
+/** How long calls of a changed or removed server may continue. */
 const RETIRE_MS = 30_000
 
 const PUBLISHING = 'config:published'
-/** How long a publication waits for others. */
+/** How long a publication waits for other publications. */
 const PUBLISH_WAIT_MS = 30_000
 
-/** Replaces the rules of a running gateway by those of its file: all of them or none. */
+/** Replaces the rules of a running gateway by those of its file, all at once or not at all. */
 export class Reloader {
   readonly #heart: Heart
   readonly #onReplaced: () => void
   #before: Promise<unknown> = Promise.resolve()
   #waiting: string | undefined
-  /** A hash of the text alone would let people guess the secrets in it. */
+  /** The salt of the hash of a text. Without it, people could guess secrets in the text. */
   readonly #salt = randomUUID()
-  /** The commands that somebody has had run. */
+  /** The ids of the commands that ran at the start, or when a person reloaded. No others run automatically. */
   #ran: readonly string[]
 
   /** `onReplaced` is called in the turn in which the rules are replaced. */
@@ -46,22 +46,28 @@ export class Reloader {
     this.#ran = heart.config.ran ?? []
   }
 
-  /** One after the other. @throws {ConfigFileError} @throws {ConfigError} @throws {ApiFault} `reload_outdated`, and nothing has changed */
+  /**
+   * Reloads, one at a time. @throws {ConfigFileError} @throws {ConfigError} @throws {ApiFault} `reload_outdated`;
+   * nothing changes
+   */
   reload(options: ReloadOptions): Promise<Reload> {
     return options.publishes ? this.#publish(options) : this.#inTurn(() => this.#reload(options))
   }
 
-  /** Why what the file says is not in force, where it is watched. `undefined`: it is, or nobody has looked. */
+  /** Why a watched file is not applied yet. `undefined`: it is applied, or has not been checked. */
   get waiting(): string | undefined {
     return this.#waiting
   }
 
-  /** Applies what the file says now if that is proven to grant no more. Else nothing changes, and `waiting` says so. Never rejects. */
+  /**
+   * Applies the file if it is proven to grant no additional rights. Otherwise nothing changes, and `waiting` states
+   * why. Never rejects.
+   */
   async tighten(): Promise<void> {
     try {
       await this.#inTurn(() => this.#tighten())
     } catch {
-      // It is in the log.
+      // The log has the details.
       this.#waiting = 'the file has a mistake, see the log'
     }
   }
@@ -83,7 +89,10 @@ export class Reloader {
     this.#waiting = why
   }
 
-  /** Checks what is proposed. Starts nothing, and runs no command that has not run before. @throws why it cannot run here */
+  /**
+   * Checks a proposed configuration. Starts nothing, and runs no command that has not run before. @throws the reason
+   * why it cannot run here
+   */
   async check(readProposed: ReadProposed): Promise<void> {
     const config = await readProposed({ mayRun: this.#ran })
     await this.#reload({ through: 'api', isDryRun: true }, { ...config, notRun: [] })
@@ -97,7 +106,10 @@ export class Reloader {
     return reloading
   }
 
-  /** Not in turn while it is published: this replica reloads, too, before it is in force. */
+  /**
+   * Publishes a configuration. It does not hold the queue, as this replica must reload before the publication is
+   * complete.
+   */
   async #publish(options: ReloadOptions): Promise<Reload> {
     const { revisions, redact, replica } = this.#heart
     if (!replica) throw new ConfigError('reload', 'publishes only where replicas share "stores"')
@@ -120,7 +132,10 @@ export class Reloader {
     return { ...reload, text: [`published ${id}: it is in force on all replicas`, ...lost, ...lines] }
   }
 
-  /** One replica after the other, and with a preview only what replaces the configuration that it was compared with. */
+  /**
+   * Publishes one text at a time. With a preview, the text must still replace the configuration that it was compared
+   * with.
+   */
   async #publishNext(text: string, { by, preview }: ReloadOptions, seen: string): Promise<string> {
     const { replica } = this.#heart
     if (!replica) throw new ConfigError('reload', 'publishes only where replicas share "stores"')
@@ -134,7 +149,10 @@ export class Reloader {
     }
   }
 
-  /** Names a configuration, and what it would replace. Replicas give one name to one change. */
+  /**
+   * Returns the id of a change: a configuration and what it replaces. All replicas return the same id for the same
+   * change.
+   */
   #nameOf(config: GatewayConfig, before: Revision, next: Revision): string {
     const inForce = this.#heart.replica?.publication.running.id ?? `${this.#salt} ${before.number}`
     return sha256Hex(JSON.stringify([inForce, config.textHash ?? next.id])).slice(0, NAME_LENGTH)
@@ -151,24 +169,24 @@ export class Reloader {
     if (preview !== undefined && preview !== name) throw outdated()
     const serveCertificate = rules.readCertificate()
     const changes = [...findChanges(before, next), ...(serveCertificate ? [NEW_CERTIFICATE] : [])]
-    // Whoever publishes has been told, and this replica starts no call meanwhile.
+    // The publisher has already been told, and this replica starts no calls meanwhile.
     const isAsked = changes.length > 0 && through !== 'publication'
     const comparison = isAsked ? await compareAccess(this.#heart.gate, before, next) : undefined
     const restartNeeded = findFixed(this.#heart.config, config)
     const isChanged = changes.length > 0 || !isSameSecrets(before, next)
     const isApplied = isChanged && !isDryRun
     await nextTurn()
-    // It may have begun to stop meanwhile, and then must start nothing.
+    // The gateway may have begun to stop meanwhile, and must then start nothing.
     if (isApplied) checkRunning(stopping)
     if (isApplied) this.#apply(before, next, config)
-    // What is in force is what the file says.
+    // The file is now applied.
     if (!isDryRun) [this.#waiting, this.#ran] = [undefined, config.ran ?? []]
     if (isApplied) serveCertificate?.()
-    // The rules are in force already: who gains by them is only to be said.
+    // The rules already apply, so the gained access is only reported.
     const access = (await comparison?.whoGains()) ?? []
     const { id, number } = isApplied ? next : before
     const { redactText } = redact.with(config.secrets)
-    // The text of a clause may hold a secret that was filled in.
+    // The text of a clause may contain a filled-in secret.
     const shown = changes.map((change) => ({ ...change, name: redactText(change.name) }))
     const named = isDryRun && { preview: name }
     const reload = { isApplied, revision: { id, number }, changes: shown, access, restartNeeded, ...named }
@@ -178,7 +196,7 @@ export class Reloader {
     return { ...reload, text: note === undefined ? text : [...text, note] }
   }
 
-  /** In one turn: what is decided before is by the old rules, and what is decided after by the new ones. */
+  /** Applies a revision in one turn, so that every decision uses either the old or the new rules. */
   #apply(before: Revision, next: Revision, config: GatewayConfig): void {
     const { revisions, redact, log, rules, door } = this.#heart
     const { started, retired } = rules.replace(next, () => {
@@ -246,12 +264,12 @@ function cutLines(lines: readonly string[], between = '; '): string {
   return text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL)}…` : text
 }
 
-/** A rotated secret leaves the names as they are. */
+/** Whether the secrets are the same. A rotated secret does not change the names. */
 function isSameSecrets(before: Revision, next: Revision): boolean {
   return isDeepStrictEqual(before.servers, next.servers) && isDeepStrictEqual(before.callers, next.callers)
 }
 
-/** What the gateway computes itself. */
+/** The fields that the gateway computes itself. */
 const NOT_FIELDS = [
   'file',
   'text',

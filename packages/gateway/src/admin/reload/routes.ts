@@ -20,9 +20,9 @@ export const room: Room = {
 }
 
 /**
- * `POST /api/reload`: reads the file again, and never takes one from the request. With `dryRun` it only says what would
- * change; with `publish` all replicas run the file, if all of them can, or with `force`; with `preview` it applies what a dry
- * run has shown, or nothing.
+ * `POST /api/reload`: reads the file again. The request cannot contain a file. `dryRun` only reports the changes.
+ * `publish` makes all replicas run the file if all of them can, or in any case with `force`. `preview` applies exactly
+ * the result of a dry run, or nothing.
  */
 function reloadRoute(reloader: Reloader): Answer {
   return async ({ person, query, request }) => {

@@ -4,7 +4,7 @@ import type { Room } from '../../heart/room.ts'
 import { FileWatch } from './file-watch.ts'
 import { Reloader } from './reloader.ts'
 
-/** Replaces the rules by those of the file: when somebody asks, when it is published, and by itself where it is watched. */
+/** Replaces the rules by those of the file: on request, on publication, and automatically if the file is watched. */
 export const reload: Room<Reloader> = {
   name: 'reload',
   async open(heart, rooms) {
@@ -33,7 +33,7 @@ async function watchFile({ config, options }: Heart, reloader: Reloader): Promis
   return watch
 }
 
-/** From then on this replica takes calls. */
+/** Follows publications. From then on this replica accepts calls. */
 async function follow({ replica, servers }: Heart, reloader: Reloader): Promise<void> {
   await replica?.follow({
     reload: (by) => reloader.reload({ by, through: 'publication' }),

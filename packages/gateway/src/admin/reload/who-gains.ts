@@ -6,23 +6,26 @@ import { rulesOfChange } from '../../servers/catalog/rules-of-change.ts'
 import { nextTurn } from '../../util/next-turn.ts'
 import type { Revision } from '../../auth/revision.ts'
 
-/** Ids that are named for one caller. */
+/** The maximum number of ids that are named for one caller. */
 const MAX_NAMED = 100
-/** Callers that are looked at. */
+/** The maximum number of callers that are compared. */
 const MAX_CALLERS = 1000
 
 type Rules = Pick<Revision, 'policy' | 'groups' | 'aliases' | 'apps' | 'servers' | 'callers'>
 
-/** Two revisions of the rules over the items that are known now. */
+/** A comparison of two revisions of the rules, over the currently known items. */
 export interface Comparison {
   /**
-   * Returns who gains and who loses which tools, resources and prompts: by policy, roles and scopes, and not by what is
-   * available just now. Each look takes a turn of its own, as calls go on meanwhile. To be called once.
+   * Returns which callers gain or lose which tools, resources and prompts by policy, roles and scopes. The current
+   * availability is ignored. Each caller takes a separate turn, as calls continue meanwhile. Call it once.
    */
   whoGains(): Promise<readonly AccessChange[]>
 }
 
-/** Returns a comparison of two revisions, which then no longer depends on the gate. @throws {ConfigError} for rules that no gate takes */
+/**
+ * Returns a comparison of two revisions, which no longer depends on the gate. @throws {ConfigError} for rules that a
+ * gate rejects
+ */
 export async function compareAccess(gate: Gate, before: Rules, after: Rules): Promise<Comparison> {
   await nextTurn()
   const items = [...gate.catalog.snapshot(), ...gate.catalog.items()]
@@ -56,7 +59,7 @@ async function findChanges(seesOld: Look, seesNew: Look, had: Agents, has: Agent
   return changes
 }
 
-/** Returns a gate with the rules of a revision over items. It runs nothing, and writes nothing. */
+/** Returns a gate with the rules of a revision over some items. It runs and writes nothing. */
 function openTrial(items: readonly Tool[], rules: Rules): Gate {
   const { catalog, callers: _, ...trial } = rulesOfChange(items, { ...rules, limits: [] })
   return createTrial(catalog, trial)
@@ -70,14 +73,17 @@ function agentsOf({ callers }: Rules): Agents {
   })
 }
 
-/** Both are in the order of the catalog, so mostly equal ones are equal at each place. */
+/** Whether two lists are equal. Both have the order of the catalog, so equal lists are equal at each index. */
 function isSame(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((id, i) => id === other[i])
 }
 
 type Look = (callers: readonly Caller[] | undefined) => Promise<readonly string[]>
 
-/** Returns what callers see, in one order. Those whom the rules cannot tell apart are looked at once. */
+/**
+ * Returns a function that returns the items that callers see, in one order. Callers whom the rules cannot distinguish
+ * are computed once.
+ */
 function createLook(gate: Gate, rules: Rules): Look {
   const known = tellsUsersApart(rules) ? undefined : new Map<string, readonly string[]>()
   return async (callers = []) => {
@@ -94,7 +100,7 @@ function createLook(gate: Gate, rules: Rules): Look {
   }
 }
 
-/** A condition that reads a caller in any other way than these may tell users apart. */
+/** Matches a condition that reads a caller in any other way, and so may distinguish users. */
 const OTHER_READ = /caller(?!\.(?:roles|tenant|scopes|attributes)\b)/
 
 function tellsUsersApart({ policy, groups, apps }: Rules): boolean {

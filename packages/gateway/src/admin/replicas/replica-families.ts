@@ -2,7 +2,7 @@ import type { AuditProblem } from '@toolgate/stores/postgres'
 import type { ReplicaReport } from '../../replicas/report.ts'
 import { counter, type Family, gauge } from '../../telemetry/exposition.ts'
 
-/** Returns the figures of one of several gateways; none where this one is alone. */
+/** Returns the metrics of one of several replicas; none if this gateway runs alone. */
 export function replicaFamilies(
   replica: Pick<ReplicaReport, 'state' | 'failedRenewals'> | undefined,
 ): readonly Family[] {
@@ -36,16 +36,16 @@ export function replicaFamilies(
   ]
 }
 
-/** The state of an audit that replicas share. */
+/** The state of a shared audit. */
 export interface SharedAuditFigures {
   readonly problem?: { readonly code: string } | undefined
   readonly unshipped?: { readonly records: number; readonly ageMs: number } | undefined
 }
 
-/** The codes of `AUDIT_PROBLEMS`, which is loaded with Postgres only. */
+/** The codes of `AUDIT_PROBLEMS`, which is only loaded with Postgres. */
 const PROBLEMS: readonly AuditProblem['code'][] = ['silent', 'unshipped', 'disk', 'forked']
 
-/** Returns the figures of an audit that replicas share. */
+/** Returns the metrics of a shared audit. */
 export function auditFamilies({ problem, unshipped }: SharedAuditFigures): readonly Family[] {
   return [
     {

@@ -28,7 +28,7 @@ function replicasRoute({ replica }: Pick<Heart, 'replica'>): Answer {
 
 const WHAT = ['database', 'limits'] as const
 
-/** `POST /api/replicas/accept`: goes on with a database that lost changes, or with limits whose counts are lost. */
+/** `POST /api/replicas/accept`: continues with a database that lost changes, or with limits that lost their counts. */
 function acceptReplicasRoute(heart: Pick<Heart, 'replica' | 'gate' | 'stores' | 'clock'>): Answer {
   const report = heart.replica?.report
   return async ({ person, query, request }): Promise<ReplicasBody> => {

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Room } from '../../heart/room.ts'
 import { auditFamilies, replicaFamilies } from './replica-families.ts'
 
-/** How long load balancers have to see that a replica stops, and at most half of the time for stopping. */
+/** How long load balancers have to notice that a replica stops, and at most half of the time for stopping. */
 const ANNOUNCE_MS = 3_000
 
-/** This gateway as one of several: its figures, whether its lease holds, and the announcement of its end. */
+/** This gateway as one of several replicas: its metrics, the state of its lease, and the announcement that it stops. */
 export const replicas: Room = {
   name: 'replicas',
   open({ replica, stores, config }) {

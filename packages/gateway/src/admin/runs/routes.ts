@@ -14,7 +14,7 @@ import { ApiFault } from '../../model/faults.ts'
 import { invalidBody, oneOf, parseQuery, queryOf, readBody, shortText, time, wholeNumber } from '../http/request.ts'
 import type { EndedRunBody, RunRow, RunsBody, StartedRunBody } from '../../model/rows.ts'
 
-/** Programs that run agents start, list and end runs. People see and end runs, and start none. */
+/** Programs that run agents start, list and end runs. People see and end runs, but cannot start them. */
 export const room: Room = {
   name: 'runs',
   needs: [overview],
@@ -38,7 +38,7 @@ export const room: Room = {
   },
 }
 
-/** What starts a run. */
+/** The dependencies for starting a run. */
 export interface RunRouteDeps {
   readonly authenticator: Pick<Authenticator, 'authenticate' | 'challenge'>
   readonly runs: Pick<Runs, 'start'>
@@ -47,14 +47,17 @@ export interface RunRouteDeps {
 }
 
 const FIELDS = ['user', 'tenant', 'like', 'apps', 'tools', 'policy', 'userWords', 'ttlMs', 'parent']
-/** A child has these of its parent. */
+/** The fields that a child inherits from its parent. */
 const OF_ROOT = ['user', 'tenant', 'like', 'apps', 'userWords']
 const MAX_TEXTS = 100
 const MAX_NAME = 300
 const DEFAULT_LIMIT = 100
 const MAX_LISTED = 1000
 
-/** `POST /api/runs`: starts a run for a caller of the file, or for a sub-agent of one. The answer alone has its token. */
+/**
+ * `POST /api/runs`: starts a run for a caller of the file, or for a sub-agent of a run. Only this answer contains its
+ * token.
+ */
 async function startRun(request: Request, deps: RunRouteDeps): Promise<StartedRunBody> {
   parseQuery(queryOf(request), {})
   const host = await hostOf(request, deps)
@@ -76,15 +79,18 @@ const FILTERS = {
 }
 type RunFilter = ReturnType<typeof parseQuery<typeof FILTERS>>
 
-/** Where runs are read from: which go on, and what the audit says of them. */
+/** The sources of runs: the active ones, and the counts of the audit. */
 interface RunsRead {
   readonly runs: Pick<Runs, 'list'>
-  /** Absent: only runs that go on are known. */
+  /** Absent: only active runs are known. */
   readonly counted: Pick<CountedAudit, 'readRuns'> | undefined
   readonly approvals: Pick<Approvals, 'list'>
 }
 
-/** `GET /api/runs`: of a person those of the last week that they may see, the latest first; of a host its own that go on. */
+/**
+ * `GET /api/runs`: for a person the runs of the last week that they may see, latest first; for a host its own active
+ * runs.
+ */
 function runsRoute(from: RunsRead): Answer {
   return async (asked) => {
     const { query, person } = asked
@@ -111,7 +117,7 @@ function runsRoute(from: RunsRead): Answer {
   }
 }
 
-/** Returns every run that may be seen: those without a record yet first, then those with the latest records. */
+/** Returns every run that the asker may see: first those without a record yet, then those with the latest records. */
 async function readRuns({ runs, counted, approvals }: RunsRead, whose: Asker, tenant: string | undefined) {
   const open = (await runs.list(whose.host)).filter((run) => whose.maySee(run))
   const left = new Map(open.map((run) => [keyOf(run), run]))
@@ -146,7 +152,7 @@ function matchesRun(row: RunRow, { user, tenant, label, text, state, since, unti
   return texts.some((one) => one?.toLowerCase().includes(asked))
 }
 
-/** `DELETE /api/runs/<id>`: the token opens nothing once this has answered, nor do those below it. */
+/** `DELETE /api/runs/<id>`: ends a run. After the answer, its token and those of its child runs open nothing. */
 function endRunRoute(runs: Pick<Runs, 'end'>): Answer {
   return async (asked) => {
     const { id, query } = asked
@@ -159,7 +165,7 @@ function endRunRoute(runs: Pick<Runs, 'end'>): Answer {
   }
 }
 
-/** Who asks about runs: a host, or a person. */
+/** The host or person who asks about runs. */
 interface Asker {
   readonly user: string | undefined
   readonly host?: Credential
@@ -174,7 +180,7 @@ function askerOf({ person, host }: Asked): Asker {
   return { user, mayEnd, maySee: (run) => maySee(person, run) }
 }
 
-/** Returns a run that goes on, that has records, or both. */
+/** Returns the row of a run that is active, has records, or both. */
 function toRow(open: ListedRun | undefined, counted: Readonly<CountedRun> | undefined, waiting: number): RunRow {
   const { id = '', kind = 'run', lastSeq: seq, user, tenant, client, app, ended, startedAt = 0 } = counted ?? {}
   const state = open ? 'open' : ended && 'ended'
@@ -202,7 +208,7 @@ function toRow(open: ListedRun | undefined, counted: Readonly<CountedRun> | unde
   }
 }
 
-/** A cookie opens nothing here. @throws {ApiFault} `unauthenticated`, `key_not_for_hosts` */
+/** Returns the host of a request. Cookies are ignored. @throws {ApiFault} `unauthenticated`, `key_not_for_hosts` */
 async function hostOf(request: Request, { authenticator }: RunRouteDeps): Promise<Credential> {
   const authorization = request.headers.get('authorization') ?? undefined
   const answer = await authenticator.authenticate({ authorization }, '/api')

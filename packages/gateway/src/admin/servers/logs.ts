@@ -26,7 +26,7 @@ export function logsRoute({ servers: { fleet }, redact }: Pick<Heart, 'servers' 
   }
 }
 
-/** @throws {ApiFault} `server_unknown`, which names the nearest one */
+/** @throws {ApiFault} `server_unknown`, which names the nearest server */
 export function checkServer(server: string, rows: readonly Pick<ServerRow, 'name'>[]): void {
   const names = rows.map(({ name }) => name)
   if (names.includes(server)) return

@@ -25,13 +25,13 @@ function serversRoute({ servers: { fleet } }: Pick<Heart, 'servers'>): Answer {
     parseQuery(query, {})
     return {
       servers: fleet.rows().map((row) => serverFor(person, row)),
-      // Both take the same people: whom no tenant keeps from the others' calls.
+      // A restart needs the same rights as the logs, as both may concern users of all tenants.
       mayOperate: person.user !== undefined && maySeeLogs(person),
     } satisfies ServersBody
   }
 }
 
-/** `POST /api/servers/<name>/restart`: recorded before it begins. The calls that the server runs end. */
+/** `POST /api/servers/<name>/restart`: the restart is recorded before it begins. Running calls of the server end. */
 function restartRoute(heart: Pick<Heart, 'servers' | 'replica' | 'gate' | 'stores' | 'clock'>): Answer {
   const { replica } = heart
   const { fleet } = heart.servers

@@ -49,7 +49,7 @@ function openIdentities({
   return identities
 }
 
-/** The names come from the configuration, so the number of series is bounded. */
+/** Returns the metrics of servers. Their names come from the configuration, so the number of series is bounded. */
 export function serverFamilies(rows: readonly ServerRow[]): readonly Family[] {
   return [
     {

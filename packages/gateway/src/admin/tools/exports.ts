@@ -31,13 +31,13 @@ function toSentence({ path, feature, from, to, action }: ExposeWarning): string 
   return `${feature}${where}: ${from} is ${action}${to === undefined ? '' : `, to ${to}`}`
 }
 
-/** Drops functions, which some SDKs take, and unwraps a list of one tool. */
+/** Returns plain JSON: removes functions, which some SDKs accept, and unwraps a list of one tool. */
 function plain(tools: object): unknown {
   const shown: unknown = readOwnJson(toJsonText(tools), 'exact')
   return Array.isArray(shown) && shown.length === 1 ? shown[0] : shown
 }
 
-/** Redacts texts of a server. Key names do not matter here: in a schema they are parameters. */
+/** Redacts a server's texts. Key names are not considered, as in a schema they are parameters. */
 export function redactTexts(value: unknown, redact: Pick<Redactor, 'redactText'>): unknown {
   if (typeof value === 'string') return redact.redactText(value)
   if (Array.isArray(value)) return value.map((item) => redactTexts(item, redact))

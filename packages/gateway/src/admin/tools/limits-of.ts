@@ -3,7 +3,7 @@ import { parseLimits } from '@toolgate/core/call'
 import { matchesSelector } from '@toolgate/core/toolset'
 import type { Heart } from '../../heart/heart.ts'
 
-/** Returns a function that returns the configured limits that count a tool's calls, as they are written. */
+/** Returns a function that returns the written form of the limits that count a tool's calls. */
 export function createLimitsOf({ revisions, catalog }: Pick<Heart, 'revisions' | 'catalog'>): (tool: Tool) => string[] {
   const limits = revisions.derive((rules) =>
     parseLimits(rules.limits, catalog.selectors()).map((limit, i) => {
@@ -14,7 +14,7 @@ export function createLimitsOf({ revisions, catalog }: Pick<Heart, 'revisions' |
   return (tool) => limits().flatMap(({ selector, text }) => (matchesSelector(selector, tool, 'possible') ? [text] : []))
 }
 
-/** Returns the text of a limit that was given as an object: `files:*:5/1.5 per tenant`. */
+/** Returns the text of a limit that is an object: `files:*:5/1.5 per tenant`. */
 function limitText({ selector, label, per }: ReturnType<typeof parseLimits>[number]): string {
   return `${selector.text}:${label} per ${per.join(', ') || 'all callers together'}`
 }

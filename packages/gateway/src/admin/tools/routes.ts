@@ -23,7 +23,7 @@ import { reasonFor } from '../http/rule-text.ts'
 import { shortMayStill, ToolRows, withRefusals } from './tool-rows.ts'
 import type { ToolBody, ToolRow, ToolsBody, WhyBody } from '../../model/rows.ts'
 
-/** Offers the rows of catalogs. */
+/** Provides the rows of catalogs. */
 export const room: Room<ToolRows> = {
   name: 'tools',
   needs: [groups, policy],
@@ -54,12 +54,15 @@ interface ToolsDeps extends Pick<Heart, 'gate' | 'servers' | 'catalog' | 'redact
   limitsOf(tool: Tool): readonly string[]
 }
 
-/** `GET /api/tools?as=` or `?caller=<json>`, `&app=` and `&kind=`: every tool, or every item of a kind, with that caller's decision and its reasons. */
+/**
+ * `GET /api/tools?as=` or `?caller=<json>`, `&app=` and `&kind=`: every tool, or every item of a kind, with the
+ * decision for that caller and its reasons.
+ */
 function toolsRoute(deps: ToolsDeps, rows: ToolRows): Answer {
   return listRoute(deps, { rows, write: async (...what) => `"tools":${await rows.write(...what)}` })
 }
 
-/** `GET /api/tools/columns`: the same in columns. */
+/** `GET /api/tools/columns`: the same data in columns. */
 function toolColumnsRoute(deps: ToolsDeps, rows: ToolRows): Answer {
   return listRoute(deps, { rows, write: async (...what) => `"columns":${await rows.writeColumns(...what)}` })
 }
@@ -122,7 +125,10 @@ function toRow(tool: Tool, view: View, shown: Shown, { person, mayStill, ...deps
   }
 }
 
-/** `GET /api/tool?tool=&as=` or `&caller=<json>`, and `&app=`: one tool, or one listed item of another kind, in full. */
+/**
+ * `GET /api/tool?tool=&as=` or `&caller=<json>`, and `&app=`: one tool, or one listed item of another kind, with all
+ * fields.
+ */
 function toolRoute(deps: ToolsDeps): Answer {
   return async ({ query, person }) => {
     const { tool: asked, app, ...whose } = parseQuery(query, { tool: itemId, ...WHOSE })
@@ -144,13 +150,16 @@ function toolRoute(deps: ToolsDeps): Answer {
       ...(addressees.length === 0 ? {} : { addressees }),
       groups: (deps.groups?.rows() ?? []).flatMap(({ name, tools }) => (tools.includes(id) ? [name] : [])),
       limits: deps.limitsOf(tool),
-      // Providers and frameworks get tools only.
+      // Only tools can be exported to providers and frameworks.
       exports: tool.kind === 'tool' ? await exportTool(tool, redact) : [],
     } satisfies ToolBody
   }
 }
 
-/** `GET /api/why?tool=&as=` or `&caller=<json>`, and `&app=`: every layer's answer about one item, the deciding one first. */
+/**
+ * `GET /api/why?tool=&as=` or `&caller=<json>`, and `&app=`: the answer of every layer about one item, the deciding one
+ * first.
+ */
 function whyRoute(deps: ToolsDeps): Answer {
   return async ({ query, person }) => {
     const { tool, app, ...whose } = parseQuery(query, { tool: itemId, ...WHOSE })

@@ -7,17 +7,17 @@ import type { ListRow } from '../../model/rows.ts'
 import { maySeeListsOf } from '../http/callers.ts'
 import { wireNameOf } from '../http/wire-name.ts'
 
-/** What has the catalogs of callers. */
+/** The parts of the heart with the callers' catalogs. */
 export type ShownHeart = Pick<Heart, 'gate' | 'servers' | 'catalog'>
 
-/** What a person may look at of a caller's catalog. */
+/** The part of a caller's catalog that a person may see. */
 export interface Shown {
   readonly tools: readonly Tool[]
   readonly items: readonly Tool[]
   readonly lists: readonly ListRow[]
 }
 
-/** Returns the catalog of a caller; without their own lists, for a person who may not see these. */
+/** Returns the catalog of a caller. Their own lists are left out if the person may not see them. */
 export function shownTo(person: Caller, caller: Caller, { gate, servers }: ShownHeart): Shown {
   const lists = servers.fleet.listsOf(caller)
   if (lists.length === 0 || maySeeListsOf(person, caller)) return { ...itemsOf(gate.catalog.of(caller)), lists }
@@ -30,16 +30,16 @@ function itemsOf({ snapshot, items }: ReturnType<Heart['gate']['catalog']['of']>
   return { tools: snapshot.tools, items: items.tools }
 }
 
-/** Returns whose list of its server an item was looked up in. */
+/** Returns the user's list in which an item was looked up, if its server has a list per user. */
 export function listOf(id: string, { lists }: Shown): ListRow | undefined {
   const [kind, server] = id.split(':', 2)
   return lists.find((list) => list.server === (isItemId(id) ? server : kind))
 }
 
 /**
- * Returns whose list an item was looked up in, if it is of a list for each user.
+ * Returns the user's list in which an item was looked up, if its server has a list per user.
  *
- * @throws {ApiFault} `tool_unknown` for what the person may not see, or is not there
+ * @throws {ApiFault} `tool_unknown` for an item that the person may not see, or that does not exist
  */
 export function checkKnown(
   id: string,
@@ -48,7 +48,7 @@ export function checkKnown(
 ): ListRow | undefined {
   const shown = shownTo(person, caller, heart)
   const list = listOf(id, shown)
-  // A resource need not be listed to be decided.
+  // A resource can be decided without being listed.
   const isKnown = (isItemId(id) && list?.state !== 'withheld') || itemsIn(id, shown).some((known) => known.id === id)
   if (!isKnown) throw unknownTool(id, shown, heart)
   return list
@@ -58,13 +58,16 @@ export function itemsIn(id: string, { tools, items }: Shown): readonly Tool[] {
   return isItemId(id) ? items : tools
 }
 
-/** Returns every item that a person may look at of a caller's catalog. */
+/** Returns every item of a caller's catalog that a person may see. */
 export function knownItems(person: Caller, caller: Caller, heart: ShownHeart): readonly Tool[] {
   const { tools, items } = shownTo(person, caller, heart)
   return [...tools, ...items]
 }
 
-/** Suggests an id, as people copy the wire name from their client, or misspell an id. */
+/**
+ * Returns the error for an unknown tool. It suggests an id, as people copy the wire name from their client, or misspell
+ * an id.
+ */
 export function unknownTool(id: string, shown: Shown, heart: ShownHeart): ApiFault {
   const tools = itemsIn(id, shown)
   const suggestion =

@@ -1,7 +1,7 @@
 import type { Room } from '../../heart/room.ts'
 import { gauge } from '../../telemetry/exposition.ts'
 
-/** The figure of the catalog. */
+/** The metric of the catalog. */
 export const tools: Room = {
   name: 'tools',
   open: ({ gate }) => ({

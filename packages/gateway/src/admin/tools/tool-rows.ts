@@ -10,15 +10,15 @@ import { wireNameOf } from '../http/wire-name.ts'
 import { readsRules, reasonFor } from '../http/rule-text.ts'
 import type { MayStillRow, ToolRow } from '../../model/rows.ts'
 
-/** What a view decides about one tool. Equal decisions of a view are one object. */
+/** A view's decision about one tool. Equal decisions of a view are one object. */
 export interface RowDecision extends Pick<ToolRow, 'outcome' | 'visible' | 'mayStill'> {
   /** The deciding reason, for people; empty for a plain allow. */
   readonly why: string
-  /** Its fields of a `ToolRow`, as JSON without the braces. */
+  /** The decision's fields of a `ToolRow`, as JSON without the braces. */
   readonly json: string
 }
 
-/** A catalog as a view decides about it: the decisions are in the order of the tools. */
+/** A catalog with a view's decisions, in the order of the tools. */
 export interface DecidedTools {
   readonly view: View
   readonly tools: readonly Tool[]
@@ -33,7 +33,7 @@ interface WriteOptions {
   readonly hashOf: (tool: Tool) => string | undefined
 }
 
-/** The fields of a tool that are equal for every caller, each as JSON. */
+/** The fields of a tool that are the same for every caller, each as JSON. */
 interface ToolText {
   readonly id: string
   readonly title?: string
@@ -41,7 +41,7 @@ interface ToolText {
   readonly tags: string
 }
 
-/** A tool with what is written of it. */
+/** A tool with its JSON texts. */
 interface DecidedItem {
   readonly tool: Tool
   readonly text: ToolText
@@ -50,17 +50,20 @@ interface DecidedItem {
   readonly decision: RowDecision
 }
 
-/** After so many tools the turn ends, so that a large catalog does not delay calls. */
+/** The number of tools in one turn of the event loop, so that a large catalog does not delay calls. */
 const TOOLS_A_TURN = 250
-/** How many lists of decisions are kept: a pointer for each tool. */
+/** The maximum number of cached decision lists. Each has a pointer for each tool. */
 const MAX_KEPT = 64
-/** How often a list is decided again whose rules changed meanwhile. */
+/** How often a list is decided again if its rules changed meanwhile. */
 const MAX_ROUNDS = 3
 
-/** Decides about all tools of a catalog for a caller, and writes them as JSON. Both are kept while the rules stay. */
+/**
+ * Decides about all tools of a catalog for a caller, and writes the result as JSON. Both are cached until the rules
+ * change.
+ */
 export class ToolRows {
   readonly #heart: RowsHeart
-  /** For people who may read the text of rules, and for others. */
+  /** Cached lists: `whole` for people who may read the text of rules, `withheld` for others. */
   readonly #decided = { whole: new Map<View, KeptList>(), withheld: new Map<View, KeptList>() }
   #texts = { revision: -1, ofTool: new WeakMap<Tool, ToolText>() }
 
@@ -68,7 +71,7 @@ export class ToolRows {
     this.#heart = heart
   }
 
-  /** Returns the decisions in the order of the tools, all by the same rules, with the view that has them. */
+  /** Returns the decisions in the order of the tools, and the view that made them. All use the same rules. */
   async decide(
     { caller, app, person }: { readonly caller: Caller; readonly app?: string | undefined; readonly person: Caller },
     toolsOf: () => readonly Tool[],
@@ -83,7 +86,7 @@ export class ToolRows {
         return { view, ...known }
       }
       const rows = await decideAll(view, tools, person)
-      // A change of the rules ends the view, and its last rows may be by the new ones.
+      // A change of the rules ends the view, and its last rows may already use the new rules.
       const isSame = (await this.#heart.gate.view(caller, { app })) === view && isSameList(toolsOf(), tools)
       if (isSame) keep(decidedBefore, view, { tools, rows })
       if (isSame || round >= MAX_ROUNDS) return { view, tools, rows }
@@ -103,7 +106,7 @@ export class ToolRows {
     return listOf(parts)
   }
 
-  /** Returns the same as `ToolColumns`, as JSON. */
+  /** Returns the same data as `ToolColumns`, as JSON. */
   async writeColumns(decided: DecidedTools, options: WriteOptions): Promise<string> {
     const [decisions, tagSets] = [new Distinct(), new Distinct()]
     const ids: string[] = []
@@ -155,7 +158,10 @@ export class ToolRows {
     }
   }
 
-  /** Returns a function that writes what every caller sees of a tool. A reload may bring secrets, which are then redacted, too. */
+  /**
+   * Returns a function that returns the texts of a tool for every caller. A reload may add secrets, which are then
+   * redacted too.
+   */
   #textsNow(): (tool: Tool) => ToolText {
     const revision = this.#heart.revisions.current.number
     if (revision !== this.#texts.revision) this.#texts = { revision, ofTool: new WeakMap() }
@@ -188,13 +194,16 @@ function isSameList(a: readonly Tool[], b: readonly Tool[]): boolean {
   return a === b || (a.length === b.length && a.every((tool, i) => tool === b[i]))
 }
 
-/** Returns the outcomes that a call may still get, each once, with its dependencies. */
+/** Returns the outcomes that a call may still get, each once, with the facts they depend on. */
 export function shortMayStill(found: readonly MayStillRow[]): Pick<ToolRow, 'mayStill'> {
   const rows = new Map(found.map(({ outcome, on }) => [`${outcome} ${on}`, { outcome, on }]))
   return rows.size === 0 ? {} : { mayStill: [...rows.values()] }
 }
 
-/** Adds the reasons that refuse calls right now to the decisions. `places`: the items to ask about. Default: all. */
+/**
+ * Adds the current reasons for refusing calls to the decisions. `places`: the indexes of the items to check. Default:
+ * all.
+ */
 export async function withRefusals(decided: DecidedTools, places?: readonly number[]): Promise<DecidedTools> {
   const { view, tools, rows } = decided
   const asked = (places ?? [...tools.keys()]).filter((at) => rows[at]?.visible)
@@ -224,7 +233,7 @@ async function decideAll(view: View, tools: readonly Tool[], person: Caller): Pr
     const { outcome, reasons: given, mayStill: found } = view.explain(id)
     const reasons = given.map((one) => reasonFor(person, one))
     const visible = view.has(id)
-    // Each list asks again for the reasons that hold now.
+    // The current reasons are determined again for each list.
     const open = shortMayStill(found.filter(({ on }) => on !== 'now'))
     const json = toJsonText({ outcome, visible, reasons, ...open }).slice(1, -1)
     const row = known.get(json) ?? { outcome, visible, why: reasons[0]?.text ?? '', json, ...open }
@@ -235,12 +244,12 @@ async function decideAll(view: View, tools: readonly Tool[], person: Caller): Pr
   return rows
 }
 
-/** Returns a JSON array of values that are JSON already. */
+/** Returns a JSON array of values that are already JSON. */
 function listOf(values: readonly (string | number)[]): string {
   return `[${values.join(',')}]`
 }
 
-/** Distinct texts, each with its place among them. */
+/** Distinct texts, each with its index. */
 class Distinct {
   readonly #places = new Map<string, number>()
 

@@ -46,7 +46,7 @@ interface TrialDeps extends Pick<Heart, 'gate' | 'servers' | 'catalog' | 'door' 
 }
 
 const FIELDS = ['tool', 'as', 'caller', 'app', 'input']
-/** Those that are read at once, each with a body of that size at most. */
+/** The maximum number of concurrent requests, as each may have a body of the maximum size. */
 const MAX_DRY_RUNS = 16
 const MAX_BODY_BYTES = 1024 * 1024
 
@@ -56,13 +56,14 @@ interface Trial {
   readonly input: JsonObject
   readonly name: string
   readonly caller: Caller
-  /** As it was sent. */
+  /** The history as it was sent, unchecked. */
   readonly history: unknown
 }
 
 /**
- * `POST /api/why` with `{ tool, as | caller, app, input, history }`: what a call with this input would get now, or after what
- * is stated, and every reason. Runs nothing, takes no limit, asks nobody, and leaves neither a record nor a history.
+ * `POST /api/why` with `{ tool, as | caller, app, input, history }`: the decision that a call with this input would get
+ * now, or after the given history, with every reason. It runs nothing, counts towards no limit, asks nobody, and leaves
+ * no record or history.
  */
 function whyInputRoute(deps: TrialDeps): Answer {
   let running = 0
@@ -115,8 +116,8 @@ function outcomeOf(previewed: CallPreview): WhyInputBody['outcome'] {
 }
 
 /**
- * `POST /api/tool/call` with `{ tool, as, app, input }`: makes a call as an agent of the person's own user, with the rights of
- * that agent. It passes every check that the agent's call would pass.
+ * `POST /api/tool/call` with `{ tool, as, app, input }`: makes a call as an agent of the person's own user, with that
+ * agent's rights. The call passes the same checks as a call of the agent.
  */
 function ownCallRoute(deps: TrialDeps): Answer {
   const viewOf = preparedViews(deps)
@@ -149,7 +150,7 @@ function ownCallRoute(deps: TrialDeps): Answer {
 const NOT_OWN =
   'A person makes calls only as an agent of their own user: the file has no key of an agent with your user and tenant that has not expired and opens this.'
 
-/** A resource is read by its URI alone. */
+/** Returns the input of a call. The only input of a resource is its URI. */
 function toInput(id: string, input: JsonObject, { gate }: TrialDeps, caller: Caller): JsonObject {
   if (kindOfId(id) !== 'resource' || Object.keys(input).length > 0) return input
   const { uri = id.split(':').slice(2).join(':') } =
@@ -157,7 +158,7 @@ function toInput(id: string, input: JsonObject, { gate }: TrialDeps, caller: Cal
   return { uri }
 }
 
-/** Returns what a person tries as a caller: the home of that caller answers. */
+/** Returns the caller for whom a person tries a call. The replica that is this caller's home answers. */
 function triedIn(deps: TrialDeps): FindSubject {
   return async ({ request, person, readText }) => {
     const { tool, caller, app } = await readTrialText(await readText(), person, deps.callers)
@@ -166,7 +167,7 @@ function triedIn(deps: TrialDeps): FindSubject {
   }
 }
 
-/** Returns what a body asks for, before the replica is known that answers it. @throws {ApiFault} */
+/** Parses a body before it is known which replica answers. @throws {ApiFault} */
 async function readTrialText(text: string, person: Caller, callers: NamedCallers): Promise<Trial> {
   const request = new Request('http://gateway', {
     method: 'POST',

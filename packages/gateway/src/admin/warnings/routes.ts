@@ -10,7 +10,10 @@ export const room: Room = {
   }),
 }
 
-/** `GET /api/warnings`: likely mistakes in the configuration, as of now. None for a person of a tenant: they name those of all. */
+/**
+ * `GET /api/warnings`: likely mistakes in the current configuration. People of a tenant get none, as warnings may name
+ * other tenants.
+ */
 function warningsRoute(rooms: Pick<OpenedRooms, 'warnings'>): Answer {
   return ({ query, person }) => {
     parseQuery(query, {})

@@ -1,7 +1,7 @@
 import type { Room } from '../../heart/room.ts'
 import type { Family } from '../../telemetry/exposition.ts'
 
-/** What is probably a mistake, in the file and in what servers offer. */
+/** Likely mistakes in the file, and in the items that servers offer. */
 export const warnings: Room = {
   name: 'warnings',
   open({ rules, redact }) {
@@ -14,7 +14,7 @@ export const warnings: Room = {
   },
 }
 
-/** Shown also when they are 0, as these problems arise silently, for example when a server renames a tool. */
+/** Problems that have a metric even if it is 0, as they arise silently, for example when a server renames a tool. */
 const ALWAYS_SHOWN = ['selector_unmatched', 'tool_unreachable', 'name_confusable']
 
 export function warningsFamily(found: readonly string[]): Family {

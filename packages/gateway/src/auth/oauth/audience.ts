@@ -1,6 +1,8 @@
 import type { JWTPayload } from 'jose'
 
-/** Returns the paths of the endpoints that an audience names. A listed audience opens every one. */
+/**
+ * Returns the paths of the endpoints that an audience names. An audience in the configured list opens every endpoint.
+ */
 export function toPaths(
   aud: JWTPayload['aud'],
   listed: readonly string[],
@@ -14,7 +16,7 @@ export function toPaths(
 
 const MAX_SHOWN = 200
 
-/** Returns a value of a token as JSON, cut, for the log. */
+/** Returns a value of a token for the log, as truncated JSON. */
 export function shown(value: unknown): string {
   return (JSON.stringify(value) ?? 'absent').slice(0, MAX_SHOWN)
 }

@@ -5,9 +5,9 @@ import type { IssuerConfig } from '../../config/oauth.ts'
 import { remember } from './remember.ts'
 import { TokenProblem } from './token-problem.ts'
 
-/** Who a token is for. */
+/** The user or client that a token was issued for. */
 export interface Identity {
-  /** The same for each token that the client gets for the user. */
+  /** The same for every token that the client gets for this user. */
   readonly id: string
   readonly caller: Caller
   readonly client?: string
@@ -18,26 +18,27 @@ const MAX_TEXT = 256
 const MAX_LIST = 256
 const MAX_ACTORS = 8
 
-/** Users and clients that are remembered. */
+/** The maximum number of remembered users and clients. */
 const MAX_IDENTITIES = 10_000
 
 type NameOf = (issuer: string) => string | undefined
 
-/** Makes callers of claims. Equal callers are one object, so that a refreshed token finds the same views. */
+/** Creates callers from claims. Equal callers are one object, so that a refreshed token finds the same views. */
 export class Identities {
   /** Oldest first. */
   readonly #known = new Map<string, Identity>()
   readonly #nameOf: NameOf
 
-  /** `nameOf` returns the name of another issuer, for actors. */
+  /** `nameOf` returns the name of another issuer, for the actors of a token. */
   constructor(nameOf: NameOf = () => undefined) {
     this.#nameOf = nameOf
   }
 
   /**
-   * Returns who a verified token is for.
+   * Returns the identity of a verified token.
    *
-   * A token without a user is its client's own (client credentials): `<issuer>:client/<id>`, which no subject can equal.
+   * A token without a user belongs to its client (client credentials): `<issuer>:client/<id>`, which no subject can
+   * equal.
    *
    * @throws {TokenProblem} for claims that are missing, too long or of the wrong shape
    */
@@ -84,7 +85,7 @@ function userOf(
   return users.get(client) ?? clientName(name, client)
 }
 
-/** A name of an issuer has no colon, so this is no subject's. */
+/** The name of an issuer contains no colon, so this name never equals that of a subject. */
 function clientName(issuer: string, client: string): string {
   return `${issuer}:client/${client}`
 }
@@ -96,7 +97,7 @@ function tenantOf(claims: JsonObject, { claims: { tenant: name }, tenant }: Issu
   return value
 }
 
-/** RFC 9068 §2.2.3: `scope` is a text with spaces between. Some issuers write a list, or `scp`. */
+/** RFC 9068 §2.2.3: `scope` is a space-separated text. Some issuers use a list, or the claim `scp`. */
 function scopesOf(claims: JsonObject, { claims: { scopes } }: IssuerConfig): readonly string[] {
   if (scopes !== undefined) return listAt(claims, scopes)
   return listAt(claims, claims['scope'] === undefined ? 'scp' : 'scope')
@@ -105,7 +106,7 @@ function scopesOf(claims: JsonObject, { claims: { scopes } }: IssuerConfig): rea
 /**
  * Returns the actors, the current one first (RFC 8693 §4.1).
  *
- * @throws {TokenProblem} for a chain that cannot be kept whole
+ * @throws {TokenProblem} for a chain that is too long to be kept whole
  */
 function actorsOf(act: unknown, config: IssuerConfig, nameOf: NameOf): readonly string[] {
   const actors: string[] = []
@@ -155,13 +156,16 @@ function checkText(value: unknown, name: string): string | undefined {
   return value
 }
 
-/** A list of texts, or a text with spaces between. */
+/** Returns a list of texts. A single text is split at its spaces. */
 function listAt(claims: JsonObject, path: string): readonly string[] {
   const value = claimAt(claims, path)
   return toList(typeof value === 'string' ? value.split(' ').filter((item) => item !== '') : value, path)
 }
 
-/** A list of texts, or one text. Names of groups may have spaces, and "Former admin" is no "admin". */
+/**
+ * Returns a list of texts. A single text is not split: names of groups may contain spaces, and "Former admin" is not
+ * "admin".
+ */
 function rolesAt(claims: JsonObject, path: string): readonly string[] {
   const value = claimAt(claims, path)
   return toList(typeof value === 'string' ? [value] : value, path)

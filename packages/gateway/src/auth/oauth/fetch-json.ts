@@ -1,6 +1,6 @@
 import { readJson, readUtf8 } from '@toolgate/values/json'
 
-/** Why an authorization server gave no usable answer. */
+/** Why an authorization server returned no usable answer. */
 export class IssuerError extends Error {
   override readonly name = 'IssuerError'
 }
@@ -15,7 +15,7 @@ const TIMEOUT_MS = 5_000
 const MAX_BYTES = 512 * 1024
 
 /**
- * Returns the JSON answer of an authorization server. It follows no redirects and reads at most 512 KiB in 5 s.
+ * Returns the JSON answer of an authorization server. It does not follow redirects and reads at most 512 KiB in 5 s.
  *
  * @throws {IssuerError}
  */

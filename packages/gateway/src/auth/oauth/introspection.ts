@@ -7,17 +7,19 @@ import type { Issuer } from './issuer.ts'
 import { remember } from './remember.ts'
 import { TokenProblem } from './token-problem.ts'
 
-/** Questions to one authorization server at a time. Unknown tokens must not make the gateway ask at will. */
+/**
+ * The maximum number of concurrent requests to one authorization server, so that unknown tokens cannot cause a flood.
+ */
 const MAX_RUNNING = 50
 const MAX_INACTIVE = 1_000
-/** How long a known token goes on before a question that failed is asked again. */
+/** How long a known token stays valid after a failed request, before the request is repeated. */
 const RETRY_MS = 5_000
 
-/** What is known of an active token. */
+/** The result of an introspection of an active token. */
 export interface Activity {
-  /** Absent for a known token while the authorization server does not answer. */
+  /** Absent for a known token if the authorization server does not answer. */
   readonly claims: JsonObject | undefined
-  /** On the monotonic clock. */
+  /** When the result expires, on the monotonic clock. */
   readonly untilMs: number
 }
 
@@ -26,7 +28,7 @@ export class Introspection {
   readonly config: IntrospectionConfig
   readonly #issuer: Issuer
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** The digests of tokens that are not active, until when, oldest first. */
+  /** The digests of inactive tokens and when to ask again, oldest first. */
   readonly #inactive = new Map<string, number>()
   #running = 0
 
@@ -37,7 +39,8 @@ export class Introspection {
   }
 
   /**
-   * Known tokens are never turned away: by sending many others, somebody could keep a revoked one.
+   * Asks about a token. The limit of requests does not apply to known tokens: otherwise somebody could send many other
+   * tokens to keep a revoked one valid.
    *
    * @throws {TokenProblem} for a token that is not active
    * @throws {IssuerError}
@@ -61,7 +64,7 @@ export class Introspection {
     throw new TokenProblem('inactive', INACTIVE)
   }
 
-  /** Returns the claims of an active token; `undefined` for any other. */
+  /** Returns the claims of an active token; `undefined` for an inactive one. */
   async #ask(token: string): Promise<JsonObject | undefined> {
     if (this.#issuer.introspectionEndpoint === undefined) await this.#issuer.refresh()
     const endpoint = this.#issuer.introspectionEndpoint
@@ -83,7 +86,7 @@ export class Introspection {
 
 const INACTIVE = 'the token is not active'
 
-/** RFC 6749 §2.3.1: each part is encoded as in a form. */
+/** RFC 6749 §2.3.1: each part is form-encoded. */
 export function toBasic(id: string, secret: string): string {
   const encode = (part: string) => new URLSearchParams({ '': part }).toString().slice(1)
   return Buffer.from(`${encode(id)}:${encode(secret)}`).toString('base64')

@@ -5,7 +5,7 @@ import { type IssuerConfig, isSecureUrl } from '../../config/oauth.ts'
 import { fetchJson, IssuerError } from './fetch-json.ts'
 import { type SignatureKey, toSignatureKeys } from './signature-keys.ts'
 
-/** The public keys of an issuer. Another object after each change of them. */
+/** The public keys of an issuer. Each change creates a new object. */
 export interface IssuerKeys {
   readonly keys: readonly SignatureKey[]
 }
@@ -19,7 +19,7 @@ interface Metadata {
   readonly login?: LoginMetadata
 }
 
-/** Where people log in. */
+/** The metadata for logins. */
 export interface LoginMetadata {
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
@@ -28,14 +28,14 @@ export interface LoginMetadata {
   readonly namesIssuer: boolean
 }
 
-/** Keys are read again after this long, so that those an issuer has withdrawn end. */
+/** Keys older than this are read again, so that keys that an issuer has withdrawn stop working. */
 const FRESH_MS = 10 * 60_000
 const METADATA_FRESH_MS = 60 * 60_000
-/** Between two attempts: tokens with unknown keys must not make the gateway ask at will. */
+/** The shortest time between two attempts, so that tokens with unknown keys cannot cause a flood of requests. */
 const COOLDOWN_MS = 5_000
 const MAX_KEYS = 100
 
-/** Reads the metadata and the keys of one authorization server, and reads them again when they are old. */
+/** Reads the metadata and the keys of one authorization server, and refreshes them when they are old. */
 export class Issuer {
   readonly config: IssuerConfig
   readonly #clock: Pick<Clock, 'monotonicMs'>
@@ -55,12 +55,12 @@ export class Issuer {
     return this.#problem === undefined ? (this.#keys ? 'up' : 'unknown') : 'down'
   }
 
-  /** Why it is down. */
+  /** Why the issuer cannot be used, if so. */
   get problem(): string | undefined {
     return this.#problem
   }
 
-  /** The last known keys, also while the issuer is down. */
+  /** The last known keys, even while the issuer is down. */
   get keys(): IssuerKeys | undefined {
     return this.#keys
   }
@@ -69,17 +69,17 @@ export class Issuer {
     return this.config.introspection?.endpoint ?? this.#metadata?.introspectionEndpoint
   }
 
-  /** Where people log in, once the metadata is read. */
+  /** The metadata for logins, once it was read. */
   get login(): LoginMetadata | undefined {
     return this.#metadata?.login
   }
 
-  /** Whether the keys may decide about a token that was not seen before. */
+  /** Whether the keys are recent enough to verify a new token. */
   get isFresh(): boolean {
     return this.#keys !== undefined && this.#clock.monotonicMs() - this.#keysReadMs < FRESH_MS
   }
 
-  /** Reads the keys again, at most once in five seconds. Resolves when they are read, or cannot be. Never rejects. */
+  /** Reads the keys again, at most once in five seconds. Resolves when the attempt has ended. Never rejects. */
   async refresh(): Promise<void> {
     if (this.#reading) return this.#reading
     if (this.#clock.monotonicMs() - this.#triedMs < COOLDOWN_MS) return
@@ -95,13 +95,13 @@ export class Issuer {
       if (status !== 200) throw new IssuerError(`${jwksUri} answered ${status}`)
       const jwks = toKeySet(body, jwksUri)
       const text = JSON.stringify(jwks)
-      // The same keys stay the same object, so that verified tokens are not verified again.
+      // Unchanged keys keep their object, so that verified tokens are not verified again.
       if (this.#keys?.text !== text) this.#keys = { text, keys: toSignatureKeys(jwks, this.config.algorithms) }
       this.#keysReadMs = this.#clock.monotonicMs()
       this.#problem = undefined
     } catch (error) {
       this.#problem = messageOf(error)
-      // Moved keys are found by the metadata.
+      // The metadata is read again too, in case the keys have moved.
       this.#metadata = undefined
     }
   }
@@ -118,7 +118,7 @@ export class Issuer {
   }
 }
 
-/** Returns the metadata at the first of the well-known places that has any. @throws {IssuerError} */
+/** Returns the metadata from the first well-known URL that has it. @throws {IssuerError} */
 async function readMetadata(issuer: string): Promise<JsonObject> {
   const places = metadataUrls(issuer)
   for (const url of places) {
@@ -130,7 +130,7 @@ async function readMetadata(issuer: string): Promise<JsonObject> {
   throw new IssuerError(`${places[0]} and the other well-known places answered 404`)
 }
 
-/** Returns where the metadata of an issuer may be: RFC 8414 §3.1 first, then OpenID Connect Discovery §4. */
+/** Returns the possible URLs of the metadata: RFC 8414 §3.1 first, then OpenID Connect Discovery §4. */
 export function metadataUrls(issuer: string): readonly string[] {
   const { origin, pathname } = new URL(issuer)
   const path = pathname.replace(/\/$/, '')

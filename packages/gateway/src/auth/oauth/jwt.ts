@@ -9,12 +9,12 @@ import { TokenProblem } from './token-problem.ts'
 
 const JWT = /^[\w-]{1,4096}\.[\w-]{1,8192}\.[\w-]{0,2048}$/
 
-/** Returns whether a token has the form of a signed JWT. */
+/** Returns whether a token is formatted as a signed JWT. */
 export function isJwt(token: string): boolean {
   return JWT.test(token)
 }
 
-/** A JWT that nothing has verified yet. */
+/** A parsed JWT that is not verified yet. */
 export interface Jwt extends Signed {
   readonly typ: string | undefined
   readonly claims: JWTPayload
@@ -27,12 +27,12 @@ export function parseJwt(token: string): Jwt {
   return { ...signed, claims }
 }
 
-/** Returns the header, the signed text and the signature. The claims are not read. @throws {TokenProblem} */
+/** Returns the header, the signed text and the signature, without the claims. @throws {TokenProblem} */
 export function parseSigned(token: string): Signed & Pick<Jwt, 'typ'> {
   const end = token.lastIndexOf('.')
   const header = headerOf(token)
   const signature = Buffer.from(token.slice(end + 1), 'base64url')
-  // A text that decodes to the same bytes is another token.
+  // A different text that decodes to the same bytes is a different token, so it is rejected.
   if (signature.toString('base64url') !== token.slice(end + 1))
     throw new TokenProblem('malformed', 'the signature is not base64url')
   return { ...header, text: token.slice(0, end), signature }
@@ -41,7 +41,7 @@ export function parseSigned(token: string): Signed & Pick<Jwt, 'typ'> {
 type Header = Pick<Jwt, 'alg' | 'kid' | 'typ'>
 
 const MAX_HEADERS = 100
-/** By their text, as all tokens of a key have the same one. */
+/** Parsed headers, by their text. All tokens of a key have the same header. */
 const headers = new Map<string, Header>()
 
 function headerOf(token: string): Header {
@@ -51,14 +51,14 @@ function headerOf(token: string): Header {
   const { alg, kid, typ, crit } = objectIn(text, 'header')
   if (typeof alg !== 'string') throw new TokenProblem('malformed', 'the header has no "alg"')
   if (!isText(kid) || !isText(typ)) throw new TokenProblem('malformed', 'the "kid" or "typ" of the header is no text')
-  // RFC 7515 §4.1.11: the gateway knows no extension.
+  // RFC 7515 §4.1.11: the gateway supports no extensions.
   if (crit !== undefined) throw new TokenProblem('malformed', 'the header has a critical extension')
   const header = { alg, kid, typ }
   remember(headers, text, header, MAX_HEADERS)
   return header
 }
 
-/** Returns a part of a token, which is base64url of a JSON object in UTF-8 (RFC 7515 §5.2). */
+/** Parses a part of a token, which is base64url of a JSON object in UTF-8 (RFC 7515 §5.2). */
 function objectIn(part: string, name: 'header' | 'claims'): JsonObject {
   let value: unknown
   try {
@@ -84,7 +84,7 @@ export interface VerifiedJwt {
 /**
  * Verifies a token of an issuer: signature, issuer, and times.
  *
- * Synchronous while its key is known. Another key may be a new one: then the keys are read again once.
+ * Synchronous if its key is known. For an unknown key, the issuer's keys are read again once.
  *
  * @throws {TokenProblem}
  */
@@ -114,7 +114,7 @@ function verifyWith(keys: IssuerKeys | undefined, jwt: Jwt, { config }: Issuer, 
 }
 
 /**
- * Checks that a token is of the present, as far as it says.
+ * Checks the times of a token: it must not be expired, and not lie in the future.
  *
  * @throws {TokenProblem}
  */
@@ -134,7 +134,7 @@ export function checkTimes(
     throw new TokenProblem('early', 'the token is from the future ("iat")')
 }
 
-/** Returns a time in milliseconds. */
+/** Returns the time in a claim, in milliseconds. */
 function timeOf(claims: JsonObject, name: string): number | undefined {
   const value = claims[name]
   if (value === undefined) return undefined
@@ -143,7 +143,7 @@ function timeOf(claims: JsonObject, name: string): number | undefined {
   return value * 1000
 }
 
-/** RFC 9068 §2.1. Many issuers write `JWT`, or nothing. */
+/** RFC 9068 §2.1. Many issuers use `JWT`, or no type. */
 const ACCESS_TOKEN = /^(?:application\/)?at\+jwt$/i
 const ANY_TOKEN = /^(?:application\/)?(?:at\+)?jwt$/i
 /** Claims that only ID tokens have (OpenID Connect Core §2, §3.1.3.6, §3.3.2.11). */
@@ -151,8 +151,8 @@ const OF_ID_TOKENS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
 const OTHER_KIND = /^(?:id|refresh|offline)$/i
 
 /**
- * Checks that a token is a bearer token for resources. An ID token is for the client that asked for it, a logout token has
- * events.
+ * Checks that a token is an access token. An ID token is meant for the client that requested it, and a logout token has
+ * `events`.
  *
  * @throws {TokenProblem}
  */
@@ -168,7 +168,7 @@ export function checkIsAccessToken({ typ, claims }: Pick<Jwt, 'typ' | 'claims'>)
   if (isForClient || hasIdClaim || isOther) throw new TokenProblem('kind', 'the token is no access token')
 }
 
-/** Until the gateway checks the proof, a bound token would be one that anybody can use. */
+/** Rejects a token that is bound to a key. The gateway does not check the proof, so anybody could use a stolen one. */
 export function checkIsBearer(claims: JsonObject): void {
   if (claims['cnf'] !== undefined)
     throw new TokenProblem('bound', 'the token is bound to a key, which the gateway cannot check')

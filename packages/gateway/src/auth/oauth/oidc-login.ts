@@ -14,51 +14,57 @@ import { remember } from './remember.ts'
 
 export interface OidcLoginDeps {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
-  /** Where the authorization server sends people back to. */
+  /** The URL to which the authorization server returns people after a login. */
   readonly redirectUri: string
-  /** Where it sends them after a logout. */
+  /** The URL to which it returns people after a logout. */
   readonly homeUrl: string
   readonly state: Pick<StateStore, 'get' | 'add'>
 }
 
-/** What a person wants of a login. */
+/** Options of one login. */
 export interface LoginWish {
-  /** The path of the page that they come back to. */
+  /** The path of the page to return to. */
   readonly back: string
-  /** They show again who they are, also while they are logged in at the authorization server. */
+  /** Whether the person must authenticate again, even if the authorization server has a session for them. */
   readonly isFresh?: boolean
 }
 
 /** A person who has logged in. */
 export interface OidcPerson {
   readonly person: Caller
-  /** When they showed who they are, in wall-clock milliseconds. 0: it is not known. */
+  /** When they authenticated, in wall-clock milliseconds. 0 if it is unknown. */
   readonly loginAtMs: number
-  /** When the claims end, in wall-clock milliseconds. */
+  /** When the claims expire, in wall-clock milliseconds. */
   readonly endsAtMs: number
-  /** Where the person also logs out of the authorization server. */
+  /** The URL at which the person also logs out of the authorization server. */
   readonly logoutUrl?: string
 }
 
-/** A login that failed. Why is for the log. */
+/** A failed login. The message is for the log. */
 class LoginProblem extends Error {
   override readonly name = 'LoginProblem'
 }
 
-/** A login that has begun. It is in a cookie of the browser, so that the gateway keeps nothing of those that never end. */
+/**
+ * A login that has begun. A cookie of the browser holds it, so that the gateway stores nothing for logins that never
+ * finish.
+ */
 interface Attempt {
   readonly state: string
   readonly nonce: string
   readonly verifier: string
   readonly back: string
-  /** Wall-clock milliseconds. */
+  /** When the attempt expires, in wall-clock milliseconds. */
   readonly endsAtMs: number
 }
 
-/** How long a login may take. */
+/** The time limit for a login. */
 export const ATTEMPT_MS: number = 10 * 60_000
 const USED = 'gateway/oidc-used/'
-/** Any, so that the ID token says when the person has shown who they are (OpenID Connect Core §3.1.2.1). */
+/**
+ * The parameter `max_age`. Any value makes the ID token state when the person authenticated (OpenID Connect Core
+ * §3.1.2.1).
+ */
 const MAX_AGE_SECONDS = 365 * 24 * 60 * 60
 
 const MAX_OVER = 1000
@@ -69,7 +75,7 @@ export class OidcLogin {
   readonly #deps: OidcLoginDeps
   readonly #issuer: Issuer
   readonly #sealer: Sealer
-  /** Attempts that were seen to have ended, oldest first: a clock that is set back opens none again. */
+  /** Attempts that were seen to have expired, oldest first. If the clock is set back, they stay expired. */
   readonly #over = new Map<string, true>()
 
   constructor(config: OidcConfig, deps: OidcLoginDeps) {
@@ -106,7 +112,7 @@ export class OidcLogin {
   }
 
   /**
-   * Ends a login with the answer of the authorization server. An attempt logs in once.
+   * Finishes a login with the answer of the authorization server. An attempt can log in once.
    *
    * @throws {LoginProblem | TokenProblem | IssuerError}
    */
@@ -121,7 +127,7 @@ export class OidcLogin {
     if (code === null) throw new LoginProblem('the authorization server refused the login')
     const idToken = await this.#exchange(metadata, code, attempt.verifier)
     const person = this.#toPerson(await this.#verify(idToken, attempt.nonce), idToken)
-    // Only logins that succeed are kept, so nobody can fill the store.
+    // Only successful logins are stored, so nobody can fill the store.
     const isFirst = await this.#deps.state.add(USED + attempt.state, true, { expiresAt: attempt.endsAtMs })
     if (!isFirst) throw new LoginProblem('this login has ended')
     return { ...person, back: attempt.back }
@@ -140,7 +146,7 @@ export class OidcLogin {
     return isOver || this.#over.has(state)
   }
 
-  /** An attempt is for one client of one authorization server. */
+  /** The associated data of an attempt, which binds it to one client of one authorization server. */
   #bound(): unknown {
     const { clientId, server } = this.#config
     return ['oidc login', server.issuer, clientId, this.#deps.redirectUri]
@@ -153,7 +159,7 @@ export class OidcLogin {
     return login
   }
 
-  /** Returns the ID token of a code. */
+  /** Exchanges a code for an ID token. */
   async #exchange({ tokenEndpoint }: LoginMetadata, code: string, verifier: string): Promise<string> {
     const { clientId, clientSecret } = this.#config
     const form = new URLSearchParams({
@@ -176,7 +182,7 @@ export class OidcLogin {
     return token
   }
 
-  /** OpenID Connect Core §3.1.3.7. */
+  /** Verifies an ID token (OpenID Connect Core §3.1.3.7). */
   async #verify(token: string, nonce: string): Promise<JWTPayload> {
     const { clientId } = this.#config
     const { claims } = await verifyJwt(parseJwt(token), this.#issuer, this.#deps.clock.wallMs())
@@ -191,7 +197,7 @@ export class OidcLogin {
 
   #toPerson(claims: JWTPayload, idToken: string): OidcPerson {
     const { server, roles: rolesOf } = this.#config
-    // The client is no part of who the person is.
+    // Claims about the client do not identify the person.
     const { azp, client_id: client, act, scope, scp, ...own } = claims
     const { caller } = new Identities().of(own, server)
     const groups = (caller.roles ?? []).filter((group) => rolesOf.has(group))
@@ -206,7 +212,7 @@ export class OidcLogin {
     return { person, loginAtMs, endsAtMs, ...(logoutUrl === undefined ? {} : { logoutUrl }) }
   }
 
-  /** OpenID Connect RP-Initiated Logout §2. */
+  /** Returns the logout URL (OpenID Connect RP-Initiated Logout §2). */
   #logoutUrl(idToken: string): string | undefined {
     const { endSessionEndpoint } = this.#issuer.login ?? {}
     if (endSessionEndpoint === undefined) return undefined

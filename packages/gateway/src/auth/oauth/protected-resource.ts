@@ -1,24 +1,30 @@
 import type { OAuthConfig } from '../../config/oauth.ts'
 import type { RefusalReason } from '../credential.ts'
 
-/** Where the metadata of an endpoint is: before its path (RFC 9728 §3.1). */
+/** The prefix of the metadata's path, before the path of the endpoint (RFC 9728 §3.1). */
 const METADATA_PREFIX = '/.well-known/oauth-protected-resource'
 
-/** The endpoints of an app have the names that apps may have, whether there is such an app or not: names cannot be guessed. */
+/**
+ * The path of an endpoint. It matches every valid app name, whether the app exists or not, so that names cannot be
+ * probed.
+ */
 const RESOURCE = /^\/mcp(?:\/[a-z0-9_-]{1,64})?$/
 
-/** What clients learn about the endpoints as resources of OAuth. */
+/** The OAuth metadata and challenges of the endpoints. */
 export interface ProtectedResources {
-  /** Returns the metadata of the endpoint whose path follows the well-known prefix; `undefined` where there is no endpoint. */
+  /**
+   * Returns the metadata of the endpoint whose path follows the well-known prefix; `undefined` if there is no such
+   * endpoint.
+   */
   metadata(path: string): object | undefined
-  /** Returns the `WWW-Authenticate` header of a 401; `undefined` for a path that no token opens. */
+  /** Returns the `WWW-Authenticate` header of a 401; `undefined` for a path that accepts no tokens. */
   challenge(refused: RefusalReason, resource: string): string | undefined
-  /** Returns the header of a 403 for a token that lacks scopes. */
+  /** Returns the `WWW-Authenticate` header of a 403 for a token that lacks scopes. */
   insufficientScope(scopes: readonly string[], resource: string): string
 }
 
 /**
- * Returns the protected resources of a gateway that is reached at `publicUrl`.
+ * Returns the protected resources of the gateway at `publicUrl`.
  *
  * @example
  * protectedResources(oauth, 'https://tools.example.com').challenge('missing', '/mcp')

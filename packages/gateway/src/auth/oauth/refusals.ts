@@ -7,7 +7,7 @@ export interface TokenRefusalsDeps {
   readonly log: (line: LogLine) => void
 }
 
-/** How often tokens of an issuer were refused for a reason. */
+/** The number of refused tokens for one issuer and reason. */
 export interface RefusedTokens {
   /** The name of a configured issuer, or `unknown`. */
   readonly issuer: string
@@ -19,19 +19,19 @@ interface Tally {
   readonly issuer: string
   readonly reason: TokenReason
   count: number
-  /** Since the last line. */
+  /** The number of refusals since the last line of the log. */
   unlogged: number
   loggedMs: number
 }
 
 const LINE_MS = 60_000
-/** What happens to every token in the end. */
+/** Reasons that are normal, as every token meets one in the end. */
 const USUAL: ReadonlySet<TokenReason> = new Set(['expired', 'early', 'inactive'])
 const MAX_DETAIL = 500
 
 /**
- * Counts refused tokens, and logs why: at most one line a minute for each reason of each issuer, so that no sender can fill
- * the log.
+ * Counts refused tokens, and logs the reasons: at most one line a minute for each issuer and reason, so that no client
+ * can flood the log.
  */
 export class TokenRefusals {
   readonly #deps: TokenRefusalsDeps
@@ -45,7 +45,7 @@ export class TokenRefusals {
     return [...this.#tallies.values()].map(({ issuer, reason, count }) => ({ issuer, reason, count }))
   }
 
-  /** `detail` is not for the sender. It holds no token. */
+  /** `detail` is for the log, not for the client. It contains no token. */
   add(issuer: string, reason: TokenReason, detail: string): void {
     const key = `${reason} ${issuer}`
     const tally = this.#tallies.get(key) ?? { issuer, reason, count: 0, unlogged: 0, loggedMs: -LINE_MS }

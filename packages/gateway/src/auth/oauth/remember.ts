@@ -1,4 +1,4 @@
-/** Keeps a value as the newest of a map, and at most `max` of them. */
+/** Adds a value to a map as the newest entry, and removes the oldest beyond `max`. */
 export function remember<Value>(kept: Map<string, Value>, key: string, value: Value, max: number): void {
   kept.delete(key)
   kept.set(key, value)

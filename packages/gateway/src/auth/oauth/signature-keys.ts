@@ -6,12 +6,12 @@ import { TokenProblem } from './token-problem.ts'
 export interface SignatureKey {
   readonly alg: string
   readonly kid: string | undefined
-  /** `null`: the algorithm has a hash of its own. */
+  /** `null` if the algorithm includes its own hash. */
   readonly hash: string | null
   readonly key: KeyObject
 }
 
-/** A signed text, and what its header says about its key. */
+/** A signed text, and the header fields about its key. */
 export interface Signed {
   readonly alg: string
   readonly kid: string | undefined
@@ -19,7 +19,7 @@ export interface Signed {
   readonly signature: Uint8Array
 }
 
-/** No key of the issuer fits. It may have a newer one. */
+/** No key of the issuer fits. The issuer may have a newer key. */
 export class UnknownKey extends TokenProblem {}
 
 interface Scheme {
@@ -31,10 +31,13 @@ interface Scheme {
 
 /** RFC 7518 §3.5: the salt is as long as the hash. */
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
-/** RFC 7518 §3.4: r and s side by side, and no DER. */
+/** RFC 7518 §3.4: the signature is r and s concatenated, not DER. */
 const P1363 = { dsaEncoding: 'ieee-p1363' }
 
-/** RFC 7518 §3.1, RFC 8037 §3.1 and RFC 9864 §2.2. An algorithm fits one type of key, so none can be taken for another. */
+/**
+ * RFC 7518 §3.1, RFC 8037 §3.1 and RFC 9864 §2.2. Each algorithm accepts one type of key, so that algorithms cannot be
+ * confused.
+ */
 const SCHEMES: ReadonlyMap<string, Scheme> = new Map(
   Object.entries<Scheme>({
     RS256: { kty: 'RSA', hash: 'sha256' },
@@ -53,15 +56,17 @@ const SCHEMES: ReadonlyMap<string, Scheme> = new Map(
 
 /** RFC 7518 §3.3. */
 const MIN_RSA_BITS = 2048
-/** Keys that are tried for one token, which does not name its own. */
+/** The maximum number of keys to try for a token without a key id. */
 const MAX_TRIED = 4
 
-/** Returns the usable keys of a JSON Web Key Set, for the algorithms that the issuer may use. Others are left out. */
+/**
+ * Returns the usable keys of a JSON Web Key Set, for the algorithms that the issuer may use. Other keys are left out.
+ */
 export function toSignatureKeys(jwks: readonly unknown[], algorithms: readonly string[]): readonly SignatureKey[] {
   return jwks.filter(isSignatureKey).flatMap((jwk) => algorithms.flatMap((alg) => toKey(jwk, alg)))
 }
 
-/** RFC 7517 §4. A secret key among them would let everybody who reads them sign. */
+/** RFC 7517 §4. A published secret key is rejected, as everybody who reads it could sign. */
 function isSignatureKey(jwk: unknown): jwk is JsonWebKey {
   if (!isObject(jwk) || 'd' in jwk || 'k' in jwk) return false
   const { use, key_ops: operations, kid } = jwk
@@ -75,18 +80,18 @@ function toKey(jwk: JsonWebKey, alg: string): readonly SignatureKey[] {
   if (!scheme || jwk.kty !== scheme.kty || (scheme.crv !== undefined && jwk.crv !== scheme.crv)) return []
   if (jwk['alg'] !== undefined && jwk['alg'] !== alg) return []
   try {
-    // Options in an object around the key would cost 8 µs a signature.
+    // Options in an object around the key would cost 8 µs for each signature.
     const key = Object.assign(createPublicKey({ key: jwk, format: 'jwk' }), scheme.options)
     const { modulusLength = MIN_RSA_BITS } = key.asymmetricKeyDetails ?? {}
     return modulusLength < MIN_RSA_BITS ? [] : [{ alg, kid: jwk['kid'] as string | undefined, hash: scheme.hash, key }]
   } catch {
-    // It is no key.
+    // An entry that is not a valid key is left out.
     return []
   }
 }
 
 /**
- * Checks a signature with the key that its header names, or with each that fits where it names none.
+ * Checks a signature with the key that its header names. Without a name, every key that fits is tried.
  *
  * @throws {UnknownKey | TokenProblem}
  */

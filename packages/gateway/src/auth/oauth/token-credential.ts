@@ -2,7 +2,7 @@ import type { Caller } from '@toolgate/core'
 import type { Credential } from '../credential.ts'
 import type { Identity } from './claims.ts'
 
-/** A credential that knows its token. */
+/** A credential that keeps the digest of its token. */
 export class TokenCredential implements Credential {
   readonly for = 'mcp'
   readonly id: string
@@ -24,7 +24,7 @@ export class TokenCredential implements Credential {
     Object.freeze(this)
   }
 
-  /** Returns the digest of the token, if it is one. */
+  /** Returns the digest of the token, if the credential comes from one. */
   static digestOf(credential: Credential): string | undefined {
     return credential instanceof TokenCredential ? credential.#digest : undefined
   }

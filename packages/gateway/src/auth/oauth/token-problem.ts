@@ -1,4 +1,4 @@
-/** Why a token is refused, for the operator. Its sender learns none of it. */
+/** Why a token is refused, for the operator. The sender does not receive the reason. */
 export const TOKEN_REASONS = [
   'malformed',
   'issuer',

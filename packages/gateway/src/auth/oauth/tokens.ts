@@ -28,7 +28,7 @@ import { TokenProblem, type TokenReason } from './token-problem.ts'
 
 export interface TokensDeps {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
-  /** The origin of the resources: an endpoint is `<publicUrl>/mcp`. */
+  /** The origin of the endpoints: the main one is `<publicUrl>/mcp`. */
   readonly publicUrl: string
   readonly refusals: Pick<TokenRefusals, 'add'>
 }
@@ -36,20 +36,20 @@ export interface TokensDeps {
 /** A verified token. */
 interface Verdict {
   readonly credential: Credential
-  /** The paths of the endpoints that it opens; `undefined`: every one. */
+  /** The paths of the endpoints that the token opens; `undefined` for all endpoints. */
   readonly paths: readonly string[] | undefined
   readonly audience: JWTPayload['aud']
   readonly source: Source
-  /** The keys that verified it. Absent for tokens that are no JWT. */
+  /** The keys that verified the token. Absent for tokens that are not a JWT. */
   readonly keys: IssuerKeys | undefined
   readonly expiresAtMs: number
-  /** When the answer of an introspection ends, on the monotonic clock. */
+  /** When the introspection's answer expires, on the monotonic clock. */
   readonly activeUntilMs: number
-  /** The token, if an introspection is asked about it again. */
+  /** The token itself. Present if it must be introspected again. */
   readonly bearer?: Bearer
 }
 
-/** Why a token is refused. `undefined` stands for a token that is of no issuer. */
+/** Why a token is refused. `undefined` means that the token is from no configured issuer. */
 interface TokenRefusal extends Refusal {
   readonly reason: TokenReason
   readonly detail: string
@@ -67,10 +67,10 @@ const MAX_VERDICTS = 10_000
 const EXPIRED: TokenRefusal = { refused: 'unknown', reason: 'expired', detail: 'the token has expired ("exp")' }
 
 /**
- * Verifies access tokens, and remembers those that it has verified.
+ * Verifies access tokens, and caches those that are valid.
  *
- * A verdict ends with the token, with the key that verified it, and with the answer of the introspection. While an issuer
- * cannot be reached, known tokens go on until they expire, and new ones are refused.
+ * A cached token ends when the token expires, the key that verified it is withdrawn, or the introspection's answer
+ * expires. While an issuer cannot be reached, known tokens stay valid until they expire, and new ones are refused.
  */
 export class Tokens implements CredentialSource {
   readonly #deps: TokensDeps
@@ -78,9 +78,12 @@ export class Tokens implements CredentialSource {
   /** By the digest of the token, oldest first. */
   readonly #verdicts = new Map<string, Verdict>()
   readonly #checking = new Map<string, Promise<Checked>>()
-  /** The digest of the token of each id that was used last, oldest first. */
+  /** The digest of the last used token of each id, oldest first. */
   readonly #latest = new Map<string, string>()
-  /** The expiries that were seen, by the digest of the token, oldest first: a clock that is set back opens none again. */
+  /**
+   * The expiries that were noticed, by the digest of the token, oldest first. If the clock is set back, they stay
+   * expired.
+   */
   readonly #over = new Map<string, number>()
   readonly #identities = new Identities((issuer) => this.#sources.get(issuer)?.issuer.config.name)
 
@@ -104,7 +107,7 @@ export class Tokens implements CredentialSource {
     await Promise.all(this.issuers.map((issuer) => issuer.refresh()))
   }
 
-  /** Returns the callers of the tokens that were verified and hold, once for each token. */
+  /** Returns the callers of the tokens that are valid now, one for each token. */
   callers(): readonly Caller[] {
     return [...this.#verdicts.values()].flatMap((verdict) => (this.#holds(verdict) ? [verdict.credential.caller] : []))
   }
@@ -139,7 +142,7 @@ export class Tokens implements CredentialSource {
     return checked
   }
 
-  /** Returns whose a token says to be, whether it is true or not. */
+  /** Returns the issuer that a token claims, without verifying it. */
   #claimedBy(token: string): { readonly iss?: string; readonly source: Source | undefined } {
     if (!isJwt(token)) return { source: this.#opaqueSource }
     try {
@@ -158,7 +161,10 @@ export class Tokens implements CredentialSource {
     return this.#today(TokenCredential.digestOf(credential))
   }
 
-  /** An introspection that is due begins here, and its answer counts from the next time. */
+  /**
+   * Returns the current credential. It starts an introspection that is due, whose answer applies from the next request
+   * on.
+   */
   #today(digest: string | undefined): Credential | undefined {
     const verdict = digest === undefined ? undefined : this.#verdicts.get(digest)
     if (!verdict || !this.#isValid(verdict)) return undefined
@@ -186,7 +192,7 @@ export class Tokens implements CredentialSource {
     return isOver
   }
 
-  /** Verifies a token once for all requests that bring it now. */
+  /** Verifies a token once for all concurrent requests that send it. */
   #check(bearer: Bearer): MaybePromise<Checked> {
     const { digest } = bearer
     const running = this.#checking.get(digest)
@@ -208,7 +214,7 @@ export class Tokens implements CredentialSource {
     }
     this.#verdicts.delete(digest)
     if (checked && 'paths' in checked) return EXPIRED
-    // Its signature is verified before its times are, and a JWT has one expiry.
+    // The signature is verified before the times, and a JWT's expiry never changes.
     if (checked?.reason === 'expired' && isJwt(token)) remember(this.#over, digest, Infinity, MAX_VERDICTS)
     return checked
   }
@@ -222,7 +228,7 @@ export class Tokens implements CredentialSource {
     }
   }
 
-  /** Synchronous while the keys are known and nobody is asked. */
+  /** Synchronous if the keys are known and no introspection is needed. */
   #verifyJwt(bearer: Bearer): MaybePromise<Verdict | undefined> {
     const jwt = parseJwt(bearer.token)
     const source = this.#sources.get(jwt.claims.iss ?? '')
@@ -250,7 +256,7 @@ export class Tokens implements CredentialSource {
     return verified instanceof Promise ? verified.then(toVerdict) : toVerdict(verified)
   }
 
-  /** The one that is asked about tokens that are no JWT, as these do not say whose they are. */
+  /** The issuer that introspects tokens that are not a JWT, as these do not name their issuer. */
   get #opaqueSource(): Source | undefined {
     return [...this.#sources.values()].find(({ introspection }) => introspection)
   }
@@ -270,7 +276,7 @@ export class Tokens implements CredentialSource {
     return verdict && this.#isValid(verdict) ? verdict : undefined
   }
 
-  /** RFC 7662 §2.2: what is absent is not known. Without an end, a token is known for one answer only. */
+  /** RFC 7662 §2.2: most fields are optional. Without an expiry, a token is cached only as long as one answer. */
   #checkOpaque(claims: JsonObject, { issuer: { config }, introspection }: Source): JWTPayload {
     const wallMs = this.#deps.clock.wallMs()
     const { exp = (wallMs + (introspection?.config.cacheMs ?? 0)) / 1000, iss = config.issuer } = claims
@@ -299,7 +305,7 @@ export class Tokens implements CredentialSource {
   }
 }
 
-/** Asks whether a token is active. A known token goes on while the answer fails. */
+/** Introspects a token. A known token stays valid if the request fails. */
 async function withActivity(
   introspection: Introspection,
   bearer: Bearer,

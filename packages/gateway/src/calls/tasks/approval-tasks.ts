@@ -17,48 +17,48 @@ export interface ApprovalTasksDeps extends EndsDeps {
   readonly clock: Pick<Clock, 'wallMs'>
   readonly gate: Pick<Gate, 'apps' | 'view' | 'subscribe' | 'approvals'>
   readonly names: NamesInLists
-  /** Whether an attempt has a terminal record. */
+  /** Whether an attempt has its final record. */
   readonly hasEnded: (callId: string) => Promise<boolean>
   readonly onFault: (error: unknown) => void
   /** Whether the tasks outlive this process. */
   readonly isKept: boolean
 }
 
-/** What the task needs to make its call. */
+/** The data that the task needs to make its call. */
 interface ApprovalWork {
   readonly calledAs: string
   readonly input: JsonObject
 }
 
-/** A call that waits for a person. */
+/** A call that waits for approval. */
 export interface WaitingCall {
   readonly owner: TaskOwner
   readonly view: View
   readonly input: unknown
   readonly name: string
   readonly outcome: CallWaiting
-  /** The requests that show the client where a person decides; none for a client that opens no links. */
+  /** The requests that show the client where a person decides; `undefined` for a client that opens no links. */
   readonly requests: JsonObject | undefined
 }
 
-/** Other processes decide and cancel too. */
+/** The polling interval. Other processes also decide and cancel. */
 const EVERY_MS = 1_000
-/** The calls that were made, or begun, with the ids of their attempts. */
+/** Prefix of entries for calls that were begun, with the ids of their attempts. */
 const RUNS = 'gateway/approval-runs/'
 const RUN_MS = 25 * 60 * 60_000
 
 /**
- * The tasks of calls that wait for a person. The decision ends the task: the gateway makes the call, which spends the
- * approval and is decided by the credential, policy and definition of that moment. It is made once, and never again.
+ * The tasks of calls that wait for approval. After an approval the gateway makes the call, which ends the task. The
+ * call uses up the approval, and the current credential, policy and definition decide it. It is made at most once.
  */
 export class ApprovalTasks {
   readonly #deps: ApprovalTasksDeps
   readonly #timer: NodeJS.Timeout
   readonly #unsubscribe: readonly (() => void)[]
-  /** The tasks that end now, in this process. */
+  /** The tasks that are ending in this process. */
   readonly #ending = new Map<string, Promise<void>>()
   #sweeping: Promise<void> | undefined
-  /** Before that, servers and policies are not what they will be. */
+  /** Until the tasks are resumed, servers and policies may not be complete. */
   #isResumed = false
   #isClosed = false
 
@@ -73,7 +73,7 @@ export class ApprovalTasks {
     ]
   }
 
-  /** Returns the handle of a call that waits. @throws {TooManyTasks} */
+  /** Returns the task of a waiting call. @throws {TooManyTasks} */
   async begin({ owner, view, input, name, outcome, requests }: WaitingCall): Promise<Task> {
     const { approval, text, callId } = outcome
     const work: ApprovalWork = { calledAs: name, input: isObject(input) ? input : {} }
@@ -89,13 +89,13 @@ export class ApprovalTasks {
     })
   }
 
-  /** Goes on with the tasks that an earlier process has left. */
+  /** Continues the tasks of an earlier process. */
   resume(): void {
     this.#isResumed = true
     this.#sweep()
   }
 
-  /** Leaves the tasks to the next gateway, if they are kept, and ends them otherwise. Resolves after the running calls. */
+  /** Leaves stored tasks to the next gateway, and ends other tasks. Resolves after the running calls. */
   async leave(): Promise<void> {
     clearInterval(this.#timer)
     for (const each of this.#unsubscribe) each()
@@ -119,7 +119,7 @@ export class ApprovalTasks {
       try {
         if (!this.#ending.has(open.id)) await this.#tend(open)
       } catch (error) {
-        // The other tasks must not wait for it.
+        // Other tasks must not wait for this one.
         this.#deps.onFault(error)
       }
   }
@@ -130,14 +130,14 @@ export class ApprovalTasks {
     const task = await store.get(owner, id)
     const isWaiting = task !== undefined && task.ending === undefined
     if (isWaiting && (await gate.approvals.get(call.approvalId ?? ''))?.status === 'pending') return
-    // Another process that has it may end before its call does.
+    // Another process that holds the task may end before its call does.
     if (this.#isClosed || !(await leases.take(id))) return
-    // Not awaited: a long call must not keep the other tasks waiting.
+    // Not awaited, since a long call must not delay other tasks.
     const ending = this.#endAndRelease(open).catch(this.#deps.onFault)
     this.#ending.set(id, ending)
   }
 
-  /** Ends a task while it holds its lease. */
+  /** Ends a task while this process holds its lease. */
   async #endAndRelease(open: OpenTask): Promise<void> {
     const { store, leases, onFault } = this.#deps
     const { id, owner } = open
@@ -148,7 +148,7 @@ export class ApprovalTasks {
     }
     const timer = setInterval(() => void hold().catch(onFault), EVERY_MS).unref()
     try {
-      // What was seen may have ended before the lease was taken.
+      // The task may have ended before the lease was taken.
       if (await store.find(open)) await this.#end(open, stop)
     } finally {
       clearInterval(timer)
@@ -172,14 +172,14 @@ export class ApprovalTasks {
     if (!work || !caller) return this.#giveUp(open, work ? NO_KEY : 'The gateway no longer has the call of this task.')
     const runId = randomUUID()
     if (!(await state.add(RUNS + id, runId, { expiresAt: clock.wallMs() + RUN_MS }))) return
-    // Its client may have cancelled it in the meantime.
+    // Its client may have cancelled it meanwhile.
     if (!(await store.update(task, { status: 'working' }))) return this.#giveUp(open, CANCELLED)
     const outcome = await this.#run(open, work, { caller, callId: runId, stop })
     await store.close(open)
     await store.end(task, endingOf(approval, outcome))
   }
 
-  /** The call is never made again: the process that made it has ended. */
+  /** Ends a task whose call has begun. The call is not repeated, as the process that made it has ended. */
   async #endBegun(open: OpenTask, runId: string): Promise<void> {
     const { store, hasEnded } = this.#deps
     const why = 'The gateway ended while the call ran. Whether it has run to its end is not known.'
@@ -188,7 +188,7 @@ export class ApprovalTasks {
     await store.end(open, failed(why))
   }
 
-  /** Makes the call. It is refused unless the approval can be spent, so it leaves the terminal record either way. */
+  /** Makes the call. If the approval cannot be used, the call is refused, so it has a final record in either case. */
   async #run(
     { owner, call }: OpenTask,
     { calledAs, input }: ApprovalWork,
@@ -197,7 +197,7 @@ export class ApprovalTasks {
     const { tool, app, approvalId = '', callId: first } = call
     const callerNow = () => this.#callerOf(owner, call)
     const view = await this.#deps.gate.view(caller, { app })
-    // Linked to the attempt that asked, and a call of its own: it takes its limit and spends the approval.
+    // The call is linked to the attempt that asked, but separate: it counts towards limits and uses up the approval.
     const continues = { callId: first, round: 0, binding: '' }
     const spends = approvalId
     const nameOf = clientNames(this.#deps.names, view, { id: tool, name: calledAs })
@@ -205,7 +205,7 @@ export class ApprovalTasks {
     return view.call({ tool, calledAs, nameOf, input, ...how })
   }
 
-  /** Ends a task whose call has no terminal record, and withdraws its request. The lease is held. */
+  /** Ends a task whose call has no final record, and withdraws its request. This process holds the lease. */
   async #giveUp(open: OpenTask, why: string): Promise<void> {
     const { store, gate } = this.#deps
     const { call, owner } = open
@@ -226,9 +226,9 @@ const CANCELLED = 'The client cancelled the task.'
 const EXPIRED = 'The time of the task was over.'
 const STOPPING = 'The gateway is stopping, and keeps no tasks.'
 const NO_KEY = 'The key of this client is no longer accepted here.'
-/** How long the end of a task is kept after its approval could have been used. */
+/** How long the end of a task is stored after its approval has expired. */
 const KEPT_MS = 10 * 60_000
-/** A person's no is an answer; any other refusal means that the call could not be made. */
+/** A person's rejection is a result; any other refusal means that the call could not be made. */
 const REJECTIONS: ReadonlySet<string> = new Set(['approval_rejected', 'approval_revoked'])
 
 function endingOf(approval: Approval | undefined, outcome: CallOutcome): TaskEnding {

@@ -9,19 +9,19 @@ type Own = 'store' | 'leases' | 'state' | 'isKept' | 'hasEnded'
 
 export interface TaskOptions
   extends Omit<TasksDeps, Own>, Omit<ApprovalTasksDeps, Own>, Pick<TaskStoreOptions, 'readOwner'> {
-  /** Absent: tasks live as long as this process. */
+  /** Absent: tasks last as long as this process. */
   readonly state: StateStore | undefined
   readonly audit: AuditReader
   readonly clock: Clock
 }
 
-/** Both kinds of tasks, over one store. */
+/** Both kinds of tasks, in one store. */
 export interface GatewayTasks {
   readonly tasks: Tasks
   readonly approvalTasks: ApprovalTasks
-  /** Goes on with the tasks that an earlier gateway has left. Called when the servers have started. */
+  /** Continues the tasks of an earlier gateway. Called when the servers have started. */
   resume(): void
-  /** Resolves when the tasks are left to the next gateway, or ended on record. */
+  /** Resolves when the tasks are left to the next gateway, or their ends are recorded. */
   leave(): Promise<void>
 }
 
@@ -32,7 +32,7 @@ export function createTasks({ state: kept, audit, readOwner, ...options }: TaskO
   const store = new TaskStore({ state, clock, readOwner })
   const deps = { ...options, store, isKept: kept !== undefined }
   const hasEnded = async (call: string) => (await audit.query({ call })).some(({ event }) => TERMINAL_EVENTS.has(event))
-  // One lease for each kind: a process does not take its own.
+  // Each kind has its own leases, so that a process does not block itself.
   const approvalTasks = new ApprovalTasks({ ...deps, state, hasEnded, leases: new TaskLeases({ state, clock }) })
   const tasks = new Tasks({ ...deps, leases: new TaskLeases({ state, clock }) })
   return {

@@ -3,11 +3,11 @@ import type { OpenTask, TaskOwner } from './task.ts'
 
 export interface EndsDeps {
   readonly gate: Pick<Gate, 'apps' | 'view'>
-  /** Returns today's caller of a client; `undefined` if its key no longer opens the app, or there is no such app now. */
+  /** Returns a client's current caller; `undefined` if its key no longer opens the app, or the app no longer exists. */
   readonly callerOf: (owner: TaskOwner, app: string | undefined) => Caller | undefined
 }
 
-/** Writes the terminal record of a call that nobody goes on with. */
+/** Writes the final record of a call that nobody continues. */
 export async function endOnRecord({ gate, callerOf }: EndsDeps, { owner, call }: OpenTask, why: string): Promise<void> {
   const { tenant, user } = owner
   const known = callerOf(owner, call.app) ?? {
@@ -22,7 +22,7 @@ export async function endOnRecord({ gate, callerOf }: EndsDeps, { owner, call }:
   await view.call({ tool, continues: { callId, round: 0, binding: '' }, as: { kind: 'abandoned', why } })
 }
 
-/** Withdraws what a person has not decided, or has approved for nothing. */
+/** Withdraws an approval that is undecided, or approved but not used. */
 export async function withdrawApproval(
   { approvals }: Pick<Gate, 'approvals'>,
   caller: Caller,

@@ -1,7 +1,7 @@
 import type { Hooks } from '@toolgate/core'
 import { type TaskRoom, TooManyTasks } from './task.ts'
 
-/** Refuses a call that may become a task, before it is sent, if there is no room for its task. */
+/** Refuses a call that may become a task before it is sent, if there is no room for the task. */
 export class RoomHook implements Hooks {
   readonly name = 'tasks'
   readonly #reserve: () => Promise<TaskRoom>

@@ -4,14 +4,14 @@ import type { Clock, StateStore } from '@toolgate/core/stores'
 export interface TaskLeasesOptions {
   readonly state: Pick<StateStore, 'add' | 'get' | 'set' | 'take'>
   readonly clock: Pick<Clock, 'wallMs'>
-  /** How long a process that no longer renews keeps a task. Default 10 s. */
+  /** How long a process that stops renewing keeps a task. Default 10 s. */
   readonly leaseMs?: number | undefined
 }
 
 const DEFAULT_LEASE_MS = 10_000
 const LEASES = 'gateway/task-followers/'
 
-/** Of all the processes of one state store, one at a time goes on with a task, and records its end. */
+/** Ensures that one process at a time, of all that share a state store, continues a task and records its end. */
 export class TaskLeases {
   readonly leaseMs: number
   readonly #state: TaskLeasesOptions['state']
@@ -24,7 +24,7 @@ export class TaskLeases {
     this.leaseMs = leaseMs
   }
 
-  /** Returns `false` if the task is taken, also by this process. */
+  /** Returns `false` if a process, including this one, already has the task. */
   async take(taskId: string): Promise<boolean> {
     return this.#state.add(LEASES + taskId, this.#id, this.#until())
   }

@@ -1,22 +1,22 @@
 import { type TaskRoom, TooManyTasks } from './task.ts'
 
 export interface TaskBounds {
-  /** Of one user, over all keys. Default 100. */
+  /** The maximum for one user, over all keys. Default 100. */
   readonly maxOfUser?: number | undefined
-  /** Of all users. Default 1,000. */
+  /** The maximum for all users. Default 1,000. */
   readonly max?: number | undefined
 }
 
-/** How many tasks there are, ended ones among them. */
+/** The number of tasks, including ended ones. */
 export interface TaskCounts {
   readonly all: number
   readonly own: number
 }
 
-/** A user may have this part of what is left, so that those who come later find room. */
+/** A user may take at most 1/SHARE of the free room, so that later users find room. */
 const SHARE = 4
 
-/** Room for tasks: each user's own bound, and a fair share of what all users have together. */
+/** Room for tasks. Each user has a limit, and a fair share of the room for all users. */
 export class TaskRooms {
   readonly #maxOfUser: number
   readonly #max: number
@@ -29,12 +29,12 @@ export class TaskRooms {
   }
 
   /**
-   * Reserves room for one more task. `count` counts the kept ones, and `makeRoom` removes an ended one of the user.
+   * Reserves room for one more task. `count` counts the stored tasks, and `makeRoom` removes an ended one of the user.
    *
    * @throws {TooManyTasks}
    */
   async reserve(user: string, count: () => Promise<TaskCounts>, makeRoom: () => Promise<boolean>): Promise<TaskRoom> {
-    // Those who come at the same moment see each other.
+    // Concurrent reservations count each other.
     const before = { all: this.#allReserved, own: this.#reserved.get(user) ?? 0 }
     this.#change(user, 1)
     try {

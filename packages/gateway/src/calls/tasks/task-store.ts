@@ -23,7 +23,7 @@ import { type TaskBounds, TaskRooms } from './task-rooms.ts'
 export interface TaskStoreOptions extends TaskBounds {
   readonly state: StateStore
   readonly clock: Pick<Clock, 'wallMs'>
-  /** Reads the credential of an owner, which another process may have seen alone. */
+  /** Reads the credential of an owner that only another process may have seen. */
   readonly readOwner?: ((owner: TaskOwner) => MaybePromise<void>) | undefined
 }
 
@@ -31,28 +31,28 @@ const DEFAULT_TTL_MS = 60 * 60_000
 const MIN_TTL_MS = 10_000
 const MAX_TTL_MS = 24 * 60 * 60_000
 const ID = /^[\w-]{22}$/
-/** A task as its client sees it, without its texts. Forgotten at the end of its time. */
+/** Prefix of tasks as their clients see them, without texts. They are removed when they expire. */
 const TASKS = 'gateway/tasks/'
-/** Sealed: the texts that its client sees. */
+/** Prefix of the texts that clients see. Sealed. */
 const SHOWN = 'gateway/task-texts/'
-/** The tasks whose calls have no terminal record yet. Kept until they have one. */
+/** Prefix of tasks whose calls have no final record yet. They are kept until they have one. */
 const OPEN = 'gateway/task-calls/'
-/** Sealed: what goes on with an open task. */
+/** Prefix of the data to continue an open task. Sealed. */
 const WORK = 'gateway/task-work/'
-/** How a task ended. The first to add it ends the task. */
+/** Prefix of the ends of tasks. The first process to add an entry ends the task. */
 const ENDS = 'gateway/task-ends/'
-/** Sealed, in parts. */
+/** Prefix of results. Sealed, in parts. */
 const RESULTS = 'gateway/task-results/'
-/** Characters of JSON. */
+/** The maximum size of a result, in characters of JSON. */
 const MAX_RESULT_CHARS = 2 * 1024 * 1024
 const MAX_PART_CHARS = 512 * 1024
-/** Bytes of JSON, of an input and of the requests of a server. */
+/** The maximum size of an input, and of a server's requests, in bytes of JSON. */
 export const MAX_WORK_BYTES = 256 * 1024
 const MAX_MESSAGE_CHARS = 1_000
-/** Another process may end a task, which this one does not notice by itself. */
+/** The polling interval for tasks that another process ends. */
 const POLL_MS = 1_000
 
-/** What the store has of a task. */
+/** The stored entries of a task. */
 interface Kept {
   readonly owner: TaskOwner
   readonly createdAt: number
@@ -61,10 +61,10 @@ interface Kept {
   readonly status: TaskProgress['status']
 }
 
-/** What earlier versions kept of the call of a task. */
+/** The form in which earlier versions stored the call of a task. */
 type EarlierWork = Omit<TaskCall, 'callId'> & { readonly continues: { readonly callId: string } }
 
-/** The entry of an ended task. Its result or error is sealed, in entries of its own. */
+/** The entry of an ended task. Its result or error is sealed in separate entries. */
 interface End {
   readonly status: TaskEnding['status']
   readonly at: number
@@ -72,10 +72,10 @@ interface End {
 }
 
 /**
- * The tasks that clients have handles of. They outlive a restart as long as the state store does.
+ * The tasks whose ids clients have. They survive a restart if the state store does.
  *
- * A task is looked up by its owner and its handle together, so a handle is of no use to anybody else. A task ends once.
- * It is open until its call has a terminal record, also when its time is over and its client can no longer see it.
+ * A task is looked up by its owner and its id together, so the id alone is of no use. A task ends once. It stays open
+ * until its call has a final record, even if it has expired and its client can no longer see it.
  */
 export class TaskStore {
   readonly #state: StateStore
@@ -94,7 +94,7 @@ export class TaskStore {
   }
 
   /**
-   * Keeps room for a task, before the call begins that may become one.
+   * Reserves room for a task, before the call that may become one begins.
    *
    * @throws {TooManyTasks}
    */
@@ -118,7 +118,7 @@ export class TaskStore {
       const kept: Kept = { owner, createdAt: now, updatedAt: now, ttlMs: ttl, status: shown.status ?? 'working' }
       const progress = await this.#show({ owner, id }, kept, { ...shown, status: kept.status })
       await this.setWork({ owner, id }, work)
-      // The last entry, so that nobody goes on with half a task.
+      // This entry is written last, so that nobody continues an incomplete task.
       await this.#state.set(OPEN + keyOf(owner, id), toJson({ owner, call }))
       return toTask(id, kept, progress, undefined)
     } finally {
@@ -126,13 +126,13 @@ export class TaskStore {
     }
   }
 
-  /** Returns a task of the owner; `undefined` for one of another owner, and for one that is unknown or forgotten. */
+  /** Returns a task of the owner; `undefined` for a task of another owner, and for an unknown or expired one. */
   async get(owner: TaskOwner, id: unknown): Promise<Task | undefined> {
     if (typeof id !== 'string' || !ID.test(id)) return undefined
     const key = keyOf(owner, id)
     const [kept, end, open] = await Promise.all([TASKS, ENDS, OPEN].map((prefix) => this.#state.get(prefix + key)))
     if (!isKept(kept)) return undefined
-    // Its process ended between the record and the result.
+    // Its process ended after the record was written and before the result was.
     const ending = end === undefined && open === undefined ? lostAt(kept) : await this.#endingOf(end)
     return toTask(id, kept, await this.#shownOf(key, kept), ending)
   }
@@ -151,7 +151,7 @@ export class TaskStore {
     return (await Promise.all(tasks)).flat().toSorted((a, b) => a.createdAt - b.createdAt)
   }
 
-  /** Returns the tasks of all owners whose calls have no terminal record yet. */
+  /** Returns the tasks of all owners whose calls have no final record yet. */
   async open(kind: TaskCall['kind']): Promise<readonly OpenTask[]> {
     const entries = await this.#state.list(OPEN)
     const found = entries.flatMap(({ key, value }) => {
@@ -162,13 +162,15 @@ export class TaskStore {
     return found
   }
 
-  /** Returns a task if its call has no terminal record yet. */
+  /** Returns a task if its call has no final record yet. */
   async find({ owner, id }: TaskKey): Promise<OpenTask | undefined> {
     const entry = await this.#state.get(OPEN + keyOf(owner, id))
     return isObject(entry) ? { id, owner, call: entry['call'] as TaskCall } : undefined
   }
 
-  /** Makes tasks of an earlier form open ones that their clients no longer see, so that they are ended on record. */
+  /**
+   * Converts tasks of earlier versions to open tasks that their clients no longer see, so that their ends are recorded.
+   */
   async adopt(): Promise<void> {
     for (const { key, value } of await this.#state.list(TASKS)) {
       const { owner, progress } = value as { owner: TaskOwner; progress?: { work?: Partial<EarlierWork> } }
@@ -182,7 +184,7 @@ export class TaskStore {
     }
   }
 
-  /** Returns what goes on with an open task; `undefined` if its key is no longer kept. */
+  /** Returns the data to continue an open task; `undefined` if its key is no longer stored. */
   async workOf({ owner, id }: TaskKey): Promise<unknown> {
     const key = keyOf(owner, id)
     const sealed = await this.#state.get(WORK + key)
@@ -196,14 +198,14 @@ export class TaskStore {
     await this.#state.set(WORK + key, await this.#sealer.seal(toJsonText(work), ['task-work', key]), { expiresAt })
   }
 
-  /** The call of a task has its terminal record. */
+  /** Closes a task whose call has its final record. */
   async close({ owner, id }: TaskKey): Promise<void> {
     const key = keyOf(owner, id)
     await this.#state.take(OPEN + key)
     await this.#state.take(WORK + key)
   }
 
-  /** Changes what a task shows. Returns `false` for one that is ended or forgotten. */
+  /** Changes the visible state of a task. Returns `false` for an ended or expired task. */
   async update(task: TaskKey, progress: TaskProgress): Promise<boolean> {
     const now = await this.get(task.owner, task.id)
     if (!now || now.ending) return false
@@ -217,7 +219,7 @@ export class TaskStore {
     return true
   }
 
-  /** Ends a task. Returns `false` for one that is ended or forgotten: the first ending holds. */
+  /** Ends a task. Returns `false` for an ended or expired task: only the first end counts. */
   async end({ owner, id }: TaskKey, ending: TaskEnding): Promise<boolean> {
     const key = keyOf(owner, id)
     const kept = await this.#state.get(TASKS + key)
@@ -238,7 +240,7 @@ export class TaskStore {
     return this.#changes.subscribe(listener)
   }
 
-  /** Resolves with the task when it has ended or needs input; with what it is when the signal aborts. */
+  /** Resolves with the task when it has ended or needs input, or with its current state when the signal aborts. */
   async settled(owner: TaskOwner, id: string, signal: Cancelling): Promise<Task | undefined> {
     let wake = () => {}
     const unsubscribe = this.#changes.subscribe(() => wake())
@@ -316,7 +318,7 @@ export class TaskStore {
   }
 }
 
-/** Whether an input, or what a server asks for, is larger than a task keeps. */
+/** Whether an input, or the requests of a server, are too large to store with a task. */
 export function isTooLarge(value: unknown): boolean {
   return Buffer.byteLength(toJsonText(value ?? null)) > MAX_WORK_BYTES
 }
@@ -356,7 +358,7 @@ function isKept(value: unknown): value is Kept & JsonObject {
   return isObject(value) && typeof value['status'] === 'string'
 }
 
-/** Fields that are `undefined` are no JSON. */
+/** Removes fields that are `undefined`, which JSON does not have. */
 function toJson(value: object): unknown {
   return readOwnJson(toJsonText(value), 'exact')
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@toolgate/values/json'
 import type { JsonRpcError } from '@toolgate/mcp'
 
-/** Whose a task is: one client of one user. For everyone else it does not exist. */
+/** The owner of a task: one client of one user. Nobody else can see the task. */
 export interface TaskOwner {
   readonly tenant: string | undefined
   readonly user: string | undefined
@@ -12,7 +12,7 @@ export interface TaskOwner {
 /** The statuses of MCP. The last three are final. */
 export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
 
-/** How a task ended. A result with `isError` is a result. */
+/** How a task ended. A result with `isError` counts as a result. */
 export type TaskEnding =
   | { readonly status: 'completed'; readonly result: JsonObject }
   | { readonly status: 'failed'; readonly error: JsonRpcError }
@@ -20,7 +20,7 @@ export type TaskEnding =
 
 export type DatedEnding = TaskEnding & { readonly at: number }
 
-/** What a task shows while it is not ended. */
+/** The visible state of a running task. */
 export interface TaskProgress {
   readonly status: 'working' | 'input_required'
   readonly statusMessage?: string | undefined
@@ -32,10 +32,10 @@ export interface Task {
   readonly id: string
   readonly owner: TaskOwner
   readonly status: TaskStatus
-  /** Wall-clock milliseconds. */
+  /** When the task was created, in wall-clock milliseconds. */
   readonly createdAt: number
   readonly updatedAt: number
-  /** It is forgotten so long after its creation. */
+  /** How long after its creation the task expires. */
   readonly ttlMs: number
   readonly progress: TaskProgress
   readonly ending: DatedEnding | undefined
@@ -43,38 +43,38 @@ export interface Task {
 
 export type TaskKey = Pick<Task, 'id' | 'owner'>
 
-/** The call of a task, as far as the record of its end needs it. */
+/** The fields of a task's call that its final record needs. */
 export interface TaskCall {
   readonly kind: 'upstream' | 'approval'
   readonly tool: string
   readonly app?: string | undefined
   readonly session?: string | undefined
-  /** The id of its first attempt. */
+  /** The id of the first attempt. */
   readonly callId: string
   readonly approvalId?: string | undefined
 }
 
-/** A task whose call has no terminal record yet. */
+/** A task whose call has no final record yet. */
 export interface OpenTask extends TaskKey {
   readonly call: TaskCall
 }
 
 export interface NewTask extends Partial<TaskProgress> {
   readonly call: TaskCall
-  /** What its maker needs to go on with it, also after a restart. Plain JSON, kept sealed, never sent. */
+  /** The data with which its maker continues the task, also after a restart. Plain JSON, stored sealed, never sent. */
   readonly work: object
-  /** Default one hour, at most a day. */
+  /** Default one hour, at most one day. */
   readonly ttlMs?: number | undefined
   /** Room that was reserved before the call began. */
   readonly room?: TaskRoom | undefined
 }
 
-/** Room for one more task. */
+/** Reserved room for one task. */
 export interface TaskRoom {
   release(): void
 }
 
-/** A user or the gateway has as many tasks as may be, or the input is too large for one. */
+/** A user or the gateway has reached the maximum number of tasks, or the input is too large for a task. */
 export class TooManyTasks extends Error {
   override readonly name = 'TooManyTasks'
 }

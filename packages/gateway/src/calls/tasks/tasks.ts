@@ -17,16 +17,19 @@ export interface TasksDeps extends EndsDeps {
   readonly leases: TaskLeases
   readonly clock: Pick<Clock, 'wallMs'>
   readonly gate: Pick<Gate, 'apps' | 'view' | 'subscribe' | 'approvals'>
-  /** Cancels a task of a server that no call follows. */
+  /** Cancels a server's task that no call continues. */
   readonly cancelUpstream: (server: string, state: string, caller: Caller) => Promise<void>
-  /** Whether the instance in which a server runs a caller's tasks is this gateway's, if it has one. Default: always. */
+  /**
+   * Whether the instance that runs a caller's tasks of a server belongs to this gateway, if there is one. Default:
+   * always.
+   */
   readonly isHere?: ((server: string, caller: Caller) => Promise<boolean>) | undefined
   readonly onFault: (error: unknown) => void
   /** Whether the tasks outlive this process. */
   readonly isKept: boolean
 }
 
-/** What a task of a server needs to go on. */
+/** The data to continue a task of a server. */
 interface UpstreamWork {
   readonly server: string
   readonly input: JsonObject
@@ -47,9 +50,9 @@ export interface StartedCall {
   readonly room?: TaskRoom | undefined
 }
 
-/** How long a client that has answered some requests only waits for the server to ask for the rest. */
+/** How long a client that answered only some requests waits until the server asks for the rest. */
 const PARTIAL_MS = 2_000
-/** So long after the start of the gateway, a server that is down may still be starting. */
+/** For this long after the gateway's start, a server that is down may still be starting. */
 const STARTING_MS = 60_000
 
 /** Why a task is stopped. */
@@ -60,9 +63,9 @@ class TaskStopped extends Error {
 /** A round of a task in this process. */
 interface Running {
   readonly task: OpenTask
-  /** Ends the task. */
+  /** Stops the task. */
   readonly stop: Canceller
-  /** Ends the round: the task goes on without it. */
+  /** Stops only the round; the task continues later. */
   readonly leave: Canceller
   readonly done: Promise<void>
 }
@@ -70,10 +73,10 @@ interface Running {
 /**
  * The tasks that the gateway follows for its clients, whether they poll or not.
  *
- * A task is a further round of the call that started it: its limit and its approval are not taken again, today's policy
- * decides it, and its terminal record is that of the call. Whoever holds the lease of a task writes that record, if no
- * round has. A gateway that stops leaves its tasks running at their servers, and the next one on the same store goes on
- * with them.
+ * A task is a further round of the call that started it. It takes no limit and no approval again, and the current
+ * policy decides it. Its final record is that of the call. If no round has written the record, the process that holds
+ * the task's lease does. When the gateway stops, its tasks keep running at their servers, and the next gateway on the
+ * same store continues them.
  */
 export class Tasks {
   readonly store: TaskStore
@@ -83,7 +86,7 @@ export class Tasks {
   readonly #running = new Map<string, Running>()
   readonly #timer: NodeJS.Timeout
   readonly #unsubscribe: () => void
-  /** Before that, servers and policies are not what they will be. */
+  /** Until the tasks are resumed, servers and policies may not be complete. */
   #isResumed = false
   #isLeaving = false
 
@@ -95,12 +98,12 @@ export class Tasks {
     this.#unsubscribe = deps.gate.subscribe(() => this.#safely(this.#stopDenied()))
   }
 
-  /** Keeps room for the task of a call, before it is sent to its server. @throws {TooManyTasks} */
+  /** Reserves room for the task of a call, before the call is sent to its server. @throws {TooManyTasks} */
   reserve(owner: TaskOwner, input: unknown): Promise<TaskRoom> {
     return this.store.reserve(owner, input)
   }
 
-  /** Returns the handle of a call that its server runs as a task. @throws {TooManyTasks} */
+  /** Returns the task of a call that its server runs as a task. @throws {TooManyTasks} */
   async begin({ owner, view, tool, input, client, ttlMs, outcome, room }: StartedCall): Promise<Task> {
     const started = outcome.payload as StartedTask
     const server = serverOf(tool)
@@ -131,7 +134,7 @@ export class Tasks {
     }
   }
 
-  /** Passes the client's answers on. Returns `false` if they are not what the task asked for. */
+  /** Passes the client's answers on. Returns `false` if they do not match the task's requests. */
   async answer(task: Task, responses: JsonObject): Promise<boolean> {
     const { requests = {} } = task.progress
     if (task.status !== 'input_required') return true
@@ -139,7 +142,7 @@ export class Tasks {
     if (!Object.entries(responses).every(isAnswer)) return false
     const open = await this.store.find(task)
     if (open?.call.kind !== 'upstream' || !(await this.#leases.take(task.id))) return true
-    // Another answer may have come first, and its round may have ended already.
+    // Another answer may have come first, and its round may already have ended.
     const now = await this.store.get(task.owner, task.id)
     if (now?.updatedAt !== task.updatedAt || now.status !== task.status) {
       await this.#leases.release(task.id)
@@ -147,13 +150,13 @@ export class Tasks {
     }
     await this.store.update(task, { status: 'working' })
     this.#follow(open, responses)
-    // The server still waits for the rest: its client must not see a task that works.
+    // The server still waits for the rest, so the client must not see the status `working`.
     const isPartial = Object.keys(requests).some((key) => !Object.hasOwn(responses, key))
     if (isPartial) await endsWithin(this.#running.get(task.id)?.done ?? Promise.resolve(), PARTIAL_MS)
     return true
   }
 
-  /** Cancels a task, at its server too. Returns `false` for one that has ended. */
+  /** Cancels a task, also at its server. Returns `false` for an ended task. */
   async cancel(task: Task): Promise<boolean> {
     if (!(await this.store.end(task, { status: 'cancelled' }))) return false
     const running = this.#running.get(task.id)
@@ -162,14 +165,14 @@ export class Tasks {
     return true
   }
 
-  /** Goes on with the tasks that an earlier process has left, and ends those whose time is over. */
+  /** Continues the tasks of an earlier process, and ends expired ones. */
   async resume(): Promise<void> {
     await this.store.adopt()
     this.#isResumed = true
     await this.#tend()
   }
 
-  /** Leaves the tasks to the next gateway, if they are kept, and ends them otherwise. Resolves when that is recorded. */
+  /** Leaves stored tasks to the next gateway, and ends other tasks. Resolves when this is recorded. */
   async leave(): Promise<void> {
     clearInterval(this.#timer)
     this.#unsubscribe()
@@ -186,7 +189,7 @@ export class Tasks {
     await Promise.all(rounds.map(({ done }) => done))
   }
 
-  /** Starts a round. The lease is held, and is released after it. */
+  /** Starts a round. This process holds the lease, and releases it after the round. */
   #follow(task: OpenTask, responses: JsonObject): void {
     const [stop, leave] = [createCanceller(), createCanceller()]
     const done = this.#runAndRelease(task, responses, { stop, leave }).catch(this.#deps.onFault)
@@ -203,7 +206,7 @@ export class Tasks {
     }
   }
 
-  /** Runs one round, and keeps how it ended. */
+  /** Runs one round, and stores its end. */
   async #run(task: OpenTask, responses: JsonObject, { stop, leave }: Pick<Running, 'stop' | 'leave'>): Promise<void> {
     const { call } = task
     const caller = this.#callerOf(task)
@@ -213,7 +216,7 @@ export class Tasks {
     if (!now || now.ending) return
     if (!work) return this.#giveUp(task, 'The gateway no longer has the call of this task.')
     const view = await this.#deps.gate.view(caller, { app: call.app })
-    // Nobody has answered anything yet: it is followed when the server is there.
+    // There are no answers to lose, so the task continues when the server is back.
     if (Object.keys(responses).length === 0 && this.#mayComeBack(view.explain(call.tool))) return
     const leftMs = now.createdAt + now.ttlMs - this.#deps.clock.wallMs()
     const outcome = await view.call({
@@ -239,7 +242,7 @@ export class Tasks {
       case 'input_required':
         return this.#pause(task, work, outcome, before)
       case 'waiting': {
-        // Its own approval is used; a further one would be for nothing.
+        // The approval of the call is already used; a new request would be useless.
         const caller = this.#callerOf(task)
         if (caller) await withdrawApproval(this.#deps.gate, caller, outcome.approval.id, 'its task has ended')
         return this.#giveUp(task, outcome.text)
@@ -249,7 +252,7 @@ export class Tasks {
         return this.#cancelUpstream(task, work)
       default: {
         const answer = toAnswer(outcome)
-        // It was stopped, or its time is over: there is no result.
+        // The task was stopped or has expired, so there is no result.
         if (outcome.status === 'failed' && outcome.code !== 'tool_failed')
           return this.#conclude(task, failed(outcome.text))
         if ('error' in answer) return this.#conclude(task, { status: 'failed', error: answer.error })
@@ -258,7 +261,7 @@ export class Tasks {
     }
   }
 
-  /** The task goes on later: after a restart, or with the client's answers. */
+  /** Pauses a task until a restart, or until the client's answers arrive. */
   async #pause(task: OpenTask, work: UpstreamWork, outcome: CallInputRequired, before: Task): Promise<void> {
     const { payload, continues } = outcome
     if (isStartedTask(payload)) {
@@ -273,13 +276,13 @@ export class Tasks {
     await this.store.update(task, { status: 'input_required', requests })
   }
 
-  /** Keeps the end of a task whose round has written the terminal record. */
+  /** Stores the end of a task whose round has written the final record. */
   async #conclude(task: TaskKey, ending: TaskEnding): Promise<void> {
     await this.store.close(task)
     await this.store.end(task, ending)
   }
 
-  /** Ends a task whose call has no terminal record, on record and at its server. The lease is held. */
+  /** Ends a task whose call has no final record, in the audit and at its server. This process holds the lease. */
   async #giveUp(task: OpenTask, why: string): Promise<void> {
     const work = (await this.store.workOf(task)) as UpstreamWork | undefined
     await endOnRecord(this.#deps, task, why)
@@ -293,7 +296,7 @@ export class Tasks {
     await this.#deps.cancelUpstream(server, state, caller)
   }
 
-  /** Ends a task that its client has cancelled, or whose time is over. The lease is held. */
+  /** Ends a task that its client has cancelled or that has expired. This process holds the lease. */
   async #endIfOver(task: OpenTask): Promise<void> {
     if (!(await this.store.find(task))) return
     const now = await this.store.get(task.owner, task.id)
@@ -301,7 +304,10 @@ export class Tasks {
     else if (now.ending) await this.#giveUp(task, CANCELLED)
   }
 
-  /** Renews the leases, stops what was cancelled elsewhere, goes on with what nobody follows, and ends what is over. */
+  /**
+   * Renews leases, stops tasks that other processes cancelled, continues tasks without a process, and ends expired
+   * tasks.
+   */
   async #tend(): Promise<void> {
     for (const { task, stop, leave } of this.#running.values()) {
       const now = await this.store.get(task.owner, task.id)
@@ -310,7 +316,7 @@ export class Tasks {
       if (!(await this.#leases.renew(task.id))) leave.abort(new Error('another gateway follows the task'))
     }
     if (!this.#isResumed) return
-    // The other tasks must not wait for one that cannot be tended.
+    // A task that cannot be handled must not delay the others.
     for (const open of await this.store.open('upstream')) await this.#tendOne(open).catch(this.#deps.onFault)
   }
 
@@ -320,7 +326,7 @@ export class Tasks {
     const seen = await this.store.get(open.owner, open.id)
     const waits = seen?.status === 'input_required' && this.#callerOf(open) !== undefined
     if (waits || !(await this.#leases.take(open.id))) return
-    // What was seen may have ended before the lease was taken.
+    // The task may have ended before the lease was taken.
     const now = await this.store.get(open.owner, open.id)
     if (now?.status === 'working') return this.#follow(open, {})
     try {
@@ -353,7 +359,7 @@ export class Tasks {
     const caller = this.#callerOf(task)
     const view = caller && (await this.#deps.gate.view(caller, { app: task.call.app }))
     const decision = view?.explain(task.call.tool)
-    // Its server may come back: the call that follows the task knows how long to wait.
+    // The server may come back. The call that continues the task has its own time limit for that.
     return decision !== undefined && (mayGoOn(decision) || isDown(decision) || this.#mayComeBack(decision))
   }
 
@@ -362,7 +368,9 @@ export class Tasks {
     return caller && session !== undefined ? { ...caller, session } : caller
   }
 
-  /** Whether the server of a tool may still be starting with the gateway: it is down, or has not listed the tool yet. */
+  /**
+   * Whether the server of a tool may still be starting with the gateway: it is down, or has not listed the tool yet.
+   */
   #mayComeBack(decision: Decision): boolean {
     const isUnlisted = decision.reasons[0]?.code === 'tool_not_found'
     return (isUnlisted || isDown(decision)) && performance.now() - this.#startedMs < STARTING_MS
@@ -386,17 +394,17 @@ function mayGoOn({ outcome }: Decision): boolean {
   return outcome === 'allow' || outcome === 'ask'
 }
 
-/** Whether nothing but the state of its server holds a tool back. */
+/** Whether only the state of its server makes a tool unavailable. */
 function isDown({ outcome, reasons }: Decision): boolean {
   return (
     outcome === 'wait' && reasons.every((reason) => reason.outcome !== 'wait' || reason.code === 'group_unavailable')
   )
 }
 
-/** A task ends a moment before it is forgotten, so that its end is kept. */
+/** A task ends this long before it expires, so that its end can be stored. */
 const END_MS = 1_000
 
-/** Returns the capabilities that decide what a server may ask, without what else a client has sent with them. */
+/** Returns the capabilities that decide what a server may ask, without the client's other ones. */
 function neededOf({ elicitation }: ClientCapabilities): ClientCapabilities {
   if (!isObject(elicitation)) return {}
   const { form, url } = elicitation

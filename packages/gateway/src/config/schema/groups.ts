@@ -6,7 +6,7 @@ const probeTimeoutMs = timeoutMs.describe('Default: 1000, for a command 5000.').
 const port = z.int().min(1, 'a port from 1 to 65535').max(65_535, 'a port from 1 to 65535')
 const status = z.int().min(100, 'a status from 100 to 599').max(599, 'a status from 100 to 599')
 
-/** By the key that names the kind of a probe. */
+/** The schema of each kind of probe, by its key. */
 export const probeSchemas = {
   env: z
     .strictObject({

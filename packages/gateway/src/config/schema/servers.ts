@@ -17,7 +17,7 @@ const annotationsSchema = z
   .describe("MCP's tool annotations, on the operator's word instead of the server's.")
 
 const PREFIX_MODES = ['always', 'when-needed', 'never'] as const satisfies readonly PrefixMode[]
-/** A name with a hash needs 14 characters and something of the name itself. */
+/** The minimum length of a name: a hash needs 14 characters, and some of the name itself must remain. */
 const MIN_NAME = 24
 const MAX_NAME = 128
 

@@ -5,7 +5,7 @@ export function whole(min: number, max: number, what: string) {
   return z.int().min(min, expected).max(max, expected)
 }
 
-/** Names that are parts of tool ids, and of their names on the wire: `namespace__tool`. */
+/** A name that is part of tool ids, and of their names on the wire: `namespace__tool`. */
 export const name = z
   .string()
   .regex(/^(?!.*__)[a-z0-9](?:[a-z0-9_-]*[a-z0-9-])?$/, 'lower-case letters, digits, "-" and single "_" between them')
@@ -27,6 +27,6 @@ export const headersSchema = z.record(
 export const SPAN = /^[1-9]\d{0,4}[hd]$/
 export const SPAN_HELP = 'a time such as "90d" or "36h"'
 
-/** What a schema reads, as a value that nobody changes. */
+/** The output type of a schema, as an immutable value. */
 export type Written<S extends z.ZodType> = Unchanged<z.infer<S>>
 type Unchanged<T> = T extends object ? { readonly [K in keyof T]: Unchanged<T[K]> } : T

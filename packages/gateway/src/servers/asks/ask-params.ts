@@ -5,18 +5,18 @@ import { findSecret } from './secret-forms.ts'
 /** The rules for one request of a server. */
 export interface AskRules {
   readonly server: string
-  /** Whether the server may have a page of this origin opened. */
+  /** Whether the server may ask people to open a page of this origin. */
   mayOpen(origin: string): boolean
 }
 
-/** The limits on one request of a server to a client. */
+/** The maximum length of a message in a request to a client. More limits follow. */
 const MAX_MESSAGE = 4_000
 const MAX_PROPERTIES = 50
 const MAX_CHARS = 256 * 1024
 
 const FORMATS: ReadonlySet<unknown> = new Set([undefined, 'email', 'uri', 'date', 'date-time'])
 const PRIMITIVES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean'])
-/** What MCP defines for a property of a form. A client shows nothing else. */
+/** The fields that MCP defines for a property of a form. A client shows no others. */
 const FIELDS: readonly string[] = (
   'type title description default format minLength maxLength minimum maximum ' +
   'enum enumNames oneOf items minItems maxItems'
@@ -24,7 +24,7 @@ const FIELDS: readonly string[] = (
 const SAMPLED = ['messages', 'modelPreferences', 'temperature', 'maxTokens', 'stopSequences', 'metadata'] as const
 
 /**
- * Returns the params of a form as the client gets them: only fields that MCP defines, with the server's name first.
+ * Returns the params of a form for the client: only fields that MCP defines, with the server's name first.
  *
  * @throws {RpcError} for a form that MCP does not allow, or that asks for a secret
  */
@@ -48,9 +48,9 @@ export function toForm(params: JsonObject, { server }: AskRules): JsonObject {
 }
 
 /**
- * Returns the params of a URL as the client gets them.
+ * Returns the params of a URL request for the client.
  *
- * @throws {RpcError} for a URL of an origin that the server's entry does not name
+ * @throws {RpcError} for a URL whose origin the server's entry does not name
  */
 export function toUrl(params: JsonObject, { server, mayOpen }: AskRules): JsonObject {
   const { url: text, elicitationId } = params
@@ -63,7 +63,7 @@ export function toUrl(params: JsonObject, { server, mayOpen }: AskRules): JsonOb
   return { mode: 'url', message: named(server, message), url: url.href, ...id }
 }
 
-/** Returns the params of a sample. Context of other servers and tools are not asked for. @throws {RpcError} */
+/** Returns the params of a sampling request, without context from other servers and tools. @throws {RpcError} */
 export function toSample(params: JsonObject, { server }: AskRules): JsonObject {
   const { messages, maxTokens, systemPrompt = '', tools } = params
   checkSize(params)
@@ -79,7 +79,7 @@ function messageOf({ message }: JsonObject): string {
   throw invalid(`message must be a string of at most ${MAX_MESSAGE} characters`)
 }
 
-/** A server may have any name in its own text, so its configured name comes first. */
+/** Puts the server's configured name first, as the text may claim any name. */
 function named(server: string, message: string): string {
   return `Server "${server}" asks: ${message}`
 }
@@ -94,7 +94,7 @@ function isField(schema: unknown): boolean {
   if (properties !== undefined) return false
   if (type === 'array') return isObject(items) && (isChoice(items['enum']) || isTitledChoice(items['anyOf']))
   if (!PRIMITIVES.has(type) || !FORMATS.has(format) || items !== undefined) return false
-  // What is called a choice must be one: otherwise a client shows a field for free text.
+  // A choice must have valid options: otherwise a client shows a field for free text.
   const isText = type === 'string'
   return (
     (names === undefined || (isText && isChoice(names))) && (oneOf === undefined || (isText && isTitledChoice(oneOf)))

@@ -1,10 +1,10 @@
 import { isObject, type JsonObject } from '@toolgate/values/json'
 
-/** The payload of an `InputRequired` of a server's item: what the server asks its client. */
+/** The payload of an `InputRequired` from a server's item: the server's requests to its client. */
 export interface Asked {
   /** Requests such as `elicitation/create`, by a key that the answers repeat. */
   readonly requests: JsonObject
-  /** For the next round: the server's own state, or the id of a held call. */
+  /** The state for the next round: the server's own state, or the id of a held call. */
   readonly state: unknown
 }
 

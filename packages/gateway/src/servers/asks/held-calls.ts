@@ -10,16 +10,16 @@ import { StateInvalid } from './sealed-state.ts'
 export interface HeldCallsOptions {
   /** How long a call waits for its client's answer. Default 5 minutes. */
   readonly ttlMs?: number
-  /** How many calls wait, in all and of one user. Default 256 and 16. */
+  /** The maximum number of waiting calls, in total and for one user. Default 256 and 16. */
   readonly max?: number
   readonly maxOfOne?: number
 }
 
-/** What a held call belongs to. Only a call with an equal key resumes it. */
+/** The owner of a held call. Only a call with equal fields resumes it. */
 export interface HeldOwner {
   readonly caller: Caller
   readonly tool: string
-  /** Tells apart the requests that are sent to the server. */
+  /** Distinguishes the requests that are sent to the server. */
   readonly key: string
 }
 
@@ -29,8 +29,8 @@ export interface HeldState {
 }
 
 /**
- * The running calls whose servers (of earlier revisions) wait for an answer, while the client (of 2026-07-28) has its
- * `input_required` and no request open. The retry resumes the call in the process that holds it.
+ * Running calls whose servers (of earlier revisions) wait for an answer. Their clients (of 2026-07-28) have received
+ * `input_required` and have no open request. The retry resumes the call in the process that holds it.
  */
 export class HeldCalls {
   readonly #options: Required<HeldCallsOptions>
@@ -49,7 +49,7 @@ export class HeldCalls {
     return new HeldCall(this, owner, run)
   }
 
-  /** Returns the call that waits under an id, and ends its waiting. @throws {RpcError} if there is none */
+  /** Returns the waiting call with this id, which then no longer waits. @throws {RpcError} if there is none */
   resume(id: string, { caller, tool, key }: HeldOwner): HeldCall {
     const held = this.#waiting.get(id)
     const isSame =
@@ -62,7 +62,7 @@ export class HeldCalls {
     return held
   }
 
-  /** Keeps a call until it is resumed or its time is over. @throws {RpcError} if too many wait */
+  /** Keeps a call until it is resumed or its time is over. @throws {RpcError} if too many calls wait */
   hold(held: HeldCall): { readonly id: string; readonly timer: NodeJS.Timeout } {
     const { ttlMs, max, maxOfOne } = this.#options
     const { user, tenant } = held.owner.caller
@@ -108,7 +108,7 @@ interface Ask {
   readonly answer: (result: JsonObject) => void
 }
 
-/** The request of a client that a call runs in now. */
+/** The client's current request for a call. */
 interface Round {
   readonly call: CallContext
   readonly log: ((params: JsonObject) => void) | undefined
@@ -116,7 +116,7 @@ interface Round {
   readonly reject: (error: unknown) => void
 }
 
-/** One running call of a server of an earlier revision. It is in a round, or it waits between two. */
+/** One running call to a server of an earlier revision. It either runs in a round, or waits between two rounds. */
 export class HeldCall {
   readonly owner: HeldOwner
   readonly #calls: HeldCalls
@@ -137,10 +137,10 @@ export class HeldCall {
     )
   }
 
-  /** Aborts when the call is to be stopped. */
+  /** Aborts when the call must stop. */
   readonly signal: Cancelling = this.#canceller
 
-  /** Progress and log messages between two rounds are lost. */
+  /** Reports progress in the current round. Progress and log messages between two rounds are lost. */
   readonly onProgress = (progress: Progress): void => this.#round?.call.onProgress?.(progress)
   readonly onLog = (params: JsonObject): void => this.#round?.log?.(params)
 
@@ -158,7 +158,7 @@ export class HeldCall {
       this.#pauseSoon()
     })
 
-  /** Runs until the call ends, or the server waits for answers. `responses` answers what was asked before. */
+  /** Runs until the call ends or the server waits for answers. `responses` answers the earlier requests. */
   next(call: CallContext, log: Round['log'], responses: JsonObject = {}): Promise<McpResult | InputRequired> {
     clearTimeout(this.#timer)
     const { promise, resolve, reject } = Promise.withResolvers<McpResult | InputRequired>()
@@ -175,7 +175,7 @@ export class HeldCall {
     this.#canceller.abort(reason)
   }
 
-  /** Requests of the same moment are asked together. */
+  /** Pauses soon, so that simultaneous requests are sent together. */
   #pauseSoon(): void {
     if (this.#isPausing) return
     this.#isPausing = true
@@ -216,7 +216,7 @@ export class HeldCall {
   }
 }
 
-/** Returns the id of the held call that a state names. */
+/** Returns the id of the held call in a state. */
 export function heldIn(state: unknown): string | undefined {
   const held = typeof state === 'object' && state !== null && 'held' in state ? state.held : undefined
   return typeof held === 'string' ? held : undefined

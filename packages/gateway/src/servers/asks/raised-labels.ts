@@ -6,17 +6,17 @@ import type { McpResult } from '@toolgate/mcp'
 
 type Relayed = McpResult | InputRequired
 
-/** The key in `_meta` of a result: a list of labels. */
+/** The key in a result's `_meta` for a list of labels. */
 const LABELS = 'dev.toolgate/labels'
 
-/** Returns a result once the labels that it raises have risen: those that the entry of its server accepts. */
+/** Returns a result after raising its labels, as far as the server's entry accepts them. */
 export async function withRaised(relayed: Promise<Relayed>, call: CallContext, accepts: readonly string[]) {
   const result = await relayed
   await raiseLabels(call, raisedBy(result, accepts))
   return result
 }
 
-/** What cannot be read may be any of them. */
+/** Returns the raised labels. An unreadable list raises all accepted labels. */
 function raisedBy(result: Relayed, accepts: readonly string[]): readonly string[] {
   if (result instanceof InputRequired || !isObject(result._meta)) return []
   const said: unknown = result._meta[LABELS]

@@ -15,11 +15,12 @@ export interface ServerRequest {
 }
 
 /**
- * Sends a call to its server, and passes on what the server asks the client in between.
+ * Sends a call to its server, and passes the server's requests on to the client.
  *
- * A server of an earlier revision asks over the stream of its client. A server of MCP 2026-07-28 answers that it needs
- * input: a client of the same revision gets an {@link InputRequired}, and one of an earlier revision is asked at once. A
- * client of 2026-07-28 gets one from a server of an earlier revision too, whose call is held meanwhile.
+ * A server of an earlier revision sends its requests over the stream of its client. A server of MCP 2026-07-28 answers
+ * that it needs input: then a client of the same revision receives an {@link InputRequired}, and a client of an earlier
+ * revision is asked at once. If a server of an earlier revision asks a client of 2026-07-28, the client receives an
+ * {@link InputRequired} and the call is held.
  *
  * @throws {McpError}
  */
@@ -53,7 +54,10 @@ function relayAtOnce(
   return finish(upstream, asked, asks, call)
 }
 
-/** A client of 2026-07-28 that a server may ask has no stream. Its call is held until the retry that answers. */
+/**
+ * Whether the call is held when the server asks: a client of 2026-07-28 has no stream for requests. The retry resumes
+ * it.
+ */
 function isHeld({ link, capabilities }: CallAsks): boolean {
   if (link?.era !== 'modern') return false
   return capabilities !== undefined || (link.answers !== undefined && heldIn(link.answers.state) !== undefined)
@@ -119,7 +123,7 @@ function answersOf(link: ClientLink | undefined): UpstreamCall['answers'] {
   return { inputResponses: responses, ...(typeof state === 'string' ? { requestState: state } : {}) }
 }
 
-/** Asks a client of an earlier revision one after the other, as people answer. */
+/** Asks a client of an earlier revision one request at a time, as people answer. */
 async function askAll(asks: CallAsks, requests: JsonObject, signal: Cancelling): Promise<JsonObject> {
   const answers: [string, JsonObject][] = []
   for (const [key, request] of Object.entries(requests)) {

@@ -5,12 +5,12 @@ import type { Clock, StateStore } from '@toolgate/core/stores'
 import { ROUND_MS } from '../transport/limits.ts'
 import { Sealer } from '../../util/sealer.ts'
 
-/** What a state is bound to. A retry that differs in any field cannot open it. */
+/** The fields that a state is bound to. A retry that differs in any field cannot open it. */
 export interface StateBinding {
   readonly caller: Pick<Caller, 'tenant' | 'user'>
-  /** The SHA-256 of the client's credential: another client of the same user cannot use it. */
+  /** The SHA-256 of the client's credential, so that another client of the same user cannot use the state. */
   readonly client: string
-  /** The app of the endpoint: the policies of another are others. */
+  /** The app of the endpoint, as other apps have other policies. */
   readonly app?: string | undefined
   /** The id of the tool, prompt or resource. */
   readonly item: string
@@ -24,11 +24,14 @@ export interface SealedStateOptions {
   readonly clock: Pick<Clock, 'wallMs'>
   /** How long a state can be used. Default 10 minutes. */
   readonly ttlMs?: number
-  /** How many states of one user can be open. Default 100. */
+  /** The maximum number of open states of one user. Default 100. */
   readonly maxOpen?: number
 }
 
-/** A state that cannot be used. It does not say why: forged, edited, used, expired, or of another caller or call. */
+/**
+ * A state that cannot be used. The error does not reveal why: it is forged, edited, used, expired, or belongs to
+ * another caller or call.
+ */
 export class StateInvalid extends Error {
   override readonly name = 'StateInvalid'
 
@@ -44,14 +47,14 @@ export class TooManyStates extends Error {
 
 const DEFAULT_MAX_OPEN = 100
 const MAX_LENGTH = 1024 * 1024
-/** The replica that holds the call may follow. */
+/** The form of a state. The id of the replica that holds the call may follow. */
 const FORM = /^tg1\.([^@]*)(?:@[0-9a-f-]{36})?$/
 const OPEN = 'gateway/open-states/'
 
 /**
- * Seals the `requestState` of clients, and opens each of them once.
+ * Seals the `requestState` of clients, and opens each state once.
  *
- * The store has an entry for each open state, which opening takes: a replay finds nothing.
+ * The store has an entry for each open state. Opening removes it, so a replay finds nothing.
  */
 export class SealedStates {
   readonly #state: StateStore
@@ -68,7 +71,7 @@ export class SealedStates {
     this.#sealer = new Sealer({ state, clock })
   }
 
-  /** Returns the state of plain JSON for a client. @throws {TooManyStates} */
+  /** Returns a sealed state with plain JSON for a client. @throws {TooManyStates} */
   async seal(bound: StateBinding, content: object): Promise<string> {
     const nowMs = this.#clock.wallMs()
     const owner = ownerOf(bound)
@@ -80,13 +83,13 @@ export class SealedStates {
     return `tg1.${sealed}`
   }
 
-  /** Returns the content of a state, and takes it from the store. @throws {StateInvalid} */
+  /** Returns the content of a state, and removes it from the store. @throws {StateInvalid} */
   async open(bound: StateBinding, text: unknown): Promise<object> {
     const [, sealed] = (typeof text === 'string' && text.length <= MAX_LENGTH && FORM.exec(text)) || []
     const opened = sealed === undefined ? undefined : await this.#sealer.open(sealed, partsOf(bound))
     if (opened === undefined) throw new StateInvalid()
     const { id, content } = toSealed(opened)
-    // The last question, so that nobody but its owner can use a state up.
+    // The entry is removed after all other checks, so that only its owner can use up a state.
     if ((await this.#state.take(ownerOf(bound) + id)) === undefined) throw new StateInvalid()
     return content
   }
@@ -109,7 +112,7 @@ function toSealed(text: string): Sealed {
   return sealed as unknown as Sealed
 }
 
-/** Nobody can read what a state is bound to, and nothing of it is compared. */
+/** Returns the associated data of the seal. The binding is not readable in the state, and none of it is compared. */
 function partsOf({ caller: { tenant, user }, client, app, item, definition, input }: StateBinding): unknown {
   return ['tg1', tenant ?? null, user ?? null, client, app ?? null, item, definition, input ?? {}]
 }

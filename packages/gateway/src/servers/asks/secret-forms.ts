@@ -11,7 +11,7 @@ const WORDS: ReadonlySet<string> = new Set(
     .split(' ')
     .map(foldMarks),
 )
-/** Texts that name a secret wherever they are, also in spaced or glued words. */
+/** Texts that name a secret anywhere in a label, even if spaced or joined. */
 const PARTS: readonly string[] = (
   'password passphrase passcode passwort motdepasse contrasena apikey secretkey privatekey accesskey accesstoken ' +
   'clientsecret cardnumber creditcard securitycode verificationcode onetimecode recoverycode backupcode authcode ' +
@@ -20,10 +20,10 @@ const PARTS: readonly string[] = (
   .split(' ')
   .map(foldMarks)
 
-/** A note that warns of entering secrets, as forms of real servers have it. */
+/** A warning not to enter secrets, as forms of real servers contain it. */
 const WARNING = /\((?:please )?(?:do not|don't|never) (?:enter|give|provide|share|type) [^():;.!?\n]{1,200}\)/gi
 
-/** Letters of other scripts, small capitals and signs that are read as a Latin letter, each before that letter. */
+/** Letters of other scripts, small capitals and symbols that look like a Latin letter, each before that letter. */
 const LOOKALIKES: ReadonlyMap<string, string> = new Map(
   (
     'аa еe оo рp сc уy хx кk тt мm нh вb іi јj ѕs һh ԁd ԛq ԝw αa εe ιi κk νv οo ρp τt υu χx ωw ηn ' +
@@ -33,7 +33,7 @@ const LOOKALIKES: ReadonlyMap<string, string> = new Map(
     .map((pair) => [pair.charAt(0), pair.charAt(1)]),
 )
 
-/** Whether a label names a secret, in whatever spelling: `apiKey`, `API_KEY`, `p a s s w o r d`, `pa$$w0rd`. */
+/** Whether a label names a secret, in any spelling: `apiKey`, `API_KEY`, `p a s s w o r d`, `pa$$w0rd`. */
 export function namesSecret(label: string): boolean {
   const text = foldMarks(label.replaceAll(WARNING, ' '))
   const read = text.replaceAll(/./gu, (sign) => LOOKALIKES.get(sign.toLowerCase()) ?? sign)
@@ -49,10 +49,10 @@ function hasSecret(text: string): boolean {
   return [...words, glued].some(isSecretWord) || PARTS.some((part) => glued.includes(part))
 }
 
-/** Before a capital, and between an abbreviation and a word: `APIToken`, but not `PINs`. */
+/** A word break before a capital, and between an abbreviation and a word: `APIToken`, but not `PINs`. */
 const WORD_BREAK = /(?<=[\p{Ll}\d])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}(?!s(?!\p{Ll}))\p{Ll})/gu
 
-/** A number may follow: `CVV2`, `password1`. */
+/** Whether a word names a secret. A number may follow: `CVV2`, `password1`. */
 function isSecretWord(word: string): boolean {
   return WORDS.has(word) || WORDS.has(word.replace(/\d{1,4}$/, ''))
 }
@@ -62,15 +62,15 @@ const TEXTS = ['title', 'description'] as const
 const CHOICES = ['enum', 'oneOf', 'items'] as const
 
 /**
- * Returns the property of a form that seems to ask for a secret, if any. Only properties with free text or numbers can
- * hold one.
+ * Returns the property of a form that seems to ask for a secret, if any. Only a property with free text or numbers can
+ * contain a secret.
  */
 export function findSecret(message: string, properties: JsonObject): string | undefined {
   const schemas = Object.entries(properties).filter((entry): entry is [string, JsonObject] => isObject(entry[1]))
   const free = schemas.filter(([, schema]) => isFree(schema))
   const own = free.find(([name, schema]) => [name, ...textsOf(schema, LABELS)].some(namesSecret))
   if (own) return own[0]
-  // The message, or the text of a choice, is the label of a property that says nothing itself.
+  // If a property has no label, the message or the text of a choice is its label.
   const others = schemas.filter(([, schema]) => !isFree(schema)).flatMap(([, schema]) => textsOf(schema, TEXTS))
   return free.length > 0 && [message, ...others].some(namesSecret) ? free[0]?.[0] : undefined
 }

@@ -12,9 +12,9 @@ import { type AskRules, toForm, toSample, toUrl } from './ask-params.ts'
 import { type ClientCapabilities, type ClientLink, toClientLink } from './client-link.ts'
 import type { HeldCalls } from './held-calls.ts'
 
-/** How often a server may ask during one call, over all of its rounds in this process. */
+/** The maximum number of requests from a server during one call, over all of its rounds in this process. */
 export const MAX_ASKS = 10
-/** How many log messages of one call are passed on. */
+/** The maximum number of log messages that one call passes on. */
 const MAX_LOGS = 1_000
 const MAX_LOG_CHARS = 64 * 1024
 
@@ -23,7 +23,7 @@ const MISSING_CAPABILITY = -32_021
 /** The error that asks a client to open URLs first (MCP 2025-11-25). */
 const URLS_REQUIRED = -32_042
 
-/** What a server asks for, by the words of `may`. */
+/** The kinds of requests of a server, as `may` names them. */
 type Want = 'elicit' | 'open' | 'sample' | 'roots'
 
 const WANTS: Readonly<
@@ -32,7 +32,7 @@ const WANTS: Readonly<
     {
       readonly isAllowed: (may: ServerMay) => boolean
       readonly capability: (client: ClientCapabilities) => unknown
-      /** What the server gets told that the client can do. */
+      /** The client capabilities that are declared to the server. */
       readonly declared: JsonObject
       readonly toParams: (params: JsonObject, rules: AskRules) => JsonObject
     }
@@ -66,28 +66,28 @@ const WANTS: Readonly<
 
 const WANT_NAMES = Object.keys(WANTS) as Want[]
 
-/** What an entry allows its server to ask, and the same as words. */
+/** The requests that an entry allows its server, also as a list of words. */
 interface AskedMay {
   readonly may: ServerMay
   readonly wants: readonly Want[]
 }
 
-/** Sampling and roots are deprecated: only clients of earlier revisions are asked. */
+/** Sampling and roots are deprecated, so only clients of earlier revisions are asked. */
 const EARLIER_ONLY: ReadonlySet<Want> = new Set(['sample', 'roots'])
 
-/** The record of one request. Its revisions and time are added. */
+/** The record of one request. Its policy revision and time are added later. */
 export type AskEntry = Omit<AuditEntry, 'policy_revision' | 'catalog_revision' | 'wallMs'>
 
 export interface ServerAsksOptions {
   readonly server: Pick<ServerConfig, 'name' | 'may' | 'per'>
-  /** Whether an origin is one of this gateway. */
+  /** Whether an origin belongs to this gateway. */
   readonly isOwn: (origin: string) => boolean
   readonly record: (entry: AskEntry) => void
-  /** The calls of all servers that wait for the answer of a client that has no request open. */
+  /** The calls of all servers that wait for an answer while their client has no open request. */
   readonly held: HeldCalls
 }
 
-/** The requests of one server to the clients of its calls: what its entry allows, checked and recorded. */
+/** Checks and records the requests of one server to the clients of its calls, as its entry allows. */
 export class ServerAsks {
   readonly #options: ServerAsksOptions
   readonly #may: AskedMay
@@ -106,9 +106,9 @@ export class ServerAsks {
 
 /** The requests of a server during one call. */
 export class CallAsks {
-  /** The client; `undefined` for calls without one, such as those of the console. */
+  /** The client; `undefined` for calls without a client, such as calls from the console. */
   readonly link: ClientLink | undefined
-  /** What the server is told that the client can do: what both its entry and the client allow. */
+  /** The client capabilities to declare to the server: those that both its entry and the client allow. */
   readonly capabilities: JsonObject | undefined
   /** Whether log messages are passed on. */
   readonly mayLog: boolean
@@ -134,7 +134,7 @@ export class CallAsks {
   }
 
   /**
-   * Checks and records a request of the server. Returns its params as the client gets them.
+   * Checks and records a request of the server. Returns its params for the client.
    *
    * @throws {RpcError} the error for the server
    */
@@ -143,7 +143,7 @@ export class CallAsks {
   }
 
   #admit(method: string, params: JsonObject, missing: number): JsonObject {
-    // A server that asks in a loop does not fill the audit either.
+    // A server that asks in a loop must not fill the audit.
     if (++this.#asks > MAX_ASKS + 1) throw tooMany()
     try {
       const admitted = this.#check(method, params, missing)
@@ -156,9 +156,9 @@ export class CallAsks {
   }
 
   /**
-   * Checks and records the requests of an `input_required`. Returns them as the client gets them.
+   * Checks and records the requests of an `input_required`. Returns them for the client.
    *
-   * @throws {RpcError} the error for the client, if one of them is refused: then no answer can be complete
+   * @throws {RpcError} the error for the client, if any request is refused, since the answers could not be complete
    */
   admitAll(requests: JsonObject): JsonObject {
     const admitted = Object.entries(requests).map(([key, request]) => {
@@ -168,7 +168,7 @@ export class CallAsks {
     return Object.fromEntries(admitted)
   }
 
-  /** Returns the error of a server's answer as the client gets it: the URLs in it are checked like any other. */
+  /** Returns a server's error for the client. URLs in it are checked like all others. */
   admitError(error: unknown): unknown {
     const rpc = error instanceof McpError ? error.rpc : undefined
     if (rpc?.code !== URLS_REQUIRED) return error
@@ -187,18 +187,18 @@ export class CallAsks {
     }
   }
 
-  /** Passes a log message on to the client, under the server's name. */
+  /** Passes a log message on to the client, with the server's name. */
   readonly log = (params: JsonObject): void => {
     const { level, logger, data } = params
     if (!this.mayLog || ++this.#logs > MAX_LOGS || toJsonText(data ?? null).length > MAX_LOG_CHARS) return
     const { name } = this.#options.server
     const from = typeof logger === 'string' ? `${name}: ${logger.slice(0, 200)}` : name
     const message = { level, logger: from, data: data ?? null }
-    // It may be lost. A history that cannot be written also fails the end of the call.
+    // The message may be lost. If the history cannot be written, the end of the call fails too.
     safely(() => chain(this.enter(message), () => this.link?.log(message)))()
   }
 
-  /** Enters what the server says in the history of the run. Nobody may get it before this resolves. */
+  /** Adds a text of the server to the history of the run. The text must not be passed on before this resolves. */
   enter(said: unknown): MaybePromise<void> {
     return enterSaid(this.#call, said)
   }
@@ -231,7 +231,7 @@ export class CallAsks {
   }
 
   #declared(): JsonObject | undefined {
-    // Most servers may ask for nothing, and this runs for each call.
+    // Most servers may ask for nothing, and this code runs for each call.
     if (!this.link || this.#wants.length === 0) return undefined
     const wants = this.#wants.filter((want) => this.#can(want))
     if (wants.length === 0) return undefined
@@ -272,7 +272,7 @@ function wantOf(method: string, { mode }: JsonObject): Want | undefined {
   return method === 'sampling/createMessage' ? 'sample' : method === 'roots/list' ? 'roots' : undefined
 }
 
-/** Returns a request for the audit, such as `elicitation/create: Who are you?`. */
+/** Returns the audit text of a request, such as `elicitation/create: Who are you?`. */
 function describe(method: string, { message, url }: JsonObject): string {
   const said = [message, url].filter((text) => typeof text === 'string').map((text) => clip(text, 200))
   return [clip(method, 100), ...said].join(': ')

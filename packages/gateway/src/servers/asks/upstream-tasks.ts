@@ -5,10 +5,12 @@ import type { McpResult } from '@toolgate/mcp'
 import { clip } from '../transport/json-rpc.ts'
 import { type CallMethod, type Upstream, type UpstreamCall, UpstreamError } from '../../model/upstream.ts'
 
-/** The extension of MCP 2026-07-28. */
+/** The extension for tasks of MCP 2026-07-28. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
-/** A task that a server has answered a call with. The call goes on with `state` in place of the server's own. */
+/**
+ * A task that a server has returned for a call. The call continues with `state`, in place of the server's own state.
+ */
 export interface StartedTask {
   readonly resultType: 'task'
   readonly state: string
@@ -20,20 +22,20 @@ export function isStartedTask(payload: unknown): payload is StartedTask {
   return isObject(payload) && payload['resultType'] === 'task' && typeof payload['state'] === 'string'
 }
 
-/** How a call takes part in tasks. */
+/** How a call uses tasks. */
 export interface TaskWish {
-  /** The server lists the tool as one that only runs as a task, or may run as one. */
+  /** Whether the server lists the tool as one that must, or may, run as a task. */
   readonly support: 'required' | 'optional' | undefined
-  /** The client takes a task in place of the result. */
+  /** Whether the client accepts a task instead of the result. */
   readonly isTaskClient: boolean
-  /** Aborts when the gateway stops: the task goes on without it. */
+  /** Aborts when the gateway stops. The task then continues without this call. */
   readonly leave?: Cancelling | undefined
 }
 
-/** The state of a call that is continued with a task of its server. */
+/** Prefix of the state of a call that continues a task of its server. */
 const STATE = 'toolgate.task:'
 
-/** Whether a call is continued with a task of its server. */
+/** Whether a state continues a task of its server. */
 export function isTaskState(state: unknown): state is string {
   return typeof state === 'string' && state.startsWith(STATE)
 }
@@ -42,15 +44,16 @@ const MAX_ID_CHARS = 1024
 const MIN_POLL_MS = 250
 const MAX_POLL_MS = 5_000
 const DEFAULT_POLL_MS = 1_000
-/** A server that is down for so long has lost the task. */
+/** If a server is down for longer than this, its task counts as lost. */
 const MAX_DOWN_MS = 30_000
 const CANCEL_MS = 2_000
 const TRANSIENT: ReadonlySet<string> = new Set(['upstream_down', 'upstream_timeout'])
 
 /**
- * Sends the calls of one tool to its server, as tasks where the server has them.
+ * Sends the calls of one tool to its server, as tasks if the server supports them.
  *
- * A task client gets a {@link StartedTask}. For every other client the task is followed here to its end.
+ * A client that accepts tasks receives a {@link StartedTask}. For every other client, the task is followed here until
+ * it ends.
  */
 export class TaskCaller implements Pick<Upstream, 'call'> {
   readonly #upstream: Pick<Upstream, 'call' | 'state' | 'name'>
@@ -78,7 +81,7 @@ export class TaskCaller implements Pick<Upstream, 'call'> {
     return this.#goOn(asked, created.taskId, {}, pollMsOf(created))
   }
 
-  /** Cancels the task whose question is not passed on. */
+  /** Cancels a task whose question cannot be passed on. */
   abandon(): void {
     if (this.#waiting) this.#cancel(this.#waiting.asked, this.#waiting.taskId)
   }
@@ -165,12 +168,13 @@ export class TaskCaller implements Pick<Upstream, 'call'> {
     }
   }
 
-  /** Returns what the call answers if the task has ended or needs input. */
+  /** Returns the answer to the call if the task has ended or needs input. */
   async #endOf(asked: UpstreamCall, task: ServerTask): Promise<McpResult | undefined> {
     const { taskId, status } = task
     if (status === 'working') return undefined
     if (status === 'cancelled') throw this.#wrong('cancelled the task')
-    // In earlier revisions the server asks while this request waits, and a failed task has its result there.
+    // In earlier revisions the server sends its requests while `tasks/result` waits, which also returns the result of a
+    // failed task.
     if (this.#upstream.state.era !== 'modern') return this.#ask(asked, 'tasks/result', { taskId })
     const { result, error, inputRequests } = task
     if (status === 'input_required')
@@ -194,7 +198,7 @@ export class TaskCaller implements Pick<Upstream, 'call'> {
     return this.#upstream.call(this.#upstream.state.era === 'modern' ? withExtension(own) : own)
   }
 
-  /** Nobody waits for it: the call has ended. */
+  /** Cancels a task without waiting, as the call has ended. */
   #cancel(asked: UpstreamCall, taskId: string): void {
     const timeout = createCanceller()
     const timer = setTimeout(() => timeout.abort(new Error('nobody waits')), CANCEL_MS)
@@ -208,7 +212,7 @@ export class TaskCaller implements Pick<Upstream, 'call'> {
   }
 }
 
-/** Cancels a task of a server that no call follows. Never rejects. */
+/** Cancels a server's task that no call continues. Never rejects. */
 export async function cancelTask(
   upstream: Pick<Upstream, 'call' | 'state'>,
   state: string,
@@ -245,7 +249,7 @@ function toStarted({ taskId, statusMessage, ttl, ttlMs = ttl }: ServerTask): Sta
   }
 }
 
-/** A server's own state must not look like a task of it. */
+/** Rejects a server's own state that looks like the state of a task. */
 function checkState(result: McpResult): McpResult {
   const { requestState } = result
   if (!isTaskState(requestState)) return result
@@ -270,7 +274,7 @@ function report(onProgress: ((progress: Progress) => void) | undefined, progress
   onProgress?.({ progress, message: clip(message, 1000) })
 }
 
-/** Resolves as the work does; with `undefined` as soon as the signal aborts. */
+/** Settles like the work, or resolves with `undefined` as soon as the signal aborts. */
 async function unlessLeft<T>(work: Promise<T>, leave: Cancelling | undefined): Promise<T | undefined> {
   if (!leave) return work
   const left = Promise.withResolvers<undefined>()
@@ -283,7 +287,7 @@ async function unlessLeft<T>(work: Promise<T>, leave: Cancelling | undefined): P
   }
 }
 
-/** Waits, but not longer than one of the signals. */
+/** Waits until the time is over or one of the signals aborts. */
 async function pause(ms: number, signals: readonly (Cancelling | undefined)[]): Promise<void> {
   if (ms <= 0 || signals.some((signal) => signal?.aborted)) return
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -294,7 +298,7 @@ async function pause(ms: number, signals: readonly (Cancelling | undefined)[]): 
   for (const each of unwatch) each?.()
 }
 
-/** Returns what a tool's `execution` says about tasks (MCP 2025-11-25). */
+/** Returns the `taskSupport` of a tool's `execution` (MCP 2025-11-25). */
 export function taskSupportOf(execution: unknown): TaskWish['support'] {
   const support = isObject(execution) ? execution['taskSupport'] : undefined
   return support === 'required' || support === 'optional' ? support : undefined

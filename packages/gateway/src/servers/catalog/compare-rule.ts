@@ -4,13 +4,15 @@ import { isObject, type JsonObject } from '@toolgate/values/json'
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import type { CompareConfig, ServerConfig } from '../../config/config.ts'
 
-/** How to read what a call of a tool would change. */
+/** How to read the current content that a tool's call would change. */
 export interface CompareRule extends CompareConfig {
-  /** The id of the tool that reads. */
+  /** The id of the tool that reads the content. */
   readonly reader: string
 }
 
-/** Returns how to read what calls of a tool would change; `undefined` where the configuration does not say. */
+/**
+ * Returns how to read the content that calls of a tool would change; `undefined` if the configuration has no `compare`.
+ */
 export function compareRuleOf(id: string, servers: readonly ServerConfig[]): CompareRule | undefined {
   const [name, tool] = splitId(id)
   const server = servers.find((one) => one.name === name)
@@ -25,7 +27,7 @@ function splitId(id: string): readonly [server: string, tool: string] {
   return [id.slice(0, Math.max(colon, 0)), id.slice(colon + 1)]
 }
 
-/** Returns the value of a field of a call, such as `input.path`; `undefined` where it has none. */
+/** Returns the value of a field of a call, such as `input.path`; `undefined` if the input lacks it. */
 export function valueOf(field: string, input: unknown): unknown {
   let value = input
   for (const name of field.split('.').slice(1)) {
@@ -35,7 +37,7 @@ export function valueOf(field: string, input: unknown): unknown {
   return value
 }
 
-/** Returns why what a tool would change cannot be read, as far as its definition and the reader's say; `undefined` if it can. */
+/** Returns why `compare` cannot work, judged by the definitions of the tool and its reader; `undefined` if it can. */
 export function problemOfRule(
   rule: CompareConfig,
   tool: Tool,
@@ -73,7 +75,7 @@ function propertiesOf(schema: unknown): JsonObject {
   return isObject(properties) ? properties : {}
 }
 
-/** Whether a schema may allow a field. Only one that names its properties says that it has no other. */
+/** Whether a schema may allow a field. A schema excludes fields only if it names its properties. */
 function mayHave(schema: unknown, field: string): boolean {
   const [first = '', ...rest] = field.split('.').slice(1)
   const properties = propertiesOf(schema)

@@ -2,7 +2,10 @@ import type { App, Group } from '@toolgate/core/groups'
 import type { AppConfig, GroupConfig } from '../../config/config.ts'
 import { type ProbesDeps, serverProbe, toProbe } from '../probes/probes.ts'
 
-/** Returns the name of a server's implicit group, whose tools are available while the server is. No configured group can have it. */
+/**
+ * Returns the name of a server's implicit group. Its tools are available while the server is. No configured group can
+ * have this name.
+ */
 export function serverGroupName(server: string): string {
   return `server:${server}`
 }
@@ -22,7 +25,7 @@ export function toGroups(groups: readonly GroupConfig[], deps: ProbesDeps): Read
 }
 
 /**
- * Returns the apps of the gate. `own` are the ids of the gateway's meta-tools, which are in every app. Within an app they
+ * Returns the apps of the gate. `own`: the ids of the gateway's meta-tools, which are in every app. Within an app they
  * find only the app's tools.
  */
 export function toApps(apps: readonly AppConfig[] = [], own: readonly string[] = []): ReadonlyMap<string, App> {

@@ -4,35 +4,36 @@ import { cut } from '@toolgate/values'
 import { checkDefinition, type DefinitionMode, FINDINGS } from '@toolgate/core/pins'
 import type { Toolset } from '@toolgate/core/toolset'
 
-/** A server that may tell models about itself. */
+/** A server that may provide instructions for models. */
 export interface InstructingServer {
   readonly name: string
-  /** The operator's text in place of the server's own; `false` for none. */
+  /** The operator's text that replaces the server's own; `false` for none. */
   readonly configured: string | false | undefined
-  /** The server's own, as of its latest handshake: of the instance that the caller's list comes from. */
+  /** The server's own text, from the latest handshake of the instance that the caller's list comes from. */
   readonly own: (caller: Caller) => string | undefined
 }
 
 export interface InstructionsDeps {
   readonly servers: () => readonly InstructingServer[]
-  /** Returns today's tools, resources, templates and prompts of a caller. */
+  /** Returns the current tools, resources, templates and prompts of a caller. */
   readonly catalogOf: (caller: Caller) => { readonly snapshot: Toolset; readonly items: Toolset }
-  /** What hidden characters in a server's own text do. */
+  /** What to do about hidden characters in a server's own text. */
   readonly check: DefinitionMode
   readonly warn: (message: string, server: string) => void
-  /** Returns how a caller connects the servers that wait for it. Default: none does. */
+  /** Returns the servers that the caller must connect first, and how. Default: none. */
   readonly missing?: (caller: Caller) => readonly MissingConnection[]
 }
 
-/** Characters of one server's text, and of all of them together. */
+/** The maximum length in characters of one server's text. The next constant limits all texts together. */
 const MAX_CHARS = 8_000
 const MAX_ALL_CHARS = 32_000
 
 /**
- * The instructions that clients get when they connect: the gateway's own, then those of each server of which the caller
- * sees an item.
+ * The instructions that clients receive when they connect: the gateway's own, then those of each server of which the
+ * caller sees an item.
  *
- * Each line of a server's text is indented, so that it cannot look like another server's part or like the gateway's own.
+ * Each line of a server's text is indented, so that it cannot look like another server's part or like the gateway's
+ * own.
  */
 export class Instructions {
   readonly #deps: InstructionsDeps
@@ -46,7 +47,7 @@ export class Instructions {
     this.#deps = deps
   }
 
-  /** Returns the texts in `first` and those of the servers in a view; `undefined` if there are none. */
+  /** Returns the texts in `first`, followed by those of the servers in a view; `undefined` if there are none. */
   of(view: View, first: readonly (string | undefined)[]): string | undefined {
     const parts: string[] = first.filter((text) => text !== undefined)
     for (const { namespace, suggestion } of this.#deps.missing?.(view.caller) ?? [])
@@ -72,7 +73,7 @@ export class Instructions {
     return checked.isSent ? text : undefined
   }
 
-  /** Checks a text as if it was the description of a tool, which models read too. */
+  /** Checks a text like the description of a tool, which models read too. */
   #isFit(server: string, text: string): boolean {
     const { check, warn } = this.#deps
     if (check === 'off') return true
@@ -84,7 +85,7 @@ export class Instructions {
     return isSent
   }
 
-  /** The servers of which the caller sees an item of any kind. */
+  /** The servers of which the caller sees at least one item. */
   #seenIn(view: View): ReadonlySet<string> {
     const { snapshot, items } = this.#deps.catalogOf(view.caller)
     let seen = this.#seen.get(view)
@@ -101,7 +102,7 @@ export class Instructions {
 
 const OTHER_KINDS = ['resource', 'template', 'prompt'] as const
 
-/** Every character that starts a new line, in Unicode too. */
+/** A line break. Every character that starts a new line counts, including those of Unicode. */
 const LINE = /\r\n|[\n\v\f\r\u0085\u2028\u2029]/
 
 function indent(text: string): string {

@@ -5,7 +5,7 @@ import type { GatewayConfig } from '../../config/config.ts'
 /** Returns the rules by which clients name the tools of each server. */
 export function toNameRules({ names, servers }: Pick<GatewayConfig, 'names' | 'servers'>): FindRules {
   const defaults: NameRules = { prefix: 'always', max: MAX_NAME_LENGTH, renamed: new Map(), ...names }
-  // The overlays of a server are of its tools.
+  // Only tools have overlays with names.
   const rules = new Map(
     servers.map((server): [string, NameRules] => {
       const renamed = [...server.tools].flatMap(([tool, { name }]): [string, string][] =>

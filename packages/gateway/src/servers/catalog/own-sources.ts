@@ -4,7 +4,7 @@ import { ownerOf } from '../../model/owner.ts'
 import type { UserList, UserLists } from '../instances/user-lists.ts'
 import type { UpstreamSource } from './sources.ts'
 
-/** The catalog's lists of a server that lists for each user apart. */
+/** The catalog's lists of a server that has a separate list for each user. */
 export class UserSources implements OwnSources {
   readonly #lists: UserLists
   readonly #open: (list: UserList) => Pick<UpstreamSource, 'tools'>

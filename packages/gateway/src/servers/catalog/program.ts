@@ -4,7 +4,7 @@ import path from 'node:path'
 import { sha256Hex } from '@toolgate/values'
 import type { ServerConfig } from '../../config/config.ts'
 
-/** The hashes of the files that a server runs: of each its resolved path, its size and its bytes. */
+/** The hashes of the files that a server runs. Each covers the resolved path, the size and the content. */
 export interface Program {
   /** The file of its command. */
   readonly command?: string | undefined
@@ -15,18 +15,18 @@ export interface Program {
 export type ProgramOf = Pick<ServerConfig, 'command' | 'args'> & Partial<Pick<ServerConfig, 'cwd' | 'env'>>
 
 const MIB = 1024 * 1024
-/** Of a larger file, such as an interpreter, its two ends are read. */
+/** Only the two ends of a larger file, such as an interpreter, are read. */
 const WHOLE_BYTES = 64 * MIB
 const END_BYTES = 4 * MIB
 const INTERPRETERS =
   /^(?:node|nodejs|tsx|ts-node|bun|deno|python[\d.]*|uv|ruby|perl|php|java|sh|bash|dash|zsh)(?:\.exe)?$/i
 const SCRIPT = /(?:\.(?:[cm]?[jt]sx?|pyz?|rb|pl|php|sh|jar)|^[^.]+)$/i
-/** What follows is code or the name of a module. */
+/** Options that are followed by code or the name of a module. */
 const INLINE = /^-(?:m|c|e|p|-eval|-print)$/
 
 /**
- * Returns a reader of programs. It never throws: a file that cannot be read has no hash. A file is read again when its size,
- * times or inode are others.
+ * Returns a reader of programs. It never throws: an unreadable file has no hash. A file is read again when its size,
+ * times or inode change.
  */
 export function createProgramReader(): (server: ProgramOf) => Promise<Program> {
   const known = new Map<string, { readonly of: string; readonly hash: string }>()
@@ -50,7 +50,7 @@ export function createProgramReader(): (server: ProgramOf) => Promise<Program> {
   })
 }
 
-/** Finds a bare name on the PATH of the child, as the start does. */
+/** Finds a bare name on the PATH of the child, as the start of the server does. */
 async function findCommand({ command, env }: ProgramOf): Promise<string | undefined> {
   if (command === undefined) return undefined
   if (command.includes('/')) return realFile(command)
@@ -99,7 +99,7 @@ async function digestOf(file: string): Promise<string> {
   }
 }
 
-/** Pieces leave time for requests between them. */
+/** Reads a file in pieces, so that requests are served in between. */
 async function addTo(hash: Hash, handle: FileHandle, start: number, end: number): Promise<void> {
   const piece = Buffer.alloc(Math.min(MIB / 4, end - start))
   let at = start

@@ -9,7 +9,7 @@ type Written = Pick<
 
 type Catalog = RulesOfChange['catalog']
 
-/** Returns what a configuration says about a catalog: about the items of its servers, for its agents. */
+/** Returns the rules in a configuration that apply to a catalog: to its servers' items, and to its agents. */
 export function rulesOfChange(catalog: Catalog, written: Written): RulesOfChange {
   const { policy, groups, aliases, apps, labels, limits, servers, callers, oauth, history, calls } = written
   const isServed = new Set(servers.map(({ name }) => name))

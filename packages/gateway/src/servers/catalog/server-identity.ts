@@ -13,7 +13,7 @@ export interface WatchedServer {
   readonly config: Pick<ServerConfig, 'name' | 'url'> & ProgramOf
   readonly state: UpstreamState
   subscribe(listener: () => void): () => void
-  /** Calls the listener with the state of each instance of a user. */
+  /** Calls the listener with the state of each user's instance. */
   subscribeInstances?(listener: (state: UpstreamState) => void): () => void
 }
 
@@ -33,13 +33,13 @@ export interface IdentityDeps {
 /** The latest change of a server's identity. */
 export interface IdentityChange {
   readonly text: string
-  /** Wall-clock milliseconds. */
+  /** When the change was found, in wall-clock milliseconds. */
   readonly at: number
 }
 
 export interface ServerIdentities {
   changeOf(server: string): IdentityChange | undefined
-  /** Watches the servers as they are now. */
+  /** Watches the current servers. */
   renew(): void
   /** Resolves when all pending comparisons are done. */
   settled(): Promise<void>
@@ -51,11 +51,11 @@ interface Identity {
   readonly command: string
   readonly args: string
   readonly url: string
-  /** The files that it ran; absent until they could be read. */
+  /** The files that the server ran; absent until they could be read. */
   readonly program?: Program | undefined
-  /** Its reported name and version; absent until it has reported them. */
+  /** The reported name and version; absent until the server has reported them. */
   readonly info?: string | undefined
-  /** The hash of its instructions; absent until it has been ready. */
+  /** The hash of the instructions; absent until the server has been ready. */
   readonly instructions?: string | undefined
   readonly change?: IdentityChange | undefined
 }
@@ -63,8 +63,8 @@ interface Identity {
 const KEY = 'pin-server:'
 
 /**
- * Compares the identity of each server with the stored one, also across restarts: its configuration, the files that it runs, and
- * the name that it reports. A change is recorded once, and shown until the next one.
+ * Compares the identity of each server with the stored one, also across restarts: its configuration, the files that it
+ * runs, and the name that it reports. Each change is recorded once, and shown until another change replaces it.
  */
 export function watchIdentities(deps: IdentityDeps): ServerIdentities {
   const changes = new Map<string, IdentityChange>()
@@ -87,7 +87,10 @@ export function watchIdentities(deps: IdentityDeps): ServerIdentities {
       leave?.()
     }
   }
-  /** All instances run one program, so all must report the same identity. Their instructions may name their user. */
+  /**
+   * Compares all instances with one identity, since they run one program. Their instructions are ignored, as they may
+   * name the user.
+   */
   const watchInstances = (server: WatchedServer) => {
     const { config } = server
     let before: string | undefined
@@ -115,7 +118,7 @@ export function watchIdentities(deps: IdentityDeps): ServerIdentities {
     const configured = configuredOf(config)
     const now: Identity = {
       ...configured,
-      // A file that cannot be read now is not another one.
+      // An unreadable file does not count as changed.
       program: {
         ...(before && runsAs(before, configured) && before.program),
         ...withoutNone(await deps.programOf(config)),
@@ -146,12 +149,12 @@ function infoOf({ serverInfo }: UpstreamState): string | undefined {
   return serverInfo && `${serverInfo.name} ${serverInfo.version}`.trim()
 }
 
-/** Another one for each start of a server that became ready. */
+/** Returns a number that differs for each start of a server that became ready. */
 function startOf({ status, since }: UpstreamState): number | undefined {
   return status === 'ready' ? since : undefined
 }
 
-/** Models are sent them, so a change is worth knowing. A server that is not ready has not told us any. */
+/** Returns the hash of the instructions, because models receive them. A server that is not ready has not sent any. */
 function instructionsOf({ status, instructions = '' }: UpstreamState): string | undefined {
   return status === 'ready' ? sha256Hex(instructions) : undefined
 }
@@ -175,7 +178,10 @@ function runsAs(before: Identity, now: Identity): boolean {
   return before.command === now.command && before.args === now.args
 }
 
-/** Another command or other args run other files, and are changes themselves. */
+/**
+ * Returns the changed files. Another command or other arguments run other files, and are recorded as changes
+ * themselves.
+ */
 function programChanges(before: Identity, now: Identity): readonly string[] {
   if (!runsAs(before, now)) return []
   const differs = (file: keyof Program) =>
@@ -190,7 +196,7 @@ function withoutNone<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as T
 }
 
-/** Returns `undefined` for an invalid value, which is then pinned again. */
+/** Returns `undefined` for an invalid value. The identity is then pinned again. */
 function parseIdentity(value: unknown): Identity | undefined {
   if (!isObject(value)) return undefined
   const { command, args, url, program, info, instructions, change } = value

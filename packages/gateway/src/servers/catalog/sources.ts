@@ -19,16 +19,16 @@ import {
 
 type SourceConfig = Pick<ServerConfig, 'name' | 'tools' | 'trustHints' | 'offers' | 'accepts' | 'resources' | 'prompts'>
 
-/** A server that lists, as its source uses it. */
+/** The parts of a listed server that its source uses. */
 type ListedUpstream = Pick<Upstream, 'name' | 'state' | 'items' | 'call'> & Partial<Pick<Upstream, 'subscribe'>>
 
-/** What the calls of all sources of a server share. */
+/** The parts that the calls of all sources of a server share. */
 export interface CallParts {
   readonly asks: Pick<ServerAsks, 'ofCall'>
   readonly running: Pick<RunningCalls, 'count'>
 }
 
-/** The catalog's source for one upstream: its latest lists, which are kept while it is down. */
+/** The catalog's source for one server: its latest lists, which are kept while it is down. */
 export class UpstreamSource implements Source {
   readonly name: string
   readonly namespaces: readonly string[]
@@ -101,17 +101,17 @@ export class UpstreamSource implements Source {
     return [...tools, ...this.#items.leftOut.map(({ kind, name, error }) => ({ kind, name, reason: error.message }))]
   }
 
-  /** The names of all listed tools, those that are switched off too. */
+  /** The names of all listed tools, including disabled ones. */
   get toolNames(): readonly string[] {
     return this.#tools.names
   }
 
-  /** The kinds that the server has and its entry does not offer. */
+  /** The kinds of items that the server has but its entry does not offer. */
   get dropped(): readonly Offer[] {
     return (this.#upstream.state.has ?? []).filter((offer) => !this.#offers.includes(offer))
   }
 
-  /** Whether the server has listed its items once. With lists of single users, others may always come. */
+  /** Whether the server has listed its items once. If users have their own lists, more items may always come. */
   isListed(): boolean {
     return this.own === undefined && (this.#wasReady ||= this.#upstream.state.status === 'ready')
   }
@@ -126,12 +126,12 @@ export class UpstreamSource implements Source {
     return this.#items.items.length === 0 ? this.#tools.tools : [...this.#tools.tools, ...this.#items.items]
   }
 
-  /** A tool that can only run as a task is offered where its server runs tasks. */
+  /** Whether the server runs tasks, so that tools that only run as tasks are offered. */
   #runsTasks(): boolean {
     return this.#upstream.state.tasks === true
   }
 
-  /** A server may have resources that it does not list. */
+  /** Returns the resource of a URI that the server does not list. */
   unlisted(uri: string): Tool | undefined {
     return this.#offers.includes('resources') ? this.#items.unlisted(uri) : undefined
   }
@@ -148,7 +148,7 @@ export class UpstreamSource implements Source {
   }
 }
 
-/** A call that its server runs as a task goes on in another round. */
+/** Returns an `InputRequired` for a call that its server runs as a task, since the call continues in another round. */
 function toTaskRound(result: McpResult | InputRequired): McpResult | InputRequired {
   return isStartedTask(result) ? new InputRequired(result) : result
 }

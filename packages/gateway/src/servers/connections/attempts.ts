@@ -6,7 +6,7 @@ import type { OAuthClient } from './clients.ts'
 import { type ConnectionKey, digestOf } from './connection-store.ts'
 import { ConnectProblem } from './problem.ts'
 
-/** What has to be remembered while a user signs in elsewhere. */
+/** The data that is stored while a user signs in elsewhere. */
 export interface Attempt extends ConnectionKey {
   readonly of: string
   readonly issuer: string
@@ -14,13 +14,16 @@ export interface Attempt extends ConnectionKey {
   readonly resource: string
   readonly scopes?: readonly string[] | undefined
   readonly verifier: string
-  /** The path where its answer arrives. */
+  /** The path at which the answer arrives. */
   readonly callback: string
-  /** Whether its answer must have `iss`: what the authorization server said when the attempt began. */
+  /**
+   * Whether the answer must contain `iss`, according to the authorization server's metadata at the start of the
+   * attempt.
+   */
   readonly namesIssuer: boolean
 }
 
-/** What an authorization server answered, and where it arrived. */
+/** The answer of an authorization server, and the URL at which it arrived. */
 export interface AttemptAnswer {
   readonly state: string
   readonly callback: string
@@ -38,9 +41,9 @@ const ATTEMPTS = 'gateway/connection-attempts/'
 const PART = /^[\w-]{43}$/
 
 /**
- * The attempts to connect that are under way, sealed in the state store.
+ * The running attempts to connect, sealed in the state store.
  *
- * An attempt is found with both its `state` and the secret in the browser's cookie, and once.
+ * An attempt is found only with both its `state` and the secret in the browser's cookie, and only once.
  */
 export class Attempts {
   readonly #deps: AttemptsDeps
@@ -49,12 +52,15 @@ export class Attempts {
     this.#deps = deps
   }
 
-  /** Begins an attempt in place of an earlier one. Returns the `state` for the authorization server, and the secret for the browser. */
+  /**
+   * Begins an attempt, which replaces an earlier one. Returns the `state` for the authorization server, and the secret
+   * for the browser.
+   */
   async begin(attempt: Attempt): Promise<{ readonly state: string; readonly secret: string }> {
     const { state: store, sealer, clock } = this.#deps
     const [code, secret] = [random(), random()]
     const owner = digestOf(attempt)
-    // The latest one counts, so that a user has one.
+    // Each user has one attempt: the latest.
     for (const { key } of await store.list(`${ATTEMPTS}${owner}/`)) await store.take(key)
     const text = JSON.stringify({ attempt, secret: digest(secret) })
     const kept = { sealed: await sealer.seal(text, ['attempt', digest(code)]) }
@@ -62,7 +68,10 @@ export class Attempts {
     return { state: `${owner}.${code}`, secret }
   }
 
-  /** Ends an attempt, and returns it. @throws {ConnectProblem} for one that is unknown, over, used, or of another browser, user or authorization server */
+  /**
+   * Ends an attempt, and returns it. @throws {ConnectProblem} for an attempt that is unknown, expired, used, or of
+   * another browser, user or authorization server
+   */
   async finish(
     { state, callback, iss }: AttemptAnswer,
     secret: string,
@@ -79,13 +88,13 @@ export class Attempts {
     if (!isSameBrowser || attempt.user !== person.user || attempt.tenant !== person.tenant) throw unknownAttempt()
     const isOfIssuer = attempt.namesIssuer ? iss === attempt.issuer : iss === undefined || iss === attempt.issuer
     if (attempt.callback !== callback || !isOfIssuer) throw unknownAttempt()
-    // The last question, so that nobody else can use an attempt up.
+    // The entry is removed after all other checks, so that nobody else can use up an attempt.
     if ((await this.#deps.state.take(key)) === undefined) throw unknownAttempt()
     return attempt
   }
 }
 
-/** It does not say which, so that a forged answer learns nothing. */
+/** Returns one error for all cases, so that a forged answer reveals nothing. */
 function unknownAttempt(): ConnectProblem {
   return new ConnectProblem(
     'this attempt is over, or began in another browser, as another user or at another authorization server',

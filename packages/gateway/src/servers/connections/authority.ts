@@ -21,10 +21,10 @@ export interface AuthorityDeps {
 }
 
 const METADATA_FRESH_MS = 10 * 60_000
-/** A server may name another issuer each time that somebody connects it. */
+/** The maximum number of cached issuers, as a server may name another issuer for each attempt. */
 const MAX_PARTIES = 100
 
-/** Talks to the authorization servers of MCP servers, as their client. Loaded at the first use. */
+/** The client of the authorization servers that MCP servers name. It is loaded at the first use. */
 export class Authority {
   readonly #deps: AuthorityDeps
   readonly #clients: Clients
@@ -37,7 +37,10 @@ export class Authority {
     this.#attempts = new Attempts(deps)
   }
 
-  /** Begins to connect a user. Returns the page of the authorization server, and the secret of the browser. @throws {ConnectProblem} */
+  /**
+   * Begins to connect a user. Returns the URL of the authorization server's page, and the secret for the browser.
+   * @throws {ConnectProblem}
+   */
   begin(server: OAuthServer, owner: Omit<ConnectionKey, 'server'>, of: string) {
     return explained(async () => {
       const fetch = fetchFor(server)
@@ -57,7 +60,7 @@ export class Authority {
   }
 
   /**
-   * Ends an attempt with the answer of the authorization server, the URL at which it arrived. `person` is who is logged in now.
+   * Ends an attempt with the URL at which the authorization server's answer arrived. `person`: who is logged in now.
    *
    * @throws {ConnectProblem}
    */
@@ -102,7 +105,7 @@ export class Authority {
     })
   }
 
-  /** @throws {ConnectionRefused} where the connection is over. @throws {ConnectProblem} */
+  /** @throws {ConnectionRefused} if the connection is no longer valid. @throws {ConnectProblem} */
   refresh(
     server: OAuthServer,
     { issuer }: Connection,
@@ -119,7 +122,9 @@ export class Authority {
     })
   }
 
-  /** Has the tokens of a connection withdrawn. Returns whether the authorization server offers that. @throws {ConnectProblem} */
+  /**
+   * Revokes the tokens of a connection. Returns whether the authorization server supports it. @throws {ConnectProblem}
+   */
   revoke(server: OAuthServer, { issuer }: Connection, { tokens, client }: ConnectionSecret): Promise<boolean> {
     return explained(async () => {
       const party = { ...(await this.#partyOf(server, issuer)), client: clientOf(server, client) }
@@ -131,7 +136,7 @@ export class Authority {
     return `${this.#deps.publicUrl}${callback}`
   }
 
-  /** The metadata of an issuer is kept for a while. */
+  /** Returns the issuer's metadata, which is cached for a while, and the client. */
   async #partyOf(server: OAuthServer, issuer: string): Promise<Omit<Party, 'client'>> {
     const { clock } = this.#deps
     const key = JSON.stringify([server.name, server.url, issuer])
@@ -146,18 +151,21 @@ export class Authority {
 
 const NO_CLIENT = { id: '' }
 
-/** A configured secret may be rotated. The client that a connection was made for stays. */
+/** Returns the client of a connection. The client stays the same, but its configured secret may be rotated. */
 function clientOf({ oauth: { clientId, clientSecret } }: OAuthServer, made: ConnectionSecret['client']) {
   return clientId === made.id && clientSecret !== undefined ? { id: clientId, secret: clientSecret } : made
 }
 
-/** The hosts that the operator has written may be on private addresses. */
+/** Returns a fetch that may reach private addresses only at hosts that the operator has configured. */
 function fetchFor({ url, oauth: { issuer } }: OAuthServer) {
   const trusted = [url, issuer].flatMap((text) => (text === undefined ? [] : [new URL(text).hostname]))
   return createGuardedFetch({ trusted })
 }
 
-/** Messages of the library may quote answers, which hold tokens: only codes are kept. */
+/**
+ * Runs the work, and keeps only the codes of its errors. The library's messages may quote answers, which contain
+ * tokens.
+ */
 async function explained<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -171,7 +179,7 @@ async function explained<T>(work: () => Promise<T>): Promise<T> {
 
 const CODE = /^[\w.-]{1,64}$/
 
-/** The library's own messages name the field that is wrong, and no value. */
+/** Returns the library's own message, which names the wrong field but no value. */
 function short(error: unknown): string {
   const isOfLibrary = error instanceof Error && 'code' in error && String(error.code).startsWith('OAUTH_')
   return isOfLibrary ? messageOf(error).slice(0, 200) : 'it cannot be used'

@@ -13,7 +13,7 @@ export interface OAuthClient {
   readonly secret?: string
 }
 
-/** A client, and the path where the answers for it arrive. */
+/** A client, and the path at which answers for it arrive. */
 export interface ClientAt {
   readonly client: OAuthClient
   readonly callback: string
@@ -22,7 +22,7 @@ export interface ClientAt {
 export interface ClientsDeps {
   readonly state: StateStore
   readonly sealer: Sealer
-  /** Where the gateway serves the pages of connections. */
+  /** The origin at which the gateway serves the pages of connections. */
   readonly publicUrl: string
 }
 
@@ -30,7 +30,9 @@ type Named = Pick<OAuthServer, 'name' | 'oauth'>
 
 const CLIENTS = 'gateway/connection-clients/'
 
-/** Finds the client that the gateway is at an authorization server: the configured one, its document, or a registered one. */
+/**
+ * Finds the gateway's client for an authorization server: a configured one, the metadata document, or a registered one.
+ */
 export class Clients {
   readonly #deps: ClientsDeps
 
@@ -57,7 +59,7 @@ export class Clients {
     return at('registered', (await this.#findRegistered(callback)) ?? (await this.#register(server, callback, fetch)))
   }
 
-  /** Forgets a registration that the authorization server no longer knows. */
+  /** Removes a registration that the authorization server no longer knows. */
   async forget({ name }: Pick<OAuthServer, 'name'>, issuer: string): Promise<void> {
     await this.#deps.state.take(this.#keyOf(callbackOf('registered', name, issuer)))
   }
@@ -92,12 +94,12 @@ export class Clients {
   }
 }
 
-/** Whether an authorization server says that each of its answers has `iss` (RFC 9207). */
+/** Whether an authorization server declares that each of its answers contains `iss` (RFC 9207). */
 export function namesIssuer(server: oauth.AuthorizationServer): boolean {
   return server.authorization_response_iss_parameter_supported === true
 }
 
-/** How a client proves itself at the token endpoint. */
+/** Returns how a client authenticates at the token endpoint. */
 export function authenticationOf({ secret }: OAuthClient, server: oauth.AuthorizationServer): oauth.ClientAuth {
   if (secret === undefined) return oauth.None()
   const methods: unknown = server.token_endpoint_auth_methods_supported
@@ -105,12 +107,12 @@ export function authenticationOf({ secret }: OAuthClient, server: oauth.Authoriz
   return takesBasic ? oauth.ClientSecretBasic(secret) : oauth.ClientSecretPost(secret)
 }
 
-/** Whether an error of an authorization server says that it does not know the client. */
+/** Whether an authorization server's error means that it does not know the client. */
 export function isUnknownClient(error: unknown): boolean {
   return codeOf(error) === 'invalid_client'
 }
 
-/** Returns the code of an answer with an error, as RFC 6749 §5.2 has it. */
+/** Returns the error code of an answer (RFC 6749 §5.2). */
 export function codeOf(error: unknown): string | undefined {
   if (error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError) return error.error
   return error instanceof Error && isObject(error.cause) && error.cause instanceof Error

@@ -7,36 +7,36 @@ import type { Sealer } from '../../util/sealer.ts'
 import type { OAuthClient } from './clients.ts'
 import type { Tokens } from './grants.ts'
 
-/** Whom a connection belongs to, and what it is to. */
+/** The user that a connection belongs to, and the connected server. */
 export interface ConnectionKey {
   readonly server: string
   readonly user: string
   readonly tenant?: string | undefined
 }
 
-/** A server that a user has connected to their account: what may be shown. */
+/** The public data of a connection between a server and a user's account. */
 export interface Connection extends ConnectionKey {
-  /** Another one after each connecting. */
+  /** A new id for each connection. */
   readonly id: string
-  /** What of the server's entry it was made for. */
+  /** The fingerprint of the server's entry that it was made for. */
   readonly of: string
   readonly issuer: string
   readonly scopes?: readonly string[] | undefined
   readonly account?: string | undefined
-  /** Wall-clock milliseconds. */
+  /** When it was made, in wall-clock milliseconds. */
   readonly since: number
 }
 
-/** What must not be shown, and is sealed. */
+/** The secret data of a connection, which is sealed. */
 export interface ConnectionSecret {
   readonly tokens: Tokens
   readonly client: OAuthClient
   readonly resource: string
 }
 
-/** A connection as the store has it. */
+/** A connection in its stored form. */
 interface Kept extends Connection {
-  /** Another text after each refresh. */
+  /** The sealed secret. Each refresh changes it. */
   readonly sealed: string
 }
 
@@ -48,10 +48,12 @@ export interface ConnectionStoreOptions {
 
 const PREFIX = 'connection:'
 const DEADLINE_MS = 5_000
-/** Other entries of the store may change often. */
+/** The shortest time between two reads, as other entries of the store may change often. */
 const GAP_MS = 200
 
-/** The connections of all users: in force here at once, and in every gateway of the same store within a second. */
+/**
+ * The connections of all users. A change applies here at once, and in every gateway on the same store within a second.
+ */
 export class ConnectionStore {
   readonly #state: StateStore
   readonly #sealer: Sealer
@@ -77,7 +79,7 @@ export class ConnectionStore {
     this.#mirror.start()
   }
 
-  /** Calls the listener after connections came, changed or ended, with those that are no longer in force. */
+  /** Calls the listener after connections were added, changed or ended, with those that are no longer valid. */
   subscribe(listener: (ended: readonly Connection[]) => void): () => void {
     return this.#changes.subscribe(listener)
   }
@@ -90,7 +92,7 @@ export class ConnectionStore {
     return this.#byKey.get(keyOf(key))
   }
 
-  /** Reads a connection from the store itself: another process may have changed it just now. */
+  /** Reads a connection from the store itself, as another process may have just changed it. */
   async read(key: ConnectionKey): Promise<Connection | undefined> {
     const name = keyOf(key)
     const [found] = toKept({ key: name, value: await this.#state.get(name) })
@@ -101,7 +103,7 @@ export class ConnectionStore {
     return found?.[1]
   }
 
-  /** Returns what is sealed in a connection; `undefined` if it cannot be opened. */
+  /** Returns the secret of a connection; `undefined` if it cannot be opened. */
   async open(connection: Connection): Promise<ConnectionSecret | undefined> {
     const kept = this.#byKey.get(keyOf(connection))
     if (kept?.id !== connection.id) return undefined
@@ -116,7 +118,7 @@ export class ConnectionStore {
     this.#replace(new Map(this.#byKey).set(key, kept))
   }
 
-  /** Ends a connection, unless another one has taken its place. Returns whether it was there. */
+  /** Ends a connection, unless another one has replaced it. Returns whether it existed. */
   async remove(connection: Connection): Promise<boolean> {
     const key = keyOf(connection)
     if ((await this.read(connection))?.id !== connection.id) return false
@@ -140,17 +142,17 @@ export class ConnectionStore {
   }
 }
 
-/** A sealed text that is moved to another user's entry cannot be opened there. */
+/** Returns the associated data of the seal, so that a sealed text cannot be opened in another user's entry. */
 function boundTo({ id, of, server, user, tenant }: Connection): unknown {
   return ['connection', id, of, server, tenant ?? null, user]
 }
 
-/** The key of an entry: nothing in a server's name or a user's can end it early. */
+/** Returns the key of an entry. No character in the server's or user's name can end it early. */
 export function keyOf(key: ConnectionKey): string {
   return PREFIX + digestOf(key)
 }
 
-/** Returns a text of 43 letters, digits, `-` and `_` that no other user and server has. */
+/** Returns a text of 43 letters, digits, `-` and `_` that is unique for the user and the server. */
 export function digestOf({ server, user, tenant }: ConnectionKey): string {
   return hash('sha256', JSON.stringify([server, tenant ?? null, user]), 'base64url')
 }

@@ -15,12 +15,12 @@ import { ConnectProblem } from './problem.ts'
 
 export interface ConnectionsDeps {
   readonly state: StateStore
-  /** One process at a time changes a connection. */
+  /** Ensures that only one process at a time changes a connection. */
   readonly lock: SessionLock
   readonly clock: Clock
-  /** The origin that people reach the gateway by, if it is known. */
+  /** The origin at which people reach the gateway, if it is known. */
   readonly publicUrl: string | undefined
-  /** Those of the current revision. */
+  /** Returns the servers of the current revision. */
   readonly servers: () => readonly ServerConfig[]
   readonly record: (entry: ConnectionRecord) => void
   readonly log: (line: { readonly level: 'info' | 'warn'; readonly message: string; readonly server: string }) => void
@@ -34,21 +34,21 @@ export type ConnectionRecord = Pick<AuditEntry, 'user_id' | 'tenant' | 'actor' |
 /** Why a connection ended. `revoked`: an approver ended it for its user. */
 export type EndReason = 'disconnected' | 'revoked' | 'refused' | 'replaced' | 'config_changed'
 
-/** A server that wants a connection, as one person sees it. */
+/** A server that needs a connection, for one person. */
 export interface ConnectionRow {
   readonly server: string
-  /** Absent: it is not connected. */
+  /** Absent if the server is not connected. */
   readonly connection?: Connection
 }
 
 type ConnectedServer = ServerConfig & OAuthServer
 
-/** Where the page of a server's connection is served. */
+/** The path of the page of a server's connection. */
 export const CONNECT_PATH = '/connect/'
 const LOCK_MS = 45_000
 const NOTHING: readonly MissingConnection[] = []
 
-/** Which users have connected which servers to their own accounts, and with what. */
+/** The connections of users' own accounts to servers, and their credentials. */
 export class Connections implements ConnectionSource {
   readonly #deps: ConnectionsDeps
   readonly #store: ConnectionStore
@@ -79,14 +79,14 @@ export class Connections implements ConnectionSource {
     this.#store.start()
   }
 
-  /** The same objects for all who have not connected a server. */
+  /** Returns the servers that a caller has not connected. Equal entries are the same objects for all callers. */
   missing(caller: Caller): readonly MissingConnection[] {
     const servers = this.#servers
     if (servers.length === 0) return NOTHING
     return servers.flatMap((server) => (this.#find(server, caller) ? [] : [this.#whyMissing(server, caller)]))
   }
 
-  /** Returns what to do before a server can be used; `undefined` where it is connected or wants no connection. */
+  /** Returns how to connect a server; `undefined` if it is connected or needs no connection. */
   missingOf(server: string, caller: Caller): MissingConnection | undefined {
     const found = this.#servers.find(({ name }) => name === server)
     return found && !this.#find(found, caller) ? this.#whyMissing(found, caller) : undefined
@@ -96,12 +96,12 @@ export class Connections implements ConnectionSource {
     return this.#changes.subscribe(listener)
   }
 
-  /** Calls the listener with the connections that are no longer in force. */
+  /** Calls the listener with the connections that are no longer valid. */
   onEnded(listener: (ended: readonly Connection[]) => void): () => void {
     return this.#store.subscribe(listener)
   }
 
-  /** Returns the servers that want a connection, with those that a person has. */
+  /** Returns the servers that need a connection, with the connections that a person has. */
   rowsOf(person: Caller): readonly ConnectionRow[] {
     return this.#servers.map((server) => {
       const connection = this.#find(server, person)
@@ -109,7 +109,9 @@ export class Connections implements ConnectionSource {
     })
   }
 
-  /** Returns what requests of a user's instance carry; `undefined` where they have not connected the server. */
+  /**
+   * Returns the credential for the requests of a user's instance; `undefined` if the user has not connected the server.
+   */
   credentialOf(server: ServerConfig, user: Pick<Caller, 'user' | 'tenant'>): RequestCredential | undefined {
     if (!isOAuth(server)) return undefined
     const connection = this.#find(server, user)
@@ -124,23 +126,23 @@ export class Connections implements ConnectionSource {
     })
   }
 
-  /** The origin that people reach the gateway by, if it is known. */
+  /** The origin at which people reach the gateway, if it is known. */
   get publicUrl(): string | undefined {
     return this.#deps.publicUrl
   }
 
-  /** Where a server is, for people. */
+  /** Returns the host of a server, for people. */
   hostOf(name: string): string {
     return URL.parse(this.#serverOf(name).url ?? '')?.host ?? ''
   }
 
-  /** Returns the document that describes the gateway as a client. `undefined` without a public URL. */
+  /** Returns the client ID metadata document of the gateway. `undefined` without a public URL. */
   clientDocument(): object | undefined {
     const { publicUrl } = this.#deps
     return publicUrl === undefined ? undefined : clientDocument(publicUrl)
   }
 
-  /** Begins to connect. @throws {ConnectProblem} */
+  /** Begins to connect a server. @throws {ConnectProblem} */
   async begin(name: string, person: Caller): Promise<{ readonly url: string; readonly secret: string }> {
     const server = this.#serverOf(name)
     const { user, tenant } = person
@@ -149,7 +151,7 @@ export class Connections implements ConnectionSource {
     return authority.begin(server, { user, tenant }, fingerprintOf(server))
   }
 
-  /** Ends an attempt with the answer of the authorization server, the URL at which it arrived. @throws {ConnectProblem} */
+  /** Ends an attempt with the URL at which the authorization server's answer arrived. @throws {ConnectProblem} */
   async finish(answer: URL, secret: string, person: Caller): Promise<Connection> {
     const { user, tenant } = person
     if (user === undefined) throw new ConnectProblem('a connection belongs to a user, and this key has none')
@@ -167,8 +169,8 @@ export class Connections implements ConnectionSource {
   }
 
   /**
-   * Ends a user's connection, and has its tokens withdrawn where that is offered. Returns whether there was one. `by` is who did it for
-   * them.
+   * Ends a user's connection, and revokes its tokens if the authorization server supports it. Returns whether there was
+   * one. `by`: the person who did it for the user.
    */
   async disconnect(name: string, person: Caller, by?: string): Promise<boolean> {
     const server = this.#serverOf(name)
@@ -177,7 +179,7 @@ export class Connections implements ConnectionSource {
     return this.#endAndRevoke(server, connection, by === undefined ? 'disconnected' : 'revoked', by)
   }
 
-  /** Ends the connections that were made for what the configuration no longer says. */
+  /** Ends the connections whose fingerprint no longer matches the configuration. */
   renew(): void {
     const before = this.#seen.filter(isOAuth)
     this.#seen = this.#deps.servers()
@@ -234,7 +236,7 @@ export class Connections implements ConnectionSource {
     return true
   }
 
-  /** Ends a connection of which no token is accepted any longer. Runs while the connection is held. */
+  /** Ends a connection whose tokens are no longer accepted. The caller holds the connection's lock. */
   async #end(connection: Connection, reason: EndReason): Promise<void> {
     if (await this.#store.remove(connection)) this.#record('connection_ended', connection, reason)
   }
@@ -270,7 +272,7 @@ function toPlace(server: string, of: string): string {
   return JSON.stringify([server, of])
 }
 
-/** Returns the page of a server's connection; without a public URL, its path. */
+/** Returns the URL of a server's connection page; without a public URL, its path. */
 export function connectUrl(server: string, publicUrl: string | undefined): string {
   return `${publicUrl ?? ''}${CONNECT_PATH}${encodeURIComponent(server)}`
 }

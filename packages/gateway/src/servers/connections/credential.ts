@@ -9,12 +9,12 @@ export interface CredentialDeps {
   readonly store: Pick<ConnectionStore, 'find' | 'read' | 'open' | 'write'>
   readonly clock: Pick<Clock, 'wallMs'>
   refresh(connection: Connection, secret: ConnectionSecret): Promise<Granted>
-  /** Runs while no other process changes the connection. */
+  /** Runs the work while no other process changes the connection. */
   exclusively<T>(connection: Connection, work: () => Promise<T>): Promise<T>
   end(connection: Connection): Promise<void>
 }
 
-/** The access token of one connection, refreshed before it ends and when the server refuses it. */
+/** The access token of one connection. It is refreshed before it expires, and when the server refuses it. */
 export class ConnectionCredential implements RequestCredential {
   readonly #connection: Connection
   readonly #deps: CredentialDeps
@@ -43,7 +43,7 @@ export class ConnectionCredential implements RequestCredential {
     return expiresAt !== undefined && refresh !== undefined && this.#deps.clock.wallMs() >= expiresAt - earlyMs
   }
 
-  /** All requests of the instance wait for one refresh. */
+  /** Refreshes once for all waiting requests of the instance. */
   #once(refused: string | undefined): Promise<void> {
     this.#preparing ??= this.#load(refused).finally(() => (this.#preparing = undefined))
     return this.#preparing
@@ -60,7 +60,7 @@ export class ConnectionCredential implements RequestCredential {
     try {
       await exclusively(this.#connection, () => this.#refresh(refused))
     } catch (error) {
-      // A token that still holds serves until the authorization server answers again.
+      // A token that is still valid is used until the authorization server answers again.
       if (refused === undefined && this.#secret && !this.#hasEnded(this.#secret)) return
       throw error instanceof UpstreamError ? error : unusable(error)
     }
@@ -74,7 +74,7 @@ export class ConnectionCredential implements RequestCredential {
     return this.#deps.clock.wallMs() >= expiresAt
   }
 
-  /** Runs alone. Another process may have refreshed it meanwhile: its refresh token is then the only one that works. */
+  /** Runs under the lock. Another process may have refreshed the token meanwhile; then only its refresh token works. */
   async #refresh(refused: string | undefined): Promise<void> {
     const { store, refresh, end } = this.#deps
     const now = await store.read(this.#connection)
@@ -86,7 +86,7 @@ export class ConnectionCredential implements RequestCredential {
     }
     try {
       const { tokens, scopes } = await refresh(now, secret)
-      // Without rotation the old refresh token stays (RFC 6749 §6).
+      // Without rotation the old refresh token stays valid (RFC 6749 §6).
       const next = {
         ...secret,
         tokens: { ...(secret.tokens.refresh && { refresh: secret.tokens.refresh }), ...tokens },
@@ -102,7 +102,7 @@ export class ConnectionCredential implements RequestCredential {
   }
 }
 
-/** Callers read it. What fails inside the gateway may name its own addresses. */
+/** Returns an error that callers may read. An error inside the gateway may contain its own addresses. */
 function unusable(cause: unknown): UpstreamError {
   const why = cause instanceof ConnectProblem ? ` (${cause.message})` : ''
   return new UpstreamError('upstream_down', `cannot be used with this account now${why}`, { cause })

@@ -6,22 +6,22 @@ import type { ServerOAuth } from '../../config/server-oauth.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 import { ConnectProblem } from './problem.ts'
 
-/** What a server says about its authorization. */
+/** The authorization metadata of a server. */
 export interface Discovered {
-  /** The resource that tokens are asked for (RFC 8707). */
+  /** The resource for which tokens are requested (RFC 8707). */
   readonly resource: string
   readonly server: oauth.AuthorizationServer
-  /** What to ask for. Absent: the authorization server decides. */
+  /** The scopes to request. Absent: the authorization server decides. */
   readonly scopes: readonly string[] | undefined
 }
 
 const MAX_SCOPES = 100
 
 /**
- * Finds out where a server's users sign in: a bare request, the metadata that its 401 names (RFC 9728), and that of its
- * authorization server (RFC 8414).
+ * Finds where a server's users sign in: it sends a bare request, and reads the metadata that the 401 names (RFC 9728)
+ * and the metadata of the authorization server (RFC 8414).
  *
- * Metadata of the resource is read from the origin of the server only.
+ * Metadata of the resource is read only from the origin of the server.
  *
  * @throws {ConnectProblem}
  */
@@ -40,7 +40,7 @@ export async function discover(url: URL, configured: ServerOAuth, fetch: Guarded
   }
 }
 
-/** A refresh token takes this scope at many authorization servers (OpenID Connect Core §11). */
+/** Adds the scope that many authorization servers require for a refresh token (OpenID Connect Core §11). */
 function withOffline(
   wanted: readonly string[] | undefined,
   configured: ServerOAuth,
@@ -51,14 +51,14 @@ function withOffline(
   return [...new Set([...(scopes ?? []), 'offline_access'])]
 }
 
-/** Returns what a request without a token is answered with, if the answer is a challenge. */
+/** Sends a request without a token, and returns the challenge in its answer, if there is one. */
 async function readChallenge(url: URL, fetch: GuardedFetch) {
   const headers = new Headers({ 'content-type': 'application/json', accept: 'application/json, text/event-stream' })
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
   try {
     await oauth.protectedResourceRequest('none', 'POST', url, headers, body, {
       [oauth.allowInsecureRequests]: true,
-      // The point of the request is that it has no token.
+      // The token is removed, since the request must have none.
       [oauth.customFetch]: (to, { headers: { authorization: _, ...rest } }) =>
         fetch(to, { method: 'POST', headers: rest, body }),
     })
@@ -92,13 +92,13 @@ async function readResource(url: URL, named: string | undefined, fetch: GuardedF
   return undefined
 }
 
-/** RFC 9728 §3.1: of the server's path first, then of its origin. */
+/** RFC 9728 §3.1: first the URL for the server's path, then the URL for its origin. */
 function resourceUrls({ origin, pathname }: URL): readonly string[] {
   const root = `${origin}/.well-known/oauth-protected-resource`
   return [...new Set([`${root}${pathname.replace(/\/$/, '')}`, root])]
 }
 
-/** A token for a resource is sent to the server, so the server must be that resource or a part of it. */
+/** Whether the server is the resource or a part of it. A token for the resource is sent to the server. */
 function covers(resource: URL, { origin, pathname }: URL): boolean {
   if (resource.origin !== origin || resource.search !== '' || resource.hash !== '') return false
   const of = resource.pathname.replace(/\/$/, '')
@@ -128,7 +128,7 @@ function checkServer(server: oauth.AuthorizationServer): oauth.AuthorizationServ
   const { authorization_endpoint: page, code_challenge_methods_supported: methods } = server
   if (typeof page !== 'string' || !isSecureUrl(page, true))
     throw new ConnectProblem('the authorization server has no page at an https URL')
-  // OAuth 2.1 §4.1.1: without the announcement, PKCE may be ignored and protects nobody.
+  // OAuth 2.1 §4.1.1: a server that does not announce PKCE may ignore it, so that it protects nobody.
   if (!Array.isArray(methods) || !methods.includes('S256'))
     throw new ConnectProblem('the authorization server does not announce PKCE with S256')
   return server

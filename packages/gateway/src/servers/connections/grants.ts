@@ -4,24 +4,24 @@ import type { Discovered } from './discovery.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 import { ConnectionRefused, ConnectProblem } from './problem.ts'
 
-/** What an authorization server gave for a user. Never shown, logged or recorded. */
+/** The tokens that an authorization server issued for a user. Never shown, logged or recorded. */
 export interface Tokens {
   readonly access: string
   readonly refresh?: string
-  /** Wall-clock milliseconds. Absent: unknown. */
+  /** When the access token expires, in wall-clock milliseconds. Absent: unknown. */
   readonly expiresAt?: number
-  /** How long before its end a token is refreshed. */
+  /** How long before its expiry a token is refreshed, in milliseconds. */
   readonly earlyMs?: number
 }
 
 export interface Granted {
   readonly tokens: Tokens
   readonly scopes: readonly string[] | undefined
-  /** Who signed in, if the authorization server says so. */
+  /** The user's account, if the authorization server states it. */
   readonly account?: string
 }
 
-/** One way to talk to an authorization server: with its metadata, as a client. */
+/** An authorization server's metadata, and the gateway's client for it. */
 export interface Party {
   readonly server: oauth.AuthorizationServer
   readonly client: OAuthClient
@@ -40,7 +40,7 @@ export interface AuthorizationRequest {
   readonly verifier: string
 }
 
-/** Returns the page where the user signs in and consents. */
+/** Returns the URL of the page at which the user signs in and consents. */
 export async function authorizationUrl(
   { server, client }: Pick<Party, 'server' | 'client'>,
   { resource, scopes = [] }: Pick<Discovered, 'resource' | 'scopes'>,
@@ -56,14 +56,16 @@ export async function authorizationUrl(
     code_challenge_method: 'S256',
     resource,
     ...(scopes.length > 0 ? { scope: scopes.join(' ') } : {}),
-    // OpenID Connect Core §11.
+    // OpenID Connect Core §11 requires consent for this scope.
     ...(scopes.includes('offline_access') ? { prompt: 'consent' } : {}),
   }
   for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value)
   return url.href
 }
 
-/** Checks the answer of the authorization server (state, `iss` of RFC 9207), and exchanges its code. @throws {ConnectProblem} */
+/**
+ * Checks the authorization server's answer (state, `iss` of RFC 9207), and exchanges its code. @throws {ConnectProblem}
+ */
 export async function exchange(
   party: Party,
   answer: URLSearchParams,
@@ -84,7 +86,7 @@ export async function exchange(
   return toGranted(await oauth.processAuthorizationCodeResponse(server, asked, response), party)
 }
 
-/** @throws {ConnectionRefused} where the refresh token is no longer accepted. @throws {ConnectProblem} */
+/** @throws {ConnectionRefused} if the refresh token is no longer accepted. @throws {ConnectProblem} */
 export async function refresh(party: Party, token: string, resource: string): Promise<Granted> {
   const { server, client } = party
   const asked = { client_id: client.id }
@@ -101,16 +103,16 @@ export async function refresh(party: Party, token: string, resource: string): Pr
   }
 }
 
-/** A grant that is over, and a client that the server no longer knows: no later attempt can succeed (RFC 6749 §5.2). */
+/** Errors after which no attempt can succeed: the grant has ended, or the client is unknown (RFC 6749 §5.2). */
 const ENDED: ReadonlySet<string> = new Set(['invalid_grant', 'invalid_client', 'unauthorized_client'])
 
-/** Has a token withdrawn, where that is offered (RFC 7009). */
+/** Revokes tokens, if the authorization server supports it (RFC 7009). */
 export async function revoke(party: Party, { access, refresh: further }: Tokens): Promise<boolean> {
   const { server, client } = party
   if (server.revocation_endpoint === undefined) return false
   const asked = { client_id: client.id }
   const auth = authenticationOf(client, server)
-  // A server that withdraws a refresh token should withdraw its access tokens, too; not all do (§2.1).
+  // A server that revokes a refresh token should also revoke its access tokens (§2.1), but not all do.
   for (const [token, hint] of [[further, 'refresh_token'] as const, [access, 'access_token'] as const]) {
     if (token === undefined) continue
     const additionalParameters = { token_type_hint: hint }
@@ -123,7 +125,7 @@ export async function revoke(party: Party, { access, refresh: further }: Tokens)
   return true
 }
 
-/** The guarded fetch decides which addresses are secure: it also knows loopback. */
+/** Allows http in the library, as the guarded fetch checks addresses and also allows loopback. */
 function optionsOf({ fetch }: Party) {
   return { [oauth.allowInsecureRequests]: true, [oauth.customFetch]: fetch }
 }

@@ -4,7 +4,7 @@ import { JsonFault, readJson, readUtf8 } from '@toolgate/values/json'
 import { isLoopback } from '../../config/loopback.ts'
 import { ConnectProblem } from './problem.ts'
 
-/** As `oauth4webapi` asks it. */
+/** The options with which `oauth4webapi` calls it. */
 export interface FetchInit {
   readonly method?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
@@ -13,11 +13,11 @@ export interface FetchInit {
 export type GuardedFetch = (url: string, init?: FetchInit) => Promise<Response>
 
 export interface GuardOptions {
-  /** The hosts that the configuration names. They may be on private addresses, and on loopback without TLS. */
+  /** The hosts in the configuration. They may have private addresses, and use http on loopback. */
   readonly trusted: readonly string[]
-  /** Default 5 s, for everything from the name's lookup to the last byte. */
+  /** The time limit from the name look-up to the last byte. Default 5 s. */
   readonly timeoutMs?: number
-  /** Of a body. Default 512 KiB. */
+  /** The maximum size of a body. Default 512 KiB. */
   readonly maxBytes?: number
 }
 
@@ -25,10 +25,10 @@ const TIMEOUT_MS = 5_000
 const MAX_BYTES = 512 * 1024
 
 /**
- * Returns a `fetch` for addresses that a server has named: https only, no redirect, bounded in size and time.
+ * Returns a `fetch` for URLs that a server has named: https only, without redirects, and with limits for size and time.
  *
- * A host that the configuration does not name must have public addresses only. They are checked when the connection is
- * made, so that a name cannot be resolved to another address after the check.
+ * A host that the configuration does not name must have only public addresses. They are checked when the connection is
+ * made, so that the name cannot resolve to another address after the check.
  *
  * @throws {ConnectProblem}
  */
@@ -106,7 +106,10 @@ async function send(url: URL, options: SendOptions, body: string | undefined): P
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
 
-/** Returns JSON as one reader reads it, so that `oauth4webapi`, which parses it again, reads the same. @throws {JsonFault} */
+/**
+ * Parses JSON strictly and writes it again, so that `oauth4webapi`, which parses it too, reads the same values. @throws
+ * {JsonFault}
+ */
 function rewritten(bytes: Buffer): Buffer {
   return bytes.length === 0 ? bytes : Buffer.from(JSON.stringify(readJson(readUtf8(bytes))))
 }
@@ -119,7 +122,7 @@ function toResponse(status: number, raw: readonly string[], body: Buffer): Respo
   return new Response(WITHOUT_BODY.has(status) ? null : new Uint8Array(body), { status, headers })
 }
 
-/** Resolves a name for a connection, if all of its addresses are public. */
+/** Resolves a name for a connection, but only if all of its addresses are public. */
 const lookupPublic: LookupFunction = (hostname, options, callback) => {
   const all: LookupOptions & { all: true } = { ...options, all: true }
   lookup(hostname, all, (error, addresses: LookupAddress[]) => {
@@ -152,7 +155,7 @@ const PRIVATE = toBlockList('ipv4', [
   ['203.0.113.0', 24],
   ['224.0.0.0', 3],
 ])
-/** Global unicast IPv6, without documentation and the prefixes that hold an IPv4 address. */
+/** Global unicast IPv6, without documentation addresses and prefixes that contain an IPv4 address. */
 const GLOBAL = toBlockList('ipv6', [['2000::', 3]])
 const NOT_GLOBAL = toBlockList('ipv6', [
   ['2001::', 23],
@@ -167,13 +170,13 @@ function toBlockList(family: 'ipv4' | 'ipv6', nets: readonly (readonly [string, 
   return list
 }
 
-/** Returns whether an IP address belongs to the public internet. */
+/** Returns whether an IP address is on the public internet. */
 export function isPublic(address: string): boolean {
   if (isIP(address) === 4) return !PRIVATE.check(address, 'ipv4')
   return GLOBAL.check(address, 'ipv6') && !NOT_GLOBAL.check(address, 'ipv6')
 }
 
-/** The host of a URL without the brackets of IPv6. */
+/** Returns the host of a URL without the brackets of IPv6. */
 function bare(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, '')
 }

@@ -3,13 +3,13 @@ import type { NoPlace, Place } from '@toolgate/core/call'
 import type { Owner } from '../../model/owner.ts'
 import type { Upstream } from '../../model/upstream.ts'
 
-/** The bounds of the instances of all servers together. */
+/** The limits on the instances of all servers together. */
 export interface InstanceLimits {
-  /** An instance that runs no call for so long is ended. */
+  /** An instance that runs no call for this long is ended. */
   readonly idleMs: number
-  /** Instances of one user, over all servers. */
+  /** The maximum number of instances of one user, over all servers. */
   readonly perUser: number
-  /** Instances of all users. */
+  /** The maximum number of instances of all users. */
   readonly max: number
 }
 
@@ -31,22 +31,22 @@ export function countStates(rows: readonly Pick<InstanceRow, 'state'>[]): Readon
   return counts
 }
 
-/** An instance in use. It is not ended before it is released. */
+/** An instance in use. It is not ended until it is released. */
 export interface HeldInstance extends Place {
   readonly upstream: Upstream
   /** Resolves when the first start has succeeded or failed. */
   readonly started: Promise<void>
   /** The key of its owner. */
   readonly owner: string
-  /** Holds it once more, and returns the release of that hold. */
+  /** Adds another hold, and returns the function that releases it. */
   again(): () => void
 }
 
-/** The instances of all servers with one for each user, within their bounds. */
+/** The instances of all servers with one instance per user, within the limits. */
 export class Instances {
   readonly #limits: InstanceLimits
   readonly #homes: () => UserHomes | undefined
-  /** The one that was used longest ago is first. */
+  /** The least recently used instance comes first. */
   readonly #open = new Map<string, Instance>()
   readonly #closing = new Map<string, Promise<void>>()
 
@@ -56,10 +56,10 @@ export class Instances {
   }
 
   /**
-   * Takes the owner's instance of a server, and starts one if there is none. Beyond a bound, an idle one is ended for
-   * it; without an idle one the answer is why there is no place.
+   * Returns the owner's instance of a server, and starts one if there is none. If a limit is reached, an idle instance
+   * is ended to make room. Without an idle one, the result states why there is no room.
    *
-   * `of` is the server's configuration in force: an idle instance of another one is replaced.
+   * `of`: the server's current configuration. An idle instance of another configuration is replaced.
    */
   take(server: string, owner: Owner, create: () => Upstream, of?: object): HeldInstance | NoPlace {
     const key = `${server} ${owner.key}`
@@ -75,7 +75,8 @@ export class Instances {
     if (!instance) {
       const room = this.#makeRoom(server, owner)
       if ('text' in room) return room
-      // An instance starts only after the one that it replaces has ended: a folder or a profile has one process.
+      // An instance starts only after the instance that it replaces has ended, since a folder or profile is for one
+      // process.
       const before = Promise.all([room.ended, this.#closing.get(key)])
       instance = new Instance(server, owner, create(), before, of)
       this.#open.set(key, instance)
@@ -84,25 +85,25 @@ export class Instances {
     return this.#hold(key, instance)
   }
 
-  /** Resolves when the owner's instance of a server no longer runs a call, if it is of another configuration. */
+  /** Resolves when the owner's instance of another configuration no longer runs a call. */
   replaceable(server: string, owner: Owner, of: object): Promise<void> | undefined {
     const instance = this.#open.get(`${server} ${owner.key}`)
     return instance && instance.of !== of ? instance.idle() : undefined
   }
 
-  /** Whether the owner has an instance of a server, which may still start. */
+  /** Whether the owner has an instance of a server, even if it is still starting. */
   has(server: string, owner: Owner): boolean {
     return this.#open.has(`${server} ${owner.key}`)
   }
 
-  /** Returns the state of an owner's instance; when it is down, with the reason. */
+  /** Returns the state of an owner's instance, with the reason if it is down. */
   stateOf(server: string, owner: Owner): { readonly state: InstanceState; readonly reason?: string } | undefined {
     const instance = this.#open.get(`${server} ${owner.key}`)
     const reason = instance?.upstream.state.reason
     return instance && { state: instance.row.state, ...(reason === undefined ? {} : { reason }) }
   }
 
-  /** The most instances of all users. */
+  /** The maximum number of instances of all users. */
   get max(): number {
     return this.#limits.max
   }
@@ -111,7 +112,7 @@ export class Instances {
     return [...this.#open.values()].flatMap((instance) => (instance.server === server ? [instance.row] : []))
   }
 
-  /** Ends the instance that an owner has of a server, with the calls that it runs. */
+  /** Ends an owner's instance of a server, with its running calls. */
   async endOf(server: string, owner: Owner): Promise<void> {
     const key = `${server} ${owner.key}`
     const instance = this.#open.get(key)
@@ -130,13 +131,13 @@ export class Instances {
     return new Set([...this.#open.values()].map(({ owner }) => owner.key))
   }
 
-  /** Ends the instances that run nothing. */
+  /** Ends the idle instances. */
   async endIdle(): Promise<void> {
     for (const [key, instance] of this.#open) if (!instance.isBusy) void this.#end(key, instance)
     await Promise.all(this.#closing.values())
   }
 
-  /** Ends all instances of an owner, with the calls that they run. */
+  /** Ends all instances of an owner, with their running calls. */
   async endOfOwner(owner: string): Promise<void> {
     const own = [...this.#open].filter(([, instance]) => instance.owner.key === owner)
     await Promise.all(own.map(([key, instance]) => this.#end(key, instance)))
@@ -162,7 +163,7 @@ export class Instances {
     }
   }
 
-  /** Returns why the owner can have no instance of a server now. `undefined`: they have one, or could get one. */
+  /** Returns why the owner cannot get an instance of a server now. `undefined`: they have one, or can get one. */
   whyFull(server: string, owner: Owner, of?: object): NoPlace | undefined {
     const open = this.#open.get(`${server} ${owner.key}`)
     if (open?.isBusy && open.of !== of) return justChanged(server)
@@ -185,7 +186,7 @@ export class Instances {
     return { ended: idle && this.#end(...idle) }
   }
 
-  /** Returns the bound that a further instance of an owner would pass, with the instances that it counts. */
+  /** Returns the limit that another instance of an owner would exceed, with the instances that it counts. */
   #boundOf(owner: Owner) {
     const { perUser, max } = this.#limits
     const all = [...this.#open]
@@ -227,7 +228,7 @@ function justChanged(server: string): NoPlace {
   }
 }
 
-/** One process or session of a server that serves one owner. */
+/** One process or session of a server, for one owner. */
 class Instance {
   readonly server: string
   readonly owner: Owner
@@ -272,7 +273,7 @@ class Instance {
     if (!this.isBusy) this.#free()
   }
 
-  /** Resolves when no call runs, or it is closed. */
+  /** Resolves when no call runs or the instance is closed. */
   idle(): Promise<void> {
     if (!this.isBusy || this.#isClosed) return Promise.resolve()
     return new Promise((resolve) => this.#freed.push(resolve))

@@ -3,13 +3,13 @@ import type { McpResult } from '@toolgate/mcp'
 import { ROUND_MS } from '../transport/limits.ts'
 import { type UpstreamCall, UpstreamError } from '../../model/upstream.ts'
 
-/** A task whose server says nothing of its time. */
+/** How long to hold an instance for a task whose server states no time. */
 const TASK_MS = 60 * 60_000
 const MAX_TASK_MS = 24 * 60 * 60_000
-/** Of one instance. Beyond it the one that was kept longest is released. */
+/** The maximum number of pauses of one instance. Beyond it, the oldest pause is released. */
 const MAX_KEPT = 64
 
-/** A task or a pause that begins with a result, by the key of the requests that go on with it. */
+/** A task or a pause that begins with a result, by the key of the requests that continue it. */
 interface Pause {
   readonly key: string
   readonly ms: number
@@ -24,12 +24,12 @@ interface Kept {
 /**
  * Keeps instances in use between requests: while a server waits for the next round of a call, and while it runs a task.
  *
- * Each hold ends with the retry, with the end of the task, or when its time is over.
+ * Each hold ends with the retry, with the end of the task, or at its time limit.
  */
 export class Pauses {
   readonly #kept = new Map<string, Kept[]>()
 
-  /** Sends a request of an owner, and keeps the hold that `take` returns if its result is not the end. */
+  /** Sends an owner's request. If its result is not final, it keeps the hold that `take` returns. */
   async follow(
     owner: string,
     asked: UpstreamCall,
@@ -51,7 +51,7 @@ export class Pauses {
     }
   }
 
-  /** Releases everything. */
+  /** Releases all holds. */
   close(): void {
     for (const owner of this.#kept.keys()) while (this.#kept.has(owner)) this.#drop(owner, 0)
   }
@@ -88,23 +88,23 @@ function pauseIn(result: McpResult, asked: UpstreamCall): Pause | undefined {
   return { key: keyOfTask(taskId), ms: Math.min(wanted, MAX_TASK_MS) }
 }
 
-/** Returns the key of the pause that a request goes on with. */
+/** Returns the key of the pause that a request continues. */
 function keyOfRequest(asked: UpstreamCall): string | undefined {
   if (asked.method.startsWith('tasks/')) return keyOfTask(asked.params['taskId'])
   return asked.answers && keyOfRound(asked, asked.answers.requestState)
 }
 
-/** Whether nothing of a pause is left after the result of a request. */
+/** Whether the result of a request ends its pause. */
 function isLast({ method }: UpstreamCall, result: McpResult): boolean {
   return method === 'tasks/get' ? isEnded(result) : method !== 'tasks/update'
 }
 
-/** In earlier revisions the result of an ended task is a request of its own. */
+/** Whether a task has ended. In earlier revisions its result needs another request. */
 function isEnded({ status, result, error }: JsonObject): boolean {
   return status === 'cancelled' || ((status === 'completed' || status === 'failed') && (result ?? error) !== undefined)
 }
 
-/** Whether nothing of a pause is left after a failed request. A task goes on while its server cannot be asked. */
+/** Whether a failed request ends its pause. A task continues while its server is unreachable. */
 function isGone({ method }: UpstreamCall, error: unknown): boolean {
   const isOfTask = method === 'tasks/get' || method === 'tasks/update'
   return !isOfTask || (error instanceof UpstreamError && error.code === 'upstream_rpc')

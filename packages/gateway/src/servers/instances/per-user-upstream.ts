@@ -26,50 +26,50 @@ import {
 import { type UserList, UserLists } from './user-lists.ts'
 
 export interface PerUserDeps extends UpstreamDeps {
-  /** Shared by all servers. */
+  /** The instances of all servers. */
   readonly instances: Instances
-  /** Absolute. Each instance has a folder below it. */
+  /** An absolute path. Each instance has a folder below it. */
   readonly folder: string
-  /** Which replica has the instances of a user. */
+  /** Finds the replica that has a user's instances. */
   readonly homes?: (() => Pick<UserHomes, 'find'> | undefined) | undefined
-  /** The accounts that users have connected the server to, if it wants that. */
+  /** The accounts that users have connected to the server, if it needs connections. */
   readonly connections?: ServerConnections | undefined
 }
 
 /** The users' own credentials of one server. */
 export interface ServerConnections {
-  /** Returns the credential of a user; `undefined` where they have not connected the server. */
+  /** Returns the credential of a user; `undefined` if they have not connected the server. */
   credentialOf(user: Pick<Caller, 'user' | 'tenant'>): RequestCredential | undefined
-  /** Returns how they connect it. */
+  /** Returns how a caller connects the server. */
   missingOf(caller: Caller): MissingConnection | undefined
 }
 
-/** How long a request waits for the first list of its caller. Tools that come later are announced. */
+/** How long a request waits for its caller's first list. Tools that come later are announced. */
 const LIST_WAIT_MS = 10_000
 
 /**
- * One MCP server with an instance for each user.
+ * One MCP server with an instance per user.
  *
- * Its list comes from an instance of its own, which answers no calls; with `listing: user` each user's list comes from
- * their own instance instead. A call runs in the instance of its caller, which starts at the first call. A remote server
- * that keeps no sessions has one connection: there is nothing to separate.
+ * Its list comes from a separate instance, which answers no calls. With `listing: user`, each user's list comes from
+ * their own instance instead. A call runs in the instance of its caller, which starts at the first call. A remote
+ * server without sessions has one shared connection, as there is nothing to separate.
  */
 export class PerUserUpstream implements Upstream {
   readonly name: string
   readonly #config: ServerConfig
   readonly #deps: PerUserDeps
-  /** The lists of its users, where each has their own. */
+  /** The lists of users, if each user has their own. */
   readonly lists: UserLists | undefined
-  /** Absent where each user has their own list. */
+  /** The instance that lists. Absent if each user has their own list. */
   readonly #listing: Upstream | undefined
   readonly #clock: Clock
   readonly #changes: ReturnType<typeof createEmitter>
   readonly #ofInstances: Emitter<[UpstreamState]>
   #own: UpstreamState
-  /** Whether each user needs an instance, whatever the server says. */
+  /** Whether each user needs an instance, whatever the server reports. */
   readonly #isAlwaysOwn: boolean
   readonly #pauses = new Pauses()
-  /** The users whose lists are read once they may be. */
+  /** The users whose lists wait to be read. */
   readonly #later = new Set<string>()
   #isClosed = false
 
@@ -91,12 +91,15 @@ export class PerUserUpstream implements Upstream {
     this.#own = { status: 'starting', since: this.#clock.wallMs(), restarts: 0, rejected: [] }
   }
 
-  /** Of the instance that lists. Where each user has their own, the server is ready as soon as it may start some. */
+  /**
+   * The state of the listing instance. If each user has their own list, the server is ready as soon as it may start
+   * instances.
+   */
   get state(): UpstreamState {
     return this.#listing?.state ?? { ...this.#own, tasks: this.lists?.all.some(({ state }) => state.tasks) === true }
   }
 
-  /** What all users share. */
+  /** The items that all users share. */
   get items(): UpstreamItems {
     return this.#listing?.items ?? NO_ITEMS
   }
@@ -105,12 +108,12 @@ export class PerUserUpstream implements Upstream {
     return this.#deps.instances.rowsOf(this.name)
   }
 
-  /** Whether calls run in instances of their callers. */
+  /** Whether calls run in the instances of their callers. */
   get needsInstances(): boolean {
     return this.#shared === undefined
   }
 
-  /** The connection that all users share, if they may. */
+  /** The connection that all users share, if sharing is possible. */
   get #shared(): Upstream | undefined {
     return this.#isAlwaysOwn || this.#listing?.state.hasSession === true ? undefined : this.#listing
   }
@@ -119,7 +122,7 @@ export class PerUserUpstream implements Upstream {
     return (this.#listing ?? this.#changes).subscribe(listener)
   }
 
-  /** Calls the listener with the state of each user's instance, whenever that changes. */
+  /** Calls the listener with the state of a user's instance whenever it changes. */
   subscribeInstances(listener: (state: UpstreamState) => void): () => void {
     return this.#ofInstances.subscribe(listener)
   }
@@ -131,8 +134,8 @@ export class PerUserUpstream implements Upstream {
   }
 
   /**
-   * Waits for the caller's own list, where they have one that is not known yet, and starts their instance for it. With
-   * `isList` it is also read again if their instance has ended. `undefined`: there is nothing to wait for.
+   * Waits for the caller's own list if it is not known yet, and starts their instance for it. With `isList`, the list
+   * is also read again if their instance has ended. `undefined`: there is nothing to wait for.
    */
   prepare(caller: Caller, isList: boolean): Promise<unknown> | undefined {
     const owner = this.lists && ownerOf(caller)
@@ -148,8 +151,8 @@ export class PerUserUpstream implements Upstream {
   }
 
   /**
-   * Reads the caller's list once their instance of an earlier configuration no longer runs a call, so that it is
-   * announced without a further request. The request does not wait: such a call may take long.
+   * Reads the caller's list once their instance of an earlier configuration runs no calls, so that the list is
+   * announced without another request. The request does not wait, since such a call may take long.
    */
   #prepareLater(caller: Caller, owner: Owner): void {
     const free = this.#deps.instances.replaceable(this.name, owner, this.#config)
@@ -167,7 +170,10 @@ export class PerUserUpstream implements Upstream {
     return owner && this.lists?.of(owner)
   }
 
-  /** Returns why the list of a caller is not known, for people and for the caller. `undefined`: it is, or is on its way. */
+  /**
+   * Returns why the caller's list is not known, for people and for the caller. `undefined`: it is known or is being
+   * read.
+   */
   whyUnknown(caller: Caller): NoPlace | undefined {
     const owner = this.lists && ownerOf(caller)
     if (!owner || this.listOf(caller)) return undefined
@@ -180,13 +186,13 @@ export class PerUserUpstream implements Upstream {
   }
 
   /**
-   * Takes the place of one call in its caller's instance. `undefined`: the server needs none. Where the instance also has
-   * the caller's list, the place comes when it has started, as the list may have changed.
+   * Reserves a place for one call in its caller's instance. `undefined`: the server needs none. If the instance also
+   * has the caller's list, the place is available once it has started, as the list may have changed.
    */
   admit(caller: Caller): MaybePromise<Place | NoPlace | undefined> {
     if (!this.needsInstances) return undefined
     const owner = ownerOf(caller)
-    // A call that no client has sent here, such as one of the console, may be the first of its user.
+    // The first call of a user may not come from a client, but for example from the console.
     const home = owner && this.#deps.homes?.()?.find(owner)
     return home instanceof Promise ? home.then(() => this.#admit(caller)) : this.#admit(caller)
   }
@@ -201,7 +207,7 @@ export class PerUserUpstream implements Upstream {
     return this.#shared?.call(asked) ?? this.#within(asked)
   }
 
-  /** A subscription keeps the place of its caller: the server announces changes to the instance that asked. */
+  /** Watches a resource. The subscription keeps the caller's instance, as the server announces changes only there. */
   async watch(uri: string, caller: Caller, listener: () => void): Promise<() => void> {
     const shared = this.#shared
     if (shared) return shared.watch(uri, caller, listener)
@@ -220,7 +226,7 @@ export class PerUserUpstream implements Upstream {
     }
   }
 
-  /** Ends the instance of a user, with the calls that it runs. */
+  /** Ends the instance of a user, with its running calls. */
   endOf(user: Pick<Caller, 'user' | 'tenant'>): Promise<void> {
     const owner = ownerOf({ ...user })
     return owner ? this.#deps.instances.endOf(this.name, owner) : Promise.resolve()
@@ -238,7 +244,7 @@ export class PerUserUpstream implements Upstream {
     await Promise.all([this.#listing?.close(), this.#deps.instances.closeAll(this.name, this.#config)])
   }
 
-  /** Runs one request in its caller's instance. What goes on after its result keeps the instance in use. */
+  /** Runs one request in its caller's instance. A result that is not final keeps the instance in use. */
   async #within(asked: UpstreamCall): Promise<McpResult> {
     const { caller, signal } = asked
     const held = this.#take(caller)
@@ -292,13 +298,16 @@ export class PerUserUpstream implements Upstream {
   }
 }
 
-/** The decision has refused such a call already: this holds also where a connection ends in that moment. */
+/**
+ * Returns the error for a missing connection. The decision usually refuses such a call first, but a connection may end
+ * in between.
+ */
 function notConnected(missing: MissingConnection | undefined, server: string): NoPlace {
   const { text = `the server ${server} is not connected`, message = text } = missing ?? {}
   return { text, message }
 }
 
-/** Waits for a start for as long as the caller does. */
+/** Waits for a start until the caller aborts. */
 async function whileWanted(started: Promise<void>, signal: UpstreamCall['signal']): Promise<void> {
   const { promise: left, reject } = Promise.withResolvers<never>()
   left.catch(() => undefined)

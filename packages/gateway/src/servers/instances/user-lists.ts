@@ -5,8 +5,8 @@ import { NO_ITEMS, type Upstream, type UpstreamItems, type UpstreamState } from 
 const NOT_STARTED: UpstreamState = { status: 'starting', since: 0, restarts: 0, rejected: [] }
 
 /**
- * What one user's own instance lists. It stays when the instance ends, so that a client's list does not change with it,
- * and is read again at the next start.
+ * The list from one user's own instance. It stays when the instance ends, so that a client's list does not change, and
+ * is read again at the next start.
  */
 export class UserList implements Pick<Upstream, 'state' | 'items'> {
   readonly owner: Owner
@@ -23,7 +23,7 @@ export class UserList implements Pick<Upstream, 'state' | 'items'> {
     return this.#state !== NOT_STARTED
   }
 
-  /** As of the latest time that an instance was ready. */
+  /** The items from the last time that an instance was ready. */
   get items(): UpstreamItems {
     return this.#items
   }
@@ -32,7 +32,7 @@ export class UserList implements Pick<Upstream, 'state' | 'items'> {
     return this.#state
   }
 
-  /** Takes the lists of an instance from now on, and calls `changed` when they are others. */
+  /** Follows the lists of an instance from now on, and calls `changed` when they differ. */
   follow(upstream: Upstream, changed: () => void): void {
     this.#unfollow?.()
     this.#unfollow = upstream.subscribe(() => {
@@ -46,14 +46,14 @@ export class UserList implements Pick<Upstream, 'state' | 'items'> {
   }
 }
 
-/** The lists of one server's users, where each has their own. */
+/** The lists of one server's users, if each user has their own. */
 export class UserLists {
   readonly #max: number
-  /** The one whose instance started longest ago is first. */
+  /** The list whose instance started longest ago comes first. */
   readonly #lists = new Map<string, UserList>()
   readonly #changes: ReturnType<typeof createEmitter<[UserList]>>
 
-  /** Of at most `max` users. */
+  /** Keeps the lists of at most `max` users. */
   constructor(max: number, onFault: (error: unknown) => void) {
     this.#max = max
     this.#changes = createEmitter<[UserList]>(onFault)
@@ -70,18 +70,18 @@ export class UserLists {
     return [...this.#lists.values()].filter(({ isKnown }) => isKnown)
   }
 
-  /** Calls the listener when a list has come, changed or gone. */
+  /** Calls the listener when a list was added, changed or removed. */
   subscribe(listener: (list: UserList) => void): () => void {
     return this.#changes.subscribe(listener)
   }
 
-  /** Takes the list of a user from their new instance. */
+  /** Follows the list of a user in their new instance. */
   follow(owner: Owner, upstream: Upstream): void {
     const list = this.#lists.get(owner.key) ?? new UserList(owner)
     this.#lists.delete(owner.key)
     this.#lists.set(owner.key, list)
     list.follow(upstream, () => {
-      // One that was dropped meanwhile is nobody's.
+      // A list that was dropped meanwhile belongs to nobody.
       if (this.#lists.get(owner.key) === list) this.#changes.emit(list)
     })
     for (const [key, oldest] of this.#lists) {

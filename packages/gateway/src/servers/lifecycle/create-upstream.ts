@@ -34,26 +34,26 @@ export interface UpstreamDeps {
   readonly reaper: Reaper
   readonly log: (line: UpstreamLogLine) => void
   readonly clock?: Clock
-  /** Redacts the reasons that are shown. Default: the built-in tables. */
+  /** Redacts the displayed reasons. Default: the built-in rules. */
   readonly redact?: Redactor
   readonly backoff?: RestartOptions
-  /** Runs before each start. What it throws is the reason of a failed start. */
+  /** Runs before each start. If it throws, the start fails with this reason. */
   readonly prepare?: (() => Promise<void>) | undefined
-  /** The credential of requests over HTTP, where it may change. */
+  /** The credential of HTTP requests, if it may change. */
   readonly credential?: RequestCredential | undefined
-  /** Finds the tracing of calls, if any. */
+  /** Returns the tracing of calls, if it is enabled. */
   readonly tracing?: FindTracing | undefined
-  /** Throws where no call may be sent now. */
+  /** Throws if no call may be sent now. */
   readonly checkStart?: (() => void) | undefined
 }
 
 const MAX_LOGGED_REJECTIONS = 20
 
 /**
- * Returns one MCP server, kept alive from `start` to `close`.
+ * Returns one MCP server, which is kept running from `start` to `close`.
  *
- * It is started with a command, reached at a URL, or started and then reached at its URL. After a failure it is down
- * with a reason, and is started again with growing delays. Other servers are not affected.
+ * It is started with a command, reached at a URL, or both. After a failure the server is down with a reason, and is
+ * restarted with increasing delays. Other servers are not affected.
  */
 export function createUpstream(config: ServerConfig, deps: UpstreamDeps): Upstream {
   return new SupervisedUpstream(config, deps)
@@ -74,7 +74,7 @@ class SupervisedUpstream implements Upstream {
   readonly #watches: ResourceWatches
   /** The running server, once its lists were read. */
   #current: OpenServer | undefined
-  /** Of the running server. */
+  /** The log level of the running server. */
   #logLevel: ServerLogLevel | undefined
   #living: Promise<void> | undefined
   #endRun: (() => void) | undefined
@@ -152,7 +152,7 @@ class SupervisedUpstream implements Upstream {
     return this.#stopping.signal.aborted
   }
 
-  /** Starts the server again and again until it is closed. */
+  /** Starts the server repeatedly until it is closed. */
   async #live(): Promise<void> {
     const { signal } = this.#stopping
     while (!this.#isStopping) {
@@ -211,7 +211,7 @@ class SupervisedUpstream implements Upstream {
     return server
   }
 
-  /** A new handshake may be with another version of the server. */
+  /** Updates the state after a new handshake, which may be with another version of the server. */
   #onRenewed({ serverInfo, hasSession }: Handshake): void {
     this.#logLevel?.renewed()
     if (this.#current) this.#watches.connected(this.#current.connection)
@@ -226,7 +226,7 @@ class SupervisedUpstream implements Upstream {
     })
   }
 
-  /** Reads lists again. If that fails, the current ones stay. */
+  /** Reads lists again. If reading fails, the current ones stay. */
   async #refresh(server: OpenServer | undefined, offers: readonly Offer[]): Promise<number | undefined> {
     if (!server || server !== this.#current) return undefined
     try {
@@ -243,7 +243,7 @@ class SupervisedUpstream implements Upstream {
     }
   }
 
-  /** Shows new items, some in each turn of the event loop. The last step is left to the caller. */
+  /** Shows new items in slices, one slice in each turn of the event loop. The caller runs the last step. */
   async #show(server: OpenServer, read: ReadLists): Promise<void> {
     for (const step of this.#lists.stepsTo(read)) {
       step()
@@ -314,7 +314,7 @@ function countsOf(items: UpstreamItems, offers: readonly Offer[]): string {
     .join(', ')
 }
 
-/** Whether a server runs calls of tools as tasks: a capability before 2026-07-28, an extension since. */
+/** Whether a server runs tool calls as tasks: a capability before 2026-07-28, an extension since. */
 function hasTasks({ era, capabilities: { tasks, extensions } }: Handshake): boolean {
   if (era === 'modern') return isObject(extensions) && isObject(extensions[TASKS_EXTENSION])
   const requests = isObject(tasks) ? tasks['requests'] : undefined
@@ -327,7 +327,7 @@ function ignore(): undefined {
 }
 
 interface RestartOptions extends BackoffOptions {
-  /** A server that was ready for so long starts again with the shortest delay. Default 60,000. */
+  /** A server that was ready for this long starts again with the shortest delay. Default 60,000 ms. */
   readonly resetMs?: number
 }
 

@@ -5,18 +5,18 @@ import { clip } from '../transport/json-rpc.ts'
 import { findParamHeaders } from '../transport/param-headers.ts'
 import type { Offer, UpstreamItems } from '../../model/upstream.ts'
 
-/** The lists of a server, in the order in which they are read. */
+/** The names of a server's lists, in the order in which they are read. */
 export type ListName = keyof UpstreamItems
 export type ItemOf<Name extends ListName> = UpstreamItems[Name][number]
 
 /** How servers list one kind of item. */
 export interface ItemKind {
-  /** The request, and the field of its result. */
+  /** The method that lists the items, and the field of its result. */
   readonly method: string
   readonly field: string
-  /** The capability that it belongs to. */
+  /** The capability that the list belongs to. */
   readonly offer: Offer
-  /** As texts name them: one, and many. */
+  /** The singular for texts; the next field is the plural. */
   readonly one: 'tool' | 'resource' | 'template' | 'prompt'
   readonly many: string
   /** The field that identifies an item. */
@@ -84,7 +84,7 @@ function toolProblem(tool: JsonObject, era: Era): string | undefined {
   return nameProblem(name)
 }
 
-/** Applies the catalog's own rules, so that the catalog takes every tool that passes here. */
+/** Applies the catalog's own rules, so that the catalog accepts every tool that passes. */
 function nameProblem(name: unknown): string | undefined {
   try {
     defineTool({ name: name as string })

@@ -19,12 +19,12 @@ import { completeResult } from '../transport/protocol.ts'
 import { type RejectedItem, UpstreamError } from '../../model/upstream.ts'
 
 export interface ItemList<Item> {
-  /** In the server's order, without duplicates. */
+  /** The items in the server's order, without duplicates. */
   readonly items: readonly Item[]
-  /** By name, URI or URI template. */
+  /** The items by name, URI or URI template. */
   readonly byKey: ReadonlyMap<string, Item>
   readonly rejected: readonly RejectedItem[]
-  /** How long the server says the list stays fresh. */
+  /** How long the list stays fresh, according to the server. */
   readonly ttlMs: number | undefined
   /** Equal lists have equal text. */
   readonly text: string
@@ -47,7 +47,7 @@ export interface FetchOptions {
 }
 
 /**
- * Reads all pages of one of a server's lists, some items in each turn of the event loop. Invalid items are rejected with
+ * Reads all pages of a server's list, a slice of items in each turn of the event loop. Invalid items are rejected with
  * a reason and do not affect the others.
  *
  * @throws {UpstreamError} for a list that never ends, is too large or is not a list
@@ -88,7 +88,7 @@ interface Page {
   readonly ttlMs: number | undefined
 }
 
-/** Returns `undefined` if the server does not know the method, as servers with resources but without templates may. */
+/** Returns `undefined` if the server does not know the method. A server with resources may lack templates. */
 async function fetchPage(
   connection: Connection,
   { method, field }: ItemKind,
@@ -125,7 +125,7 @@ function checkSize({ many, one }: ItemKind, items: number, bytes: number, pages:
   if (beyond !== undefined) throw new UpstreamError('upstream_too_large', `lists ${beyond}`)
 }
 
-/** Collects the valid items, and the others with the reason. */
+/** Separates valid items from invalid ones, which get a reason. */
 class Sieve<Item> {
   readonly #kind: ItemKind
   readonly #era: Era
@@ -189,7 +189,7 @@ function readItem(listed: unknown, text: string, kind: ItemKind, era: Era): Read
   return problem === undefined ? { item } : { problem }
 }
 
-/** An item that was parsed with its message must still pass its own bounds. */
+/** Checks an item that was parsed with its message against the bounds of a single item. */
 function readWhole(listed: unknown, text: string): { readonly value?: unknown; readonly problem?: string } {
   try {
     if (listed instanceof JsonText) return { value: readJson(text, { bounds: JSON_BOUNDS.item, integers: 'exact' }) }
@@ -201,12 +201,12 @@ function readWhole(listed: unknown, text: string): { readonly value?: unknown; r
   }
 }
 
-/** Returns the key of an item that may be too large to be parsed. */
+/** Returns the key of an item without parsing it, as it may be too large. */
 function keyIn(text: string, key: ItemKind['key']): string | undefined {
   const span = findMembers(text, [key]).get(key)
   if (!span) return undefined
   const written = text.slice(span.start, span.end).trim()
-  // The longest escape of one character has six.
+  // The longest escape of one character has six characters.
   const cut = written.slice(0, MAX_SHOWN_KEY * 6)
   try {
     const value: unknown = cut === written ? readJson(cut) : cut.slice(1)
@@ -218,7 +218,7 @@ function keyIn(text: string, key: ItemKind['key']): string | undefined {
 
 const MAX_SHOWN_KEY = 128
 
-/** Items that are parsed, compared or announced in one turn of the event loop. */
+/** The maximum number of items to parse, compare or announce in one turn of the event loop. */
 const SLICE_ITEMS = 200
 const SLICE_CHARS = 512 * 1024
 

@@ -1,28 +1,31 @@
-/** Announcements within this time cause one reading. */
+/** Announcements within this time cause one read. */
 const DEBOUNCE_MS = 25
-/** How many readings may follow each other without a pause. */
+/** The maximum number of reads without a pause. */
 const BURST = 2
-/** The pause after the burst. With the reading after it, a change is seen within 500 ms. */
+/** The pause after the burst. With the read after it, a change is seen within 500 ms. */
 const FIRST_PAUSE_MS = 400
-/** An announcement this soon after a reading counts as its consequence, and doubles the next pause. */
+/** An announcement this soon after a read counts as its consequence, and doubles the next pause. */
 const ECHO_MS = 100
 const MAX_PAUSE_MS = 5_000
-/** After this time without announcements, the burst and the pause are reset. */
+/** Without announcements for this long, the burst and the pause are reset. */
 const RESET_MS = 2_000
 
 const MIN_TTL_MS = 1_000
-/** For a TTL of 0. */
+/** The interval for a TTL of 0. */
 const NO_TTL_MS = 30_000
-/** For a server without a TTL: earlier revisions of MCP have none. */
+/** The interval for a server without a TTL: earlier revisions of MCP have none. */
 const DEFAULT_TTL_MS = 60_000
 /** The longest delay of a timer. */
 const MAX_TTL_MS = 2 ** 31 - 1
-/** The share of time that reading may take. A slow list is read less often. */
+/** The maximum share of time for reading, so that a slow list is read less often. */
 const READING_SHARE = 1 / 20
-/** The same for announced changes. */
+/** The maximum share of time for reading announced changes. */
 const ANNOUNCED_SHARE = 1 / 5
 
-/** Runs a refresh on request. Many requests cause one run, and runs neither overlap nor follow each other too quickly. */
+/**
+ * Runs a refresh on request. Several requests cause one run. Runs never overlap, and never follow each other too
+ * quickly.
+ */
 export interface Refresher {
   readonly request: () => void
   /** Requests a refresh once the list is stale. */
@@ -30,7 +33,7 @@ export interface Refresher {
   close(): void
 }
 
-/** Returns a refresher. `refresh` returns the TTL of the list that it read, and never rejects. */
+/** Returns a refresher. `refresh` returns the TTL of the list that it has read, and never rejects. */
 export function createRefresher(refresh: () => Promise<number | undefined>): Refresher {
   return new BoundedRefresher(refresh)
 }
@@ -94,7 +97,7 @@ class BoundedRefresher implements Refresher {
     if (!this.#timers.has('pause')) this.#continue()
   }
 
-  /** Delays readings after a burst. Readings of a stale list do not count. */
+  /** Delays reads after a burst. Reads of a stale list do not count. */
   async #runAnnounced(): Promise<void> {
     if (this.#running) {
       this.#again = true

@@ -11,8 +11,8 @@ const TOGETHER_MS = 5
 type Listener = () => void
 
 /**
- * The resources of a server whose changes somebody wants to know of. The server is asked once for each, however many
- * there are, and again after a new handshake.
+ * The watched resources of a server. The gateway subscribes once for each resource, whatever the number of listeners,
+ * and again after a new handshake.
  */
 export class ResourceWatches {
   readonly #server: string
@@ -49,12 +49,12 @@ export class ResourceWatches {
     }
   }
 
-  /** Takes an announcement of the server. */
+  /** Handles an announcement from the server. */
   updated(uri: unknown): void {
     if (typeof uri === 'string') for (const listener of this.#watched.get(uri) ?? []) listener()
   }
 
-  /** Asks again, on a connection that has made its handshake. */
+  /** Subscribes again on a connection that has completed its handshake. */
   connected(connection: Connection): void {
     this.#connection = connection
     if (this.#watched.size === 0 || !announcesResources(connection)) return
@@ -82,7 +82,7 @@ export class ResourceWatches {
     await connection.request('resources/subscribe', { uri }, { timeoutMs: this.#timeoutMs })
   }
 
-  /** One stream is for all of them, so those that come together open it once. */
+  /** Opens the one stream for all resources. Simultaneous requests open it once. */
   #watchAll(watch: NonNullable<Connection['watch']>): Promise<void> {
     this.#opening ??= sleep(TOGETHER_MS).then(() => {
       this.#opening = undefined

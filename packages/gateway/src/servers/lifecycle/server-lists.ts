@@ -6,16 +6,17 @@ import { type Offer, type RejectedItem, UpstreamError, type UpstreamItems } from
 
 type Lists = { readonly [Name in ListName]: ItemList<ItemOf<Name>> }
 
-/** Lists that were read and are not shown yet. */
+/** Lists that were read but are not shown yet. */
 export interface ReadLists extends Partial<Lists> {
-  /** Why other lists could not be read: what is shown of them stays. */
+  /** Why other lists could not be read. Their shown items stay. */
   readonly failed: ReadonlyMap<ListName, UpstreamError>
 }
 
 /**
- * Reads a server's lists of the offered kinds, side by side.
+ * Reads a server's lists of the offered kinds in parallel.
  *
- * @throws {UpstreamError} if the tools cannot be read, or the connection is lost. A failure of another list is in `failed`
+ * @throws {UpstreamError} if the tools cannot be read, or the connection is lost. A failure of another list is in
+ * `failed`
  */
 export async function fetchLists(
   connection: Connection,
@@ -39,13 +40,13 @@ export async function fetchLists(
 
 const FATAL: ReadonlySet<UpstreamError['code']> = new Set(['upstream_down', 'aborted'])
 
-/** Returns the shortest time for which a server says that its lists stay fresh. */
+/** Returns the shortest TTL of the lists. */
 export function ttlOf(read: ReadLists): number | undefined {
   const ttls = LIST_NAMES.flatMap((name) => read[name]?.ttlMs ?? [])
   return ttls.length === 0 ? undefined : Math.min(...ttls)
 }
 
-/** The lists of one server as they are shown. They are kept while it is down. */
+/** The shown lists of one server. They are kept while it is down. */
 export class ServerLists {
   #lists: Lists = { tools: EMPTY_LIST, resources: EMPTY_LIST, templates: EMPTY_LIST, prompts: EMPTY_LIST }
   #items: UpstreamItems = { tools: [], resources: [], templates: [], prompts: [] }
@@ -64,22 +65,22 @@ export class ServerLists {
     })
   }
 
-  /** Returns the arguments that a tool of MCP 2026-07-28 wants in HTTP headers. */
+  /** Returns the arguments that a tool of MCP 2026-07-28 expects in HTTP headers. */
   paramHeaders(tool: string): readonly ParamHeader[] | undefined {
     const found = this.#lists.tools.byKey.get(tool)
     return found && paramHeadersOf(found.inputSchema)
   }
 
   /**
-   * Returns the steps that show new items, in slices that each fit into one turn of the event loop, because listeners
-   * need long for many items. Items that the server no longer lists are removed with the first step. The last step is
-   * left to `set`.
+   * Returns the steps that show new items. Each step is a slice that fits into one turn of the event loop, because
+   * listeners are slow for many items. The first step removes items that the server no longer lists. `set` performs the
+   * last step.
    */
   stepsTo(read: ReadLists): readonly (() => void)[] {
     return LIST_NAMES.flatMap((name) => this.#stepsOf(name, read[name])).slice(0, -1)
   }
 
-  /** Shows lists. Returns the names of those that differ from before: an equal list stays the same object. */
+  /** Shows lists. Returns the names of the changed ones: an equal list stays the same object. */
   set(read: ReadLists): readonly ListName[] {
     const changed = LIST_NAMES.filter((name) => read[name] && read[name].text !== this.#lists[name].text)
     for (const name of changed) this.#show(name, read[name])

@@ -2,12 +2,12 @@ import { leastSevere, type LogLevel, toLogLevel } from '../../model/log-levels.t
 import type { Connection } from '../transport/connection.ts'
 import type { UpstreamCall } from '../../model/upstream.ts'
 
-/** A server that does not answer delays calls no longer than this, and only once for each level. */
+/** How long a silent server may delay calls, once for each level. */
 const ANSWER_MS = 2_000
 
 /**
- * The level of the log messages of a server of an earlier revision, which has one for all of its clients: the least
- * severe that the clients of its running calls want.
+ * The log level of a server of an earlier revision. It has one level for all clients: the least severe level that the
+ * clients of its running calls request.
  */
 export class ServerLogLevel {
   readonly #connection: Pick<Connection, 'era' | 'capabilities' | 'request'>
@@ -18,7 +18,7 @@ export class ServerLogLevel {
     this.#connection = connection
   }
 
-  /** Runs a call once the server sends what its client wants. */
+  /** Sets the level that the client of a call requests, then runs the call. */
   async during<T>(call: UpstreamCall, run: () => Promise<T>): Promise<T> {
     const { era, capabilities } = this.#connection
     const level = toLogLevel(call.logLevel)
@@ -32,14 +32,14 @@ export class ServerLogLevel {
     }
   }
 
-  /** A new session of the server has the level that it begins with. */
+  /** Called for a new session of the server, which starts with its default level. */
   renewed(): void {
     this.#sent = undefined
   }
 
   async #set(level: LogLevel): Promise<void> {
     if (this.#sent?.level !== level) {
-      // Messages are not worth a failed call.
+      // A failure to set the level must not fail the call.
       const asking = this.#connection.request('logging/setLevel', { level }, { timeoutMs: ANSWER_MS })
       this.#sent = { level, answered: asking.then(ignore, ignore) }
     }

@@ -6,13 +6,13 @@ import { type CommandEnd, type ProcessWatch, runBounded } from '../../util/bound
 import type { ProbeOptions } from './network-probes.ts'
 
 export interface CommandProbeOptions extends ProbeOptions {
-  /** Default: this process's. */
+  /** The working folder. Default: this process's. */
   readonly cwd?: string | undefined
-  /** Its variables, besides PATH and HOME. */
+  /** The environment variables of the command, besides PATH and HOME. */
   readonly env?: Readonly<Record<string, string>> | undefined
-  /** Redacts its output. Default: the built-in one. */
+  /** Redacts the command's output. Default: the built-in redactor. */
   readonly redactor?: Redactor | undefined
-  /** Kills its process group when this process is gone. */
+  /** Kills the command's process group when this process is gone. */
   readonly reaper?: ProcessWatch | undefined
 }
 
@@ -24,7 +24,7 @@ const DEFAULT_TIMEOUT_MS = 5000
 
 /**
  * Returns a probe that runs a command and checks for exit code 0. There is no shell. At the deadline the command is
- * killed. Its child processes are killed when it ends.
+ * killed. When it ends, its child processes are killed.
  *
  * @example
  * commandProbe(['docker', 'info', '--format', '{{.ID}}'], { timeoutMs: 3000 })
@@ -64,12 +64,12 @@ async function run(
   return { available: false, reason, ...(detail === '' ? {} : { detail }) }
 }
 
-/** A line whose beginning is lost is left out, as it may be the second half of a secret. */
+/** Returns the end of the output. A line with a cut beginning is left out, as it may be half of a secret. */
 function tailOf({ output, isCut }: CommandEnd): string {
   return (isCut ? output.subarray(output.indexOf(10) + 1 || output.length) : output).toString()
 }
 
-/** Redacts before cutting, so that no half of a secret is left. */
+/** Redacts before cutting, so that half a secret cannot remain. */
 function lastLine(stderr: string, { redactText }: Redactor): string {
   const lines = redactText(stderr).split('\n')
   return (lines.findLast((line) => line.trim() !== '') ?? '').trim().slice(0, MAX_DETAIL_CHARS)

@@ -56,7 +56,7 @@ function connectTo(target: TcpTarget, { signal }: ProbeAsking): Promise<ProbeAns
   }
 }
 
-/** Returns why there is no connection, without a full stop. */
+/** Returns why the connection failed, without a full stop. */
 function whyUnreachable(target: TcpTarget, error: NodeJS.ErrnoException): string {
   const code = codeOf(error)
   if (code === 'ECONNREFUSED') return `nothing listens on ${toAddress(target)} (${code})`
@@ -64,7 +64,7 @@ function whyUnreachable(target: TcpTarget, error: NodeJS.ErrnoException): string
   return `${toAddress(target)} cannot be reached (${code})`
 }
 
-/** A name with several addresses fails with the errors of all of them. */
+/** Returns the code of an error. If a name has several addresses, the error contains one error for each. */
 function codeOf(error: NodeJS.ErrnoException): string {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : undefined
   return error.code ?? errnoOf(first) ?? error.name
@@ -99,7 +99,7 @@ export function httpProbe(url: string, options: HttpProbeOptions = {}): Probe {
   }
 }
 
-/** Leaves out the query and the password, which may be secret. */
+/** Returns the URL without its query and password, which may be secret. */
 function toShown({ origin, pathname }: URL): string {
   return `${origin}${pathname === '/' ? '' : pathname}`
 }
@@ -111,7 +111,7 @@ function request(
   { signal }: ProbeAsking,
 ): Promise<ProbeAnswer> {
   const { promise, resolve } = Promise.withResolvers<ProbeAnswer>()
-  // Loaded at the first probe: an import of node:http also loads the client of `fetch`.
+  // Loaded at the first probe, since importing node:http also loads `fetch`.
   const { request: send } = process.getBuiltinModule(target.protocol === 'https:' ? 'node:https' : 'node:http')
   const sent = send(target, { method: 'GET', agent: false, headers: { accept: '*/*', ...headers }, signal })
   sent.once('response', ({ statusCode = 0 }) => settle(judge(target, statusCode, expected)))
@@ -121,7 +121,7 @@ function request(
   return promise
 
   function settle(answer: ProbeAnswer): void {
-    // The status is enough. The body is not read.
+    // Only the status is needed. The body is not read.
     sent.destroy()
     resolve(answer)
   }
@@ -133,7 +133,9 @@ function judge(target: URL, status: number, expected: readonly number[]): ProbeA
   return { available: false, reason: `${toShown(target)} answers with status ${status}, not ${wanted}` }
 }
 
-/** System errors name the host. The messages of the HTTP parser are replaced by their code. */
+/**
+ * Returns the reason of a failure. System errors name the host; messages of the HTTP parser are replaced by their code.
+ */
 function why(target: URL, error: NodeJS.ErrnoException): string {
   if (error.code?.startsWith('HPE_')) return `${toShown(target)} does not speak HTTP (${error.code})`
   const port = Number(target.port) || (target.protocol === 'https:' ? 443 : 80)

@@ -33,7 +33,7 @@ export function toProbe(config: ProbeConfig, { servers, redactor, reaper }: Prob
 export interface EnvProbeOptions {
   /** The expected value. Default: any value that is not blank. */
   readonly equals?: string | undefined
-  /** Default: the process's. */
+  /** The environment. Default: that of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
@@ -63,14 +63,17 @@ function no(reason: string): { available: false; reason: string } {
 const numbers = new WeakMap<object, string>()
 let made = 0
 
-/** Returns another text for each process of a server: a probe of the one before must not answer for it. */
+/** Returns a different text for each process of a server, so that a probe of a former process is not reused. */
 function numberOf(server: object): string {
   let number = numbers.get(server)
   if (number === undefined) numbers.set(server, (number = ` ${++made}`))
   return number
 }
 
-/** Returns a probe that follows whether a server is up. The reason may quote its stderr, so it is for people only. */
+/**
+ * Returns a probe that follows whether a server is up. The reason may quote the server's stderr, so it is only for
+ * people.
+ */
 export function serverProbe(server: Pick<Upstream, 'name' | 'state' | 'subscribe'>): Probe {
   const { name } = server
   return {

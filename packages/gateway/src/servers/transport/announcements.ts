@@ -6,16 +6,19 @@ import { type Offer, OFFERS } from '../../model/upstream.ts'
 
 /** How a stream of announcements ended. */
 export interface StreamEnd {
-  /** Whether to open it again. */
+  /** Whether to reopen the stream. */
   readonly again: boolean
-  /** The delay that the server asks for. */
+  /** The delay that the server requests. */
   readonly retryMs?: number | undefined
 }
 
 interface ListeningOptions {
-  /** Opens the stream, calls `onOpen` when the server starts to announce changes, and resolves at the end. Never rejects. */
+  /**
+   * Opens the stream. Calls `onOpen` when the server starts to announce changes, and resolves when the stream ends.
+   * Never rejects.
+   */
   open(signal: AbortSignal, onOpen: () => void): Promise<StreamEnd>
-  /** Called after each reopening: announcements between two streams are lost. */
+  /** Called after each reopening, because announcements between two streams are lost. */
   onGap(): void
 }
 
@@ -25,12 +28,12 @@ export interface Listening {
   stop(): void
 }
 
-/** The first delay. Changes in between are read after it, so it bounds how late they are seen. */
+/** The first delay. Changes during it are read afterwards, so it limits how late they are seen. */
 const FIRST_WAIT_MS = 250
 
 /**
- * Keeps a stream of announcements open. A stream that ends is opened again: soon if it lived for long, as proxies end
- * streams that are idle, and otherwise with growing delays.
+ * Keeps a stream of announcements open. A stream that ends is reopened: soon if it was open for long, as proxies close
+ * idle streams, and otherwise with increasing delays.
  */
 export function keepListening({ open, onGap }: ListeningOptions): Listening {
   const stopping = new AbortController()
@@ -46,7 +49,7 @@ export function keepListening({ open, onGap }: ListeningOptions): Listening {
       onBegun()
       if (stopping.signal.aborted || !end.again) return
       if (performance.now() - openedMs > LONG_FACTOR * waitMs) waitMs = FIRST_WAIT_MS
-      // A server whose streams end again and again cannot shorten the delay.
+      // A server whose streams end repeatedly cannot shorten the delay.
       const pauseMs = waitMs === FIRST_WAIT_MS ? (end.retryMs ?? waitMs) : Math.max(end.retryMs ?? 0, waitMs)
       await pause(reopenDelayMs(pauseMs))
     }
@@ -70,7 +73,7 @@ export function keepListening({ open, onGap }: ListeningOptions): Listening {
   }
 }
 
-/** A stream that lived this many times as long as the delay before it was no failure. */
+/** A stream that was open this many times as long as the delay before it did not fail. */
 const LONG_FACTOR = 4
 
 /** The request of MCP 2026-07-28 whose answer is a stream of announcements. */
@@ -81,7 +84,7 @@ export const ACKNOWLEDGE_MS = 500
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const INVALID_PARAMS = -32_602
 
-/** The kinds of lists by the notifications that announce their changes. */
+/** The kinds of lists, by the notifications that announce their changes. */
 const LIST_CHANGES: ReadonlyMap<string, Offer> = new Map(
   OFFERS.map((offer) => [`notifications/${offer}/list_changed`, offer]),
 )
@@ -92,8 +95,8 @@ export function changedList(method: string): Offer | undefined {
 }
 
 /**
- * Returns the kinds of lists whose changes to ask a server for, of those that are wanted, and whether it declares one of
- * them. A server of MCP 2026-07-28 is asked for all, since it answers which of them it announces.
+ * Returns the wanted kinds of lists whose changes to subscribe to, and whether the server declares one of them. A
+ * server of MCP 2026-07-28 is asked for all kinds, since its answer states which ones it announces.
  */
 export function announcedLists(
   { era, capabilities }: Pick<Handshake, 'era' | 'capabilities'>,
@@ -104,7 +107,7 @@ export function announcedLists(
   return { lists: era === 'modern' ? had : declared, isDeclared: declared.length > 0 }
 }
 
-/** Which notifications a `subscriptions/listen` asks for. */
+/** The notifications that a `subscriptions/listen` requests. */
 export interface SubscriptionFilter {
   readonly toolsListChanged?: boolean
   readonly resourcesListChanged?: boolean
@@ -127,7 +130,7 @@ export interface Subscription {
   end(code?: number): StreamEnd
 }
 
-/** Returns a subscription that is open once the server grants a part of it. One that it has not declared is tried once. */
+/** Returns a subscription that is open once the server grants a part of it. An undeclared kind is tried once. */
 export function createSubscription(filter: SubscriptionFilter, isDeclared: boolean, onOpen: () => void): Subscription {
   let declined = !isDeclared
   return {
@@ -136,7 +139,7 @@ export function createSubscription(filter: SubscriptionFilter, isDeclared: boole
       declined = !isObject(notifications) || !Object.keys(filter).some((field) => isGranted(notifications[field]))
       if (!declined) onOpen()
     },
-    // A server without this request, or without such announcements, gives the same answer next time.
+    // A server that lacks this request, or such announcements, would give the same answer next time.
     end: (code) => ({ again: !declined && code !== RPC_CODES.methodNotFound && code !== INVALID_PARAMS }),
   }
 }

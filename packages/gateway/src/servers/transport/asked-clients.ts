@@ -6,21 +6,24 @@ import { clip, type RpcMessage } from './json-rpc.ts'
 import { LIMITS } from './limits.ts'
 import type { RequestClient } from '../../model/upstream.ts'
 
-/** A running request whose server may reach its client. */
+/** A running request whose server may contact its client. */
 export interface AskedRequest {
   readonly client: RequestClient
-  /** Called while its client is asked: a person needs longer than a server. Returns the function that ends that. */
+  /**
+   * Called while the client is asked, to extend the timeout, since a person needs longer than a server. Returns the
+   * function that ends the extension.
+   */
   hold(): () => void
-  /** What is asked now. Most requests never ask. */
+  /** The current questions to the client. Most requests have none. */
   asks?: Set<Canceller>
 }
 
-/** The request on a stream whose client cannot be reached. */
+/** Stands for a request whose client cannot be reached. */
 export const NOBODY: AskedRequest = { client: { caller: {} }, hold: () => () => {} }
 
 type ServerRequest = Extract<RpcMessage, { readonly kind: 'request' }>
 
-/** A request of a server that cannot be answered. */
+/** The error for a request of a server that cannot be answered. */
 class Unanswerable extends McpError {
   readonly rpc: { readonly code: number; readonly message: string }
 
@@ -33,14 +36,14 @@ class Unanswerable extends McpError {
 /**
  * The clients whose requests run on one connection to a server of an earlier revision.
  *
- * Such a server does not always say which request its own messages belong to: on stdio never, over HTTP only by the stream
- * that it uses. Where it does not, and the running requests are of several clients, nobody is asked.
+ * Such a server does not always state which request its own messages belong to: on stdio never, over HTTP only by the
+ * stream. If it does not, and several clients have running requests, no client is asked.
  */
 export class AskedClients {
   readonly #running = new LinkedList<AskedRequest>()
   readonly #open = new Map<RequestId, Canceller>()
 
-  /** Adds a running request. Returns the function that removes it, which withdraws what is asked. */
+  /** Adds a running request. Returns the function that removes it and withdraws its questions. */
   add(request: Omit<AskedRequest, 'asks'>): { readonly request: AskedRequest; readonly remove: () => void } {
     const asked: AskedRequest = { ...request }
     const link = this.#running.add(asked)
@@ -51,7 +54,7 @@ export class AskedClients {
     return { request: asked, remove }
   }
 
-  /** Returns the answer to a request of the server. `of` is the request on whose stream it came. Never rejects. */
+  /** Returns the answer to a request of the server. `of`: the request on whose stream it came. Never rejects. */
   async answer({ id, method, params }: ServerRequest, of?: AskedRequest): Promise<JsonObject> {
     try {
       if (method === 'ping') return { jsonrpc: '2.0', id, result: {} }
@@ -63,13 +66,13 @@ export class AskedClients {
     }
   }
 
-  /** The server no longer wants the answer to its request. */
+  /** Called when the server cancels its request. */
   cancel({ requestId }: JsonObject): void {
     if (typeof requestId !== 'string' && typeof requestId !== 'number' && typeof requestId !== 'bigint') return
     this.#open.get(requestId)?.abort(new Unanswerable(RPC_CODES.internalError, 'The server withdrew its request.'))
   }
 
-  /** Passes a log message on to the one client it can belong to. It is lost if there are several. */
+  /** Passes a log message on if it can belong to only one client. Otherwise it is dropped. */
   log(params: JsonObject, of?: AskedRequest): void {
     const request = of ?? this.#only()
     request?.client.log?.(params)
@@ -94,7 +97,7 @@ export class AskedClients {
     }
   }
 
-  /** Returns the latest request of the only caller; `undefined` if there is none, or several. */
+  /** Returns the latest request if there is exactly one caller; otherwise `undefined`. */
   #only(): AskedRequest | undefined {
     const running = this.#running.items()
     const callers = new Set(running.map(({ client }) => callerKey(client.caller)))

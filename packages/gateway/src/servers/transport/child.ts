@@ -11,9 +11,12 @@ import type { Reaper } from '../../util/reaper.ts'
 import { UpstreamError } from '../../model/upstream.ts'
 
 const STDERR_TAIL_BYTES = 8 * 1024
-/** From the end of stdin to SIGTERM, so that a server still reads what was cancelled (MCP 2025-11-25, stdio, "shutdown"). */
+/**
+ * The time from closing stdin to SIGTERM, so that a server still reads cancellations (MCP 2025-11-25, stdio,
+ * "shutdown").
+ */
 const GOODBYE_MS = 300
-/** From SIGTERM to SIGKILL. */
+/** The time from SIGTERM to SIGKILL. */
 const TERM_MS = 1_000
 /** How long to read the output of a child that has ended. */
 const DRAIN_MS = 100
@@ -24,11 +27,11 @@ export interface Child {
   /** Absent unless it was started with `pipes`. */
   readonly stdin: Writable | null
   readonly stdout: Readable | null
-  /** Why it has ended, without a full stop: `exited with code 1 (Error: no such folder)`. */
+  /** Why the child has ended, without a full stop: `exited with code 1 (Error: no such folder)`. */
   readonly gone: Promise<string>
-  /** The last lines it wrote to stderr. */
+  /** Returns the last lines of stderr. */
   readonly stderrTail: () => string
-  /** Ends the group: the end of stdin, SIGTERM soon after, and SIGKILL after a second. */
+  /** Ends the process group: it closes stdin, sends SIGTERM soon after, and SIGKILL after a second. */
   stop(): Promise<void>
 }
 
@@ -36,12 +39,12 @@ export interface ChildOptions {
   readonly command: string
   readonly args: readonly string[]
   readonly cwd: string
-  /** The whole environment of the child. */
+  /** The complete environment of the child. */
   readonly env: Readonly<Record<string, string>>
-  /** Whether stdin and stdout are used. Otherwise the child has neither. */
+  /** Whether to connect stdin and stdout. Otherwise the child has neither. */
   readonly pipes: boolean
   readonly reaper: Reaper
-  /** Takes each line that it writes to stderr. */
+  /** Called with each line of stderr. */
   readonly onStderr?: (line: string) => void
 }
 
@@ -86,7 +89,7 @@ function supervise(child: ChildProcess, pid: number, reaper: Reaper): Child {
     flooded = true
     signalGroup(pid, 'SIGKILL')
   })
-  // A child that has ended closes its pipe. Its exit gives the reason.
+  // A child that has ended closes its pipe. Its exit provides the reason.
   child.stdin?.on('error', () => undefined)
   const gone = exited(child).then((how) => {
     const last = lastWords(stderr())
@@ -104,7 +107,7 @@ function supervise(child: ChildProcess, pid: number, reaper: Reaper): Child {
   }
 }
 
-/** Reads stderr and keeps its end. A child blocks if its pipe is not read. */
+/** Reads stderr and keeps its end. Without a reader, a child would block. */
 function keepTail(stream: Readable | null, onFlood: () => void): () => string {
   const flood = createFloodGuard(() => performance.now())
   let tail = Buffer.alloc(0)
@@ -117,7 +120,7 @@ function keepTail(stream: Readable | null, onFlood: () => void): () => string {
   return () => tail.toString()
 }
 
-/** A line without an end is cut at this length. */
+/** A longer line is cut at this length. */
 const MAX_LINE_CHARS = 4_000
 
 function readLines(stream: Readable | null, onLine: (line: string) => void): void {
@@ -151,7 +154,7 @@ async function exited(child: ChildProcess): Promise<string> {
   child.once('exit', (code, signal) => end(signal ? `was ended by ${signal}` : `exited with code ${code}`))
   child.once('close', () => drain())
   const how = await ended
-  // Descendants may hold its pipes open for long.
+  // Descendants may keep the pipes open for long.
   await Promise.race([drained, sleep(DRAIN_MS)])
   // If this process was paused, the timer fires before the pending output is read.
   await turn()

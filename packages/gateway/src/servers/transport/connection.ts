@@ -12,34 +12,34 @@ export interface Handshake {
   readonly protocolVersion: string
   readonly serverInfo: { readonly name: string; readonly version: string } | undefined
   readonly capabilities: JsonObject
-  /** For models, in the server's own words. */
+  /** The server's own instructions for models. */
   readonly instructions: string | undefined
-  /** The server keeps a session for the connection. Over HTTP only. */
+  /** Whether the server keeps a session for the connection. HTTP only. */
   readonly hasSession?: boolean | undefined
 }
 
 /** Traces one request. */
 interface RequestTrace {
-  /** Goes into the request's `_meta`. */
+  /** Fields to add to the request's `_meta`. */
   readonly meta: JsonObject | undefined
   sentAs(id: number): void
 }
 
 export interface RequestOptions {
-  /** Starts when the request is sent, and again at each progress notification. */
+  /** The timeout. It starts when the request is sent, and restarts at each progress notification. */
   readonly timeoutMs: number
-  /** The upper bound of the timeout with all extensions. Default: `timeoutMs`. */
+  /** The maximum timeout with all extensions. Default: `timeoutMs`. */
   readonly maxTimeoutMs?: number | undefined
   readonly signal?: AbortSignal | Cancelling | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** Called in the turn in which the request is sent. What it throws ends the request, which is not sent then. */
+  /** Called in the turn in which the request is sent. If it throws, the request is not sent. */
   readonly checkStart?: (() => void) | undefined
   /** `Mcp-Param-*` headers, as alternating names and values. */
   readonly paramHeaders?: readonly string[] | undefined
   readonly trace?: RequestTrace | undefined
   /** Merged into the `_meta` of the request. */
   readonly meta?: JsonObject | undefined
-  /** The client whom a server of an earlier revision may ask while the request runs. */
+  /** The client that a server of an earlier revision may ask while the request runs. */
   readonly client?: RequestClient | undefined
 }
 
@@ -47,20 +47,20 @@ export interface RequestOptions {
 export interface Connection extends Handshake {
   /** @throws {UpstreamError} */
   request(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject>
-  /** Has the server announce changes of these resources and of no others (2026-07-28). Absent for earlier revisions. */
+  /** Subscribes to changes of these resources and no others (2026-07-28). Absent for earlier revisions. */
   readonly watch?: ((uris: readonly string[]) => Promise<void>) | undefined
   close(): Promise<void>
 }
 
 export interface ConnectionHooks {
-  /** Which changes to listen to. */
+  /** The kinds of lists whose changes to listen to. */
   readonly offers: readonly Offer[]
   onListChanged(offer: Offer): void
-  /** Takes the URI of an announcement, unchecked. */
+  /** Receives the URI of an announcement, unchecked. */
   onResourceUpdated(uri: unknown): void
   /** Called after a new handshake. */
   onRenewed(handshake: Handshake): void
-  /** Called once, unless the connection was closed before: no request will be answered any longer. */
+  /** Called once, unless the connection was closed before. Requests are no longer answered. */
   onLost(error: UpstreamError): void
   log(level: LogLevel, message: string, detail?: string): void
 }
@@ -72,7 +72,7 @@ export interface ConnectOptions {
   readonly timeoutMs: number
   readonly signal: AbortSignal
   readonly hooks: ConnectionHooks
-  /** What the server may ask for. */
+  /** The requests that the server may send to clients. */
   readonly may: ServerMay
 }
 
@@ -82,14 +82,14 @@ export interface Pending<T> {
   isSettled(): boolean
   resolve(value: T): void
   reject(error: UpstreamError): void
-  /** Takes the params of a progress notification: extends the timeout and informs the caller. */
+  /** Handles a progress notification: extends the timeout and informs the caller. */
   progress(params: JsonObject): void
-  /** Lets only the upper bound of the timeout count until the returned function is called. */
+  /** Stops the timeout, except for its maximum, until the returned function is called. */
   hold(): () => void
 }
 
 /**
- * Returns a pending request that ends at its timeout and when its caller aborts.
+ * Returns a pending request that ends at its timeout or when its caller aborts.
  *
  * `onGivenUp` is then called, so that the server can be notified. `onSettled` is called before the promise settles.
  */
@@ -144,7 +144,7 @@ export function createPending<T>(
     try {
       onProgress?.(parsed)
     } catch {
-      // A listener that throws does not stop the call.
+      // An error of a listener does not stop the call.
     }
   }
 
@@ -169,7 +169,7 @@ export function abortedError(signal: AbortSignal | Cancelling | undefined): Upst
   return new UpstreamError('aborted', 'was aborted by its caller', { cause: signal?.reason })
 }
 
-/** `10 s`, `0.5 s`. */
+/** Returns a text such as `10 s` or `0.5 s`. */
 export function seconds(ms: number): string {
   return `${Math.round(ms / 100) / 10} s`
 }

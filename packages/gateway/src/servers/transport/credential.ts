@@ -1,9 +1,9 @@
-/** What the requests of one instance carry beside the configured headers. */
+/** The credential of one instance's requests, in addition to the configured headers. */
 export interface RequestCredential {
-  /** The value of `Authorization` now; `undefined` before the first `prepare`. */
+  /** The current value of `Authorization`; `undefined` before the first `prepare`. */
   readonly header: string | undefined
-  /** Waits until the header can be used. `undefined`: it can be. @throws {UpstreamError} */
+  /** Waits until the header is ready. `undefined`: it is ready. @throws {UpstreamError} */
   prepare(): Promise<void> | undefined
-  /** Called with a header that the server refused. Returns whether there is another one. @throws {UpstreamError} */
+  /** Called with a header that the server refused. Returns whether another one is ready. @throws {UpstreamError} */
   renew(refused: string): Promise<boolean>
 }

@@ -15,18 +15,18 @@ import { parseMessages } from './json-rpc.ts'
 import { encodeRequest } from './protocol.ts'
 import { UpstreamError } from '../../model/upstream.ts'
 
-/** The parts of a connection that its announcements use. */
+/** The parts of a connection that its stream of announcements uses. */
 export interface AnnouncementsHost extends Pick<CallHost, 'endpoint' | 'onMessage'> {
   nextId(): number
-  /** Called after a stream was opened again: changes in between were not announced. */
+  /** Called after a stream was reopened: changes in between were not announced. */
   onGap(): void
-  /** Checks whether a server that broke a stream still answers. Returns whether the connection goes on. */
+  /** Checks whether a server that broke a stream still answers. Returns whether the connection continues. */
   check(reason: UpstreamError): Promise<boolean>
-  /** Sends a ping, which finds out whether the session is lost. Never rejects. */
+  /** Sends a ping, which detects a lost session. Never rejects. */
   ping(): Promise<void>
 }
 
-/** The stream on which a server announces changes, kept open for one session at a time. */
+/** The stream on which a server announces changes. It is kept open for one session at a time. */
 export class HttpAnnouncements {
   readonly #host: AnnouncementsHost
   #listening: Listening | undefined
@@ -62,7 +62,7 @@ export class HttpAnnouncements {
     if (answer instanceof UpstreamError) return { again: await this.#host.check(answer) }
     const { status, contentType, retryMs } = answer
     if (status === 200 && contentType === 'text/event-stream') return { again: true, retryMs }
-    // These statuses mean a lost session, or only that there is no such stream.
+    // These statuses mean a lost session, or only that the server has no such stream.
     if (session.id !== undefined && (status === 404 || status === 400)) await this.#host.ping()
     return { again: false, retryMs }
   }

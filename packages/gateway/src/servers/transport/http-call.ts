@@ -12,10 +12,10 @@ import { UpstreamError } from '../../model/upstream.ts'
 
 const NOTIFY_TIMEOUT_MS = 5_000
 const MAX_RESUMES = 100
-/** Headers that describe the request. A configuration cannot set them. */
+/** Headers that describe the request. The configuration cannot set them. */
 const OWN_HEADER = /^(?:accept|connection|content-length|content-type|host|mcp-.*|transfer-encoding)$/
 
-/** How requests are sent. A lost legacy session is replaced by a new handshake. */
+/** The way to send requests. A new handshake replaces a lost legacy session. */
 export interface Session {
   readonly era: Era
   readonly id: string | undefined
@@ -55,12 +55,12 @@ export class HttpEndpoint {
     const authorization = this.#credential?.header
     if (authorization === undefined) return new HttpExchange(this.#pool, { ...request, path: this.#path }, onEvent)
     const headers = [...request.headers, 'authorization', authorization]
-    // A server may repeat what it is sent, and neither the model nor a record may get it.
+    // A server may repeat the token, which must not reach the model or a record.
     const secret = authorization.replace(/^Bearer /, '')
     return new HttpExchange(this.#pool, { ...request, headers, path: this.#path }, onEvent, secret)
   }
 
-  /** Waits until requests can be sent with a credential. `undefined`: they can be. @throws {UpstreamError} */
+  /** Waits until the credential is ready. `undefined`: it is ready. @throws {UpstreamError} */
   prepare(): Promise<void> | undefined {
     return this.#credential?.prepare()
   }
@@ -70,7 +70,7 @@ export class HttpEndpoint {
     return this.#credential?.header
   }
 
-  /** Returns whether a request that was refused with this credential may be sent again with another one. */
+  /** Returns whether a request that was refused with this credential may be sent again with another. */
   async renew(refused: string | undefined): Promise<boolean> {
     return refused !== undefined && this.#credential !== undefined && this.#credential.renew(refused)
   }
@@ -100,7 +100,7 @@ const NAME_PARAMS: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'taskId'],
 ])
 
-/** Returns the headers that a request of MCP 2026-07-28 has beside those of its session. */
+/** Returns the headers that a request of MCP 2026-07-28 has besides those of its session. */
 export function modernHeaders(
   method: string,
   params: JsonObject,
@@ -122,18 +122,18 @@ export interface Received {
 export interface CallHost {
   readonly endpoint: HttpEndpoint
   readonly clients: AskedClients
-  /** Handles a notification or a request of the server. `of` is the request on whose stream it came, if any. */
+  /** Handles a notification or a request of the server. `of`: the request on whose stream it came, if any. */
   onMessage(message: ServerMessage, session: Session, of?: AskedRequest): void
-  /** The server answered in this session. */
+  /** Called when the server has answered in this session. */
   onProven(session: Session): void
-  /** The connection broke, or a proxy answered for the server. */
+  /** Called when the connection broke, or a proxy answered for the server. */
   onBroken(error: UpstreamError): void
 }
 
-/** Proxies answer with these statuses when the server behind them is gone. */
+/** The statuses of a proxy whose server is gone. */
 const GATEWAY_STATUSES: ReadonlySet<number> = new Set([401, 502, 503, 504])
 
-/** One JSON-RPC request over HTTP, from its sending to its answer. */
+/** One JSON-RPC request over HTTP, from sending it to its answer. */
 export class HttpCall {
   readonly #host: CallHost
   readonly #session: Session
@@ -185,7 +185,10 @@ export class HttpCall {
     if (answer && !this.#pending.isSettled()) this.#conclude(answer)
   }
 
-  /** Sends a request; once more where its credential was refused and there is another. A refused request has not run. */
+  /**
+   * Sends a request. If its credential was refused and there is another one, it is sent once more. A refused request
+   * has not run.
+   */
   async #askWith(request: Omit<HttpRequest, 'path'>): Promise<HttpAnswer> {
     const { endpoint } = this.#host
     await endpoint.prepare()
@@ -249,7 +252,7 @@ export class HttpCall {
       )
   }
 
-  /** Settles a request whose answer has ended: with the JSON in it, or with an error that describes the answer. */
+  /** Settles a request whose answer has ended, with the JSON in it, or with an error that describes it. */
   #conclude(answer: HttpAnswer): void {
     const { status, contentType, text, sessionId } = answer
     if (status === 200 && contentType === 'application/json') {
@@ -268,14 +271,14 @@ export class HttpCall {
   /** Returns the error for JSON that does not answer this request. */
   #explain(text: string): UpstreamError {
     if (!parseMessages(text).some((message) => answersOther(message, this.#id))) return notMcp(text)
-    // It may be for another user, who alone may read it. The next answer on this connection would be one too late as well.
+    // The answer may belong to another user. The next answer on this connection would be shifted too.
     this.#exchange?.cutConnection?.()
     return new UpstreamError('upstream_protocol', 'answered another request')
   }
 
   #giveUp({ message: reason }: UpstreamError): void {
     this.#exchange?.abort()
-    // MCP 2026-07-28 cancels by closing the connection. In earlier revisions that cancels nothing.
+    // Closing the connection cancels a request in MCP 2026-07-28, but not in earlier revisions.
     if (this.#session.era === 'modern' || this.#method === 'initialize') return
     const params = { requestId: this.#id, reason }
     const message = { jsonrpc: '2.0', method: 'notifications/cancelled', params }

@@ -25,9 +25,9 @@ const SESSION_ID = /^[\x21-\x7E]{1,1024}$/
 interface HttpOptions extends ConnectOptions {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
-  /** The credential of each request, where it may change. */
+  /** The credential of each request, if it may change. */
   readonly credential?: RequestCredential | undefined
-  /** Whether to end the session on close. A child process that is stopped anyway needs no such request. */
+  /** Whether to end the session on close. A child process that is stopped anyway does not need it. */
   readonly goodbye: boolean
 }
 
@@ -82,11 +82,11 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     this.#session = endpoint.bareSession('legacy')
   }
 
-  /** Makes the handshake and opens the stream of announcements. */
+  /** Performs the handshake and opens the stream of announcements. */
   async open(): Promise<Handshake> {
     const handshake = await this.#shakeHands()
     this.#isConnected = true
-    // Awaited, as a change between the first reading of the list and the first stream would be missed.
+    // Awaited, since a change between the first read of the list and the opening of the stream would be missed.
     await this.#listen(handshake)
     return handshake
   }
@@ -99,16 +99,16 @@ class HttpConnection implements CallHost, AnnouncementsHost {
       if (!(error instanceof SessionLost)) throw error
     }
     await this.#renew(used)
-    // A server that does not know the session has not processed the request, so sending it again cannot run it twice.
+    // A server that does not know the session has not processed the request, so repeating it cannot run it twice.
     return (await this.#send(this.#session, method, params, asked)).result
   }
 
-  /** Opens the stream again, for these resources too. */
+  /** Reopens the stream, with these resources too. */
   async watch(uris: readonly string[]): Promise<void> {
     const { lists, isDeclared } = this.#announced
     if (lists.length + uris.length === 0) return this.#announcements.stop()
     await this.#announcements.listen(this.#session, listenTo(lists, uris), isDeclared || uris.length > 0)
-    // Between the two streams nothing was announced.
+    // Changes between the two streams were not announced.
     this.onGap()
   }
 
@@ -161,7 +161,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     await this.request('ping', {}, { timeoutMs: CHECK_TIMEOUT_MS }).catch(ignore)
   }
 
-  /** One broken connection does not mean a dead server, so the server is asked whether it still answers. */
+  /** Asks the server whether it still answers, since one broken connection does not mean a dead server. */
   async check(reason: UpstreamError): Promise<boolean> {
     if (!this.#isConnected || this.#isChecking) return this.#isConnected
     this.#isChecking = true
@@ -170,7 +170,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
       await this.request(method, {}, { timeoutMs: CHECK_TIMEOUT_MS })
     } catch (thrown) {
       const error = UpstreamError.from(thrown)
-      // Any answer counts, also a refusal.
+      // Any answer counts, even a refusal.
       if (error.code !== 'upstream_rpc') this.#fail(error.code === 'upstream_timeout' ? reason : error)
     } finally {
       this.#isChecking = false
@@ -193,7 +193,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     return this.#openSession({ timeoutMs, signal })
   }
 
-  /** Returns `undefined` for a server that speaks an earlier revision. */
+  /** Returns `undefined` for a server of an earlier revision. */
   async #probe(): Promise<Handshake | undefined> {
     const { timeoutMs, signal } = this.#options
     try {
@@ -220,7 +220,9 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     return { ...handshake, hasSession: id !== undefined }
   }
 
-  /** Makes one new handshake for all requests that lost the same session. A session that never worked is not renewed. */
+  /**
+   * Performs one new handshake for all requests that lost the same session. A session that never worked is not renewed.
+   */
   async #renew(lost: Session): Promise<void> {
     if (lost !== this.#session) return
     if (lost !== this.#proven) {
@@ -246,12 +248,12 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     }
   }
 
-  /** Opens the stream on which the server announces changes, if it does. */
+  /** Opens the stream on which the server announces changes, if it supports one. */
   async #listen(handshake: Handshake): Promise<void> {
     const { offers } = this.#options.hooks
     this.#announced = announcedLists(handshake, offers)
     const { lists, isDeclared } = this.#announced
-    // A server of an earlier revision announces everything on the one stream.
+    // A server of an earlier revision announces everything on a single stream.
     const { resources } = handshake.capabilities
     const isOne =
       handshake.era === 'legacy' &&
@@ -274,7 +276,10 @@ class HttpConnection implements CallHost, AnnouncementsHost {
   }
 }
 
-/** Whether an old server may answer an unknown request so. A refusal, a fault or a redirect means something else. */
+/**
+ * Whether an old server may answer an unknown request with this status. A refusal, a fault or a redirect has another
+ * meaning.
+ */
 function mayBeLegacy(status: number): boolean {
   return status >= 400 && status < 500 && status !== 401 && status !== 403
 }

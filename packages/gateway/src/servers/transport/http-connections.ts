@@ -15,12 +15,14 @@ const MAX_HEAD_BYTES = 16 * 1024
 
 /** Receives the answer to one request. */
 export interface AnswerHandler extends Dispatcher.DispatchHandler {
-  /** Closes the connection that the request is sent on, also after the answer. The pool sets it. */
+  /** Closes the connection of the request, even after the answer. The pool sets it. */
   cutConnection?: (() => void) | undefined
   onResponseError(controller: unknown, error: Error): void
 }
 
-/** Returns the connections to an origin. They have no timeouts, as a call may be silent for long: callers set them. */
+/**
+ * Returns the connections to an origin. They have no timeouts, as a call may be silent for long; callers set timeouts.
+ */
 export function openConnections(origin: string): Pool {
   return new PoolClass(origin, {
     factory: (url, options) => new Connection(url, options as ConnectionOptions),
@@ -33,10 +35,10 @@ export function openConnections(origin: string): Pool {
   })
 }
 
-/** The options of a pool: it has made its connector. */
+/** The options of a pool that has created its connector. */
 type ConnectionOptions = Client.Options & { readonly connect: buildConnector.connector }
 
-/** One kept-alive connection with one request at a time. A handler can cut it, also after its answer. */
+/** One kept-alive connection with one request at a time. A handler can close it, even after its answer. */
 class Connection extends ClientClass {
   #socket: Socket | undefined
 
@@ -56,7 +58,7 @@ class Connection extends ClientClass {
     return super.dispatch(request, handler)
   }
 
-  /** The next request opens another one. */
+  /** Closes the connection. The next request opens another one. */
   readonly #cut = (): void => {
     this.#socket?.destroy()
   }

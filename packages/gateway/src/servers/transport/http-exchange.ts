@@ -10,17 +10,17 @@ import { createEventStream, type EventStream, messageTooLarge, notUtf8 } from '.
 import { Pieces } from './pieces.ts'
 import { UpstreamError } from '../../model/upstream.ts'
 
-/** How much of an error body is read for the reason. */
+/** The maximum size of an error body that is read for the reason. */
 const ERROR_BODY_BYTES = 64 * 1024
 const LINGER_MS = 1_000
-/** Answers before the answer, such as 103. */
+/** The maximum number of interim answers, such as 103. */
 const MAX_INTERIM = 16
 
 type AnswerHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
 
 interface AnswerHead {
   readonly status: number
-  /** The media type alone, in lower case. */
+  /** The media type without parameters, in lower case. */
   readonly contentType: string
   readonly sessionId: string | undefined
   readonly location: string | undefined
@@ -29,7 +29,7 @@ interface AnswerHead {
 export interface HttpAnswer extends AnswerHead {
   /** The body; empty for an event stream. */
   readonly text: string
-  /** Where to resume an event stream that ended too early. */
+  /** The event id at which to resume an event stream that ended too early. */
   readonly lastEventId: string | undefined
   readonly retryMs: number | undefined
 }
@@ -54,8 +54,8 @@ export class HttpExchange implements AnswerHandler {
   #hasEnded = false
 
   /**
-   * Sends the request. `onEvent` receives the data of each event while an event stream goes on. A `secret` is taken out of
-   * all that the server answers.
+   * Sends the request. `onEvent` receives the data of each event while an event stream is open. A `secret` is removed
+   * from everything that the server answers.
    */
   constructor(pool: HttpPool, request: HttpRequest, onEvent: (data: string) => void, secret?: string) {
     const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>()
@@ -115,7 +115,7 @@ export class HttpExchange implements AnswerHandler {
     this.#resolve({ status, contentType, sessionId, location, text, lastEventId, retryMs })
   }
 
-  /** The text of an error is for messages only. */
+  /** Returns the text of an error, which is only used in messages. */
   #textOf(bytes: Buffer): string | undefined {
     return this.#head.status !== 200 || isUtf8(bytes) ? bytes.toString() : undefined
   }
@@ -162,7 +162,10 @@ function without(secret: string, text: string): string {
   return text.includes(secret) ? text.replaceAll(secret, '[redacted]') : text
 }
 
-/** undici reads a body in any coding that ends with `chunked`, and leaves the other codings in it. */
+/**
+ * Rejects an unclear transfer coding: undici accepts any coding that ends with `chunked`, and does not decode the
+ * others.
+ */
 function bodyProblem(headers: AnswerHeaders): string | undefined {
   const coding = headers['transfer-encoding']
   const isClear = coding === undefined || (typeof coding === 'string' && CHUNKED.test(coding))
@@ -194,17 +197,17 @@ const REASONS: ReadonlyMap<string, string> = new Map([
 
 function toUpstreamError(error: unknown): UpstreamError {
   if (error instanceof UpstreamError) return error
-  // A name with several addresses fails with one error for each.
+  // If a name has several addresses, the error contains one error for each.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
   const code = errnoOf(first)
   const reason = REASONS.get(code ?? '') ?? `broke the connection (${clip(code ?? messageOf(first))})`
   return new UpstreamError('upstream_down', reason, { cause: error })
 }
 
-/** The codes of servers for an unknown session: that of the SDKs, the one before it, and that of JSON-RPC. */
+/** The codes for an unknown session: that of the SDKs, that of earlier SDKs, and that of JSON-RPC. */
 const LOST_SESSION_CODES: ReadonlySet<number> = new Set([-32_000, -32_001, -32_600])
 
-/** An HTTP status that means a failure, if the body has no JSON-RPC error. */
+/** An HTTP status that means a failure, for a body without a JSON-RPC error. */
 export class StatusError extends UpstreamError {
   readonly status: number
 
@@ -214,7 +217,7 @@ export class StatusError extends UpstreamError {
   }
 }
 
-/** The server does not know the session of a request. Internal: the request is sent again. */
+/** The server does not know the session of a request. This is internal: the request is sent again. */
 export class SessionLost extends UpstreamError {
   constructor() {
     super('upstream_down', 'no longer knows its session')
@@ -224,9 +227,9 @@ export class SessionLost extends UpstreamError {
 /**
  * Returns the error for an answer without a result.
  *
- * A refusal of access (401, 403) is described by its status, anything else by the JSON-RPC error in the body, if it has
- * one. Proxies in front of a server answer 5xx too, so there the error must carry the request's id, and says nothing
- * about the server's era.
+ * A refusal of access (401, 403) is described by its status, any other by the JSON-RPC error in the body, if there is
+ * one. Proxies in front of a server answer 5xx too. So for these, the error must have the request's id, and does not
+ * determine the server's era.
  */
 export function answerError(
   answer: HttpAnswer,
@@ -237,7 +240,7 @@ export function answerError(
   const byStatus = status < 400 || status === 401 || status === 403 || (status >= 500 && request.isProbe)
   const error = byStatus ? undefined : errorIn(text, request.id, { named: status >= 500 })
   if (error) return rpcError(error)
-  // The text of another request may be another user's.
+  // The text of another request may belong to another user.
   return statusError(answerToOther(text, request.id) ? { ...answer, text: '' } : answer)
 }
 
@@ -252,13 +255,15 @@ function answerToOther(text: string, id: number): RpcMessage | undefined {
 function losesSession({ status, text }: HttpAnswer, id: number): boolean {
   if (status !== 404 && status !== 400) return false
   const other = answerToOther(text, id)
-  // It says nothing about this request, which may have run, unless it is about the session.
+  // An error of another request does not describe this one, which may have run, unless the error is about the session.
   if (other) return other.kind === 'error' && LOST_SESSION_CODES.has(other.error.code)
   const error = errorIn(text, id, { named: false })
   return error === undefined || LOST_SESSION_CODES.has(error.code)
 }
 
-/** Returns the JSON-RPC error in a body: about this request or, unless it must be `named`, about an unknown one. */
+/**
+ * Returns the JSON-RPC error in a body, if it is about this request. Unless `named`, an error without an id counts too.
+ */
 function errorIn(text: string, id: number, { named }: { readonly named: boolean }): JsonRpcError | undefined {
   try {
     const message = parseMessages(text)[0]

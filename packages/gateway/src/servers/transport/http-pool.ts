@@ -6,7 +6,7 @@ export interface HttpRequest {
   readonly path: string
   /** Alternating names and values. */
   readonly headers: readonly string[]
-  /** Those of this request alone. */
+  /** The headers of this request only. */
   readonly ownHeaders?: readonly string[] | undefined
   readonly body?: string | undefined
 }
@@ -14,7 +14,7 @@ export interface HttpRequest {
 /**
  * Kept-alive connections to one origin.
  *
- * undici is loaded for the first of them: a gateway whose servers are all children does not need it.
+ * undici is loaded for the first of them. A gateway whose servers are all child processes does not need it.
  */
 export class HttpPool {
   readonly #opening: Promise<Pool>
@@ -24,7 +24,7 @@ export class HttpPool {
     this.#opening = import('./http-connections.ts').then(({ openConnections }) => openConnections(origin))
   }
 
-  /** Sends a request once. No failure makes the pool send it again. */
+  /** Sends a request once. The pool never repeats it after a failure. */
   send({ method, path, headers, ownHeaders = [], body }: HttpRequest, handler: AnswerHandler): void {
     this.#opening
       .then((pool) => {
@@ -34,7 +34,7 @@ export class HttpPool {
       .catch((error: Error) => handler.onResponseError(undefined, error))
   }
 
-  /** Ends all connections. Requests that run or wait get the error. */
+  /** Ends all connections. Running and waiting requests fail with the error. */
   async destroy(error: Error = new Error('was closed')): Promise<void> {
     this.#closed ??= error
     const pool = await this.#opening

@@ -4,15 +4,15 @@ import type { UpstreamError } from '../../model/upstream.ts'
 import { StatusError } from './http-exchange.ts'
 
 const PROBE_MS = 2_000
-/** The first event is short: `event: endpoint`, and the path to post to. */
+/** The maximum length of the first event, which is short: `event: endpoint`, and the path to post to. */
 const FIRST_EVENT_CHARS = 4_096
 
 const HTTP_SSE =
   'speaks HTTP+SSE of MCP 2024-11-05, which is not supported; put a bridge to Streamable HTTP or stdio before it, such as "command: npx, args: [mcp-remote, <url>]"'
 
 /**
- * Returns the error of a failed handshake, or a clearer one if the server speaks HTTP+SSE (MCP 2024-11-05): there a
- * POST to the URL is refused, and a GET is answered with a stream whose first event is `endpoint`.
+ * Returns the error of a failed handshake, or a clearer one if the server uses HTTP+SSE (MCP 2024-11-05): such a server
+ * refuses a POST to the URL, and answers a GET with a stream whose first event is `endpoint`.
  */
 export async function explainHandshake(
   error: UpstreamError,
@@ -35,7 +35,7 @@ async function sendsEndpoint(
   const stopped = AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)])
   try {
     const options = { headers: { ...headers, accept: 'text/event-stream' }, signal: stopped, agent: false as const }
-    // An import of node:http would load Node's own client of `fetch`: 30 ms and 13 MB.
+    // An import of node:http would also load `fetch`: 30 ms and 13 MB.
     const { get } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
     const request = get(url, options)
     const [response] = (await once(request, 'response', { signal: stopped })) as [IncomingMessage]

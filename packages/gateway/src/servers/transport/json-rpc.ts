@@ -5,7 +5,7 @@ import { findMembers, type Span, splitItems } from '../../util/json-text.ts'
 import { isLarge, markLarge } from '../../util/next-turn.ts'
 import { UpstreamError } from '../../model/upstream.ts'
 
-/** A JSON-RPC 2.0 message of an upstream, checked. */
+/** A checked JSON-RPC 2.0 message from a server. */
 export type RpcMessage =
   | { readonly kind: 'result'; readonly id: RequestId; readonly result: JsonObject }
   | { readonly kind: 'error'; readonly id: RequestId | null; readonly error: JsonRpcError }
@@ -17,7 +17,7 @@ export type RpcMessage =
 /** A message that is not an answer. */
 export type ServerMessage = Extract<RpcMessage, { readonly kind: 'request' | 'notification' }>
 
-/** An item of a list that is too large to parse at once. */
+/** The text of a list item that is too large to parse at once. */
 export class JsonText {
   readonly text: string
 
@@ -27,11 +27,11 @@ export class JsonText {
 }
 
 /**
- * Returns the messages of one JSON text: one, or those of a batch, which 2025-03-26 allows.
+ * Returns the messages of one JSON text: a single message, or those of a batch, which 2025-03-26 allows.
  *
- * A text beyond the bounds is not parsed. If it answers with a list of items, each item is returned as
- * {@link JsonText}, so that an unusable item does not affect the others. Any other answer is `unusable`. The same holds
- * for a text with a key that occurs twice.
+ * A text beyond the bounds is not parsed. If it answers with a list of items, each item is returned as {@link
+ * JsonText}, so that an unusable item does not affect the others. Any other answer is `unusable`. The same applies to a
+ * text with a duplicate key.
  *
  * @throws {UpstreamError} `upstream_protocol` for text that is not JSON-RPC, `upstream_too_large` for a text beyond the
  * bounds that answers no request
@@ -53,7 +53,7 @@ export function notMcp(text: string): UpstreamError {
 /**
  * Returns text for a message: printable, on one line, cut to `max` characters.
  *
- * It is redacted first and cut between words, because half a secret would not be recognised.
+ * It is redacted first and cut between words, because half a secret would not be recognized.
  */
 export function clip(text: string, max = 200): string {
   const line = redactor
@@ -65,7 +65,7 @@ export function clip(text: string, max = 200): string {
   return line.length > max ? `${cutBetweenWords(line, max - 1)}…` : line
 }
 
-/** How much of a single long word is kept: as much as is printed of a key. */
+/** The number of characters kept of a single long word, as many as are printed of a key. */
 const ALONE_LENGTH = 8
 const WORD_BREAK = /[\s"',;][^\s"',;]*$/
 
@@ -75,12 +75,12 @@ function cutBetweenWords(line: string, max: number): string {
   return at === -1 ? cut.slice(0, ALONE_LENGTH) : cut.slice(0, at + 1).trimEnd()
 }
 
-/** The lists in results, by their place in a message. */
+/** The lists in results, by their path in a message. */
 const LIST_MEMBERS: ReadonlyMap<string, string> = new Map(
   ['tools', 'resources', 'resourceTemplates', 'prompts'].map((field) => [`result.${field}`, field]),
 )
 
-/** Reads an answer that is large because of its list. */
+/** Reads an answer whose list makes it large. */
 function readLists(text: string, members: ReadonlyMap<string, Span>): RpcMessage | undefined {
   for (const [member, field] of LIST_MEMBERS) {
     const span = members.get(member)
@@ -111,12 +111,12 @@ function refuseMessage(text: string, { excess, problem }: JsonFault, members: Re
   return { kind: 'unusable', id, error }
 }
 
-/** Output that a server prints by mistake is shorter. */
+/** The maximum length of stray output. Output that a server prints by mistake is shorter. */
 const STRAY_CHARS = 1024 * 1024
-/** The ids of requests to upstreams are small whole numbers. */
+/** The maximum length of an id. The ids of our requests are small integers. */
 const MAX_ID_TEXT = 100
 
-/** Returns the fault of a text that is JSON, but not readable. */
+/** Returns the fault of a text that is JSON but breaks our bounds. */
 function parseJson(text: string): unknown {
   try {
     return readJson(text, { bounds: JSON_BOUNDS.answer, integers: 'exact' })
@@ -126,7 +126,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Whether a message answers another request than this one. Some servers answer an unknown one with a text for its id. */
+/** Whether a message answers another request. Some servers answer an unknown request with a string as its id. */
 export function answersOther(message: RpcMessage, id: number): boolean {
   if (message.kind === 'request' || message.kind === 'notification') return false
   return typeof message.id === 'number' && message.id !== id

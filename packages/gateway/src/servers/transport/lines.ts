@@ -5,23 +5,23 @@ import { UpstreamError } from '../../model/upstream.ts'
 
 const NEWLINE = 0x0a
 
-/** A text that grows by less takes far more memory than its characters. */
+/** Shorter pieces are joined first: as a string they would take far more memory than their characters. */
 const SHORT_BYTES = 64
 const JOINED_BYTES = 4096
 
-/** Takes a line that is too long to keep, in pieces. */
+/** Receives a line that is too long to keep, in pieces. */
 export interface LongLine {
-  /** Takes a piece. `bytes` is the length of the line up to its end. */
+  /** Receives a piece. `bytes`: the length of the line up to the end of the piece. */
   push(text: string, bytes: number): void
   end(bytes: number): void
 }
 
 /**
- * Returns a function that takes bytes and calls `onLine` for each complete line, without its ending, and with its length
- * in bytes. Characters that are split between chunks arrive whole. Of a line that is not UTF-8, the text is for messages
- * only.
+ * Returns a function that receives bytes and calls `onLine` for each complete line, without its ending, and with its
+ * length in bytes. Characters that are split between chunks arrive whole. If a line is not UTF-8, its text is only for
+ * messages.
  *
- * A line of more than `maxBytes` goes to what `beginLong` returns, from its beginning.
+ * A line of more than `maxBytes` goes to the result of `beginLong`, from its beginning.
  *
  * @throws {UpstreamError} `upstream_too_large`, from the function, for such a line without `beginLong`
  */
@@ -30,7 +30,7 @@ export function createLineSplitter(
   onLine: (line: string, bytes: number, isUtf8: boolean) => void,
   beginLong: () => LongLine = refuseLong,
 ): (chunk: Buffer) => void {
-  // Decoded chunk by chunk: decoding a long line at once would block the event loop.
+  // Decoded chunk by chunk, as decoding a long line at once would block the event loop.
   let decoder = createDecoder()
   let isUtf8 = true
   const short = new Pieces()
@@ -66,7 +66,7 @@ export function createLineSplitter(
     long.push(piece, lineBytes)
   }
 
-  /** Without bytes, the line ends. */
+  /** Decodes bytes. Without bytes, it ends the line. */
   function decode(bytes?: Buffer): string {
     try {
       if (isUtf8) return decoder.decode(bytes, { stream: bytes !== undefined })
@@ -102,12 +102,12 @@ export function notUtf8(): UpstreamError {
   return new UpstreamError('upstream_protocol', 'answered bytes that are not UTF-8')
 }
 
-/** The delay before an event stream is first opened again, if the server names none. */
+/** The delay before an event stream is first reopened, if the server states none. */
 const FIRST_REOPEN_MS = 1_000
 const MIN_REOPEN_MS = 100
 const MAX_REOPEN_MS = 30_000
 
-/** Returns the delay before an event stream is opened again, within bounds. */
+/** Returns the delay before an event stream is reopened, within bounds. */
 export function reopenDelayMs(ms: number = FIRST_REOPEN_MS): number {
   return Math.min(Math.max(ms, MIN_REOPEN_MS), MAX_REOPEN_MS)
 }
@@ -115,9 +115,9 @@ export function reopenDelayMs(ms: number = FIRST_REOPEN_MS): number {
 /** Reads `text/event-stream` (HTML Living Standard, 9.2.6; line endings LF and CRLF). */
 export interface EventStream {
   push(chunk: Buffer): void
-  /** The latest event id: where to resume after a break. */
+  /** The latest event id, to resume after a break. */
   readonly lastEventId: string | undefined
-  /** The delay before that, if the server asks for one. */
+  /** The delay before resuming, if the server states one. */
   readonly retryMs: number | undefined
 }
 

@@ -1,24 +1,24 @@
 import { BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END, COLON, COMMA, QUOTE } from '@toolgate/values/json'
 
-/** What a scanned message is: the answer to a request with a number for its id, or another message. */
+/** The kind of a scanned message: the answer to a request with a numeric id, or another message. */
 export type Scanned = { readonly kind: 'answer'; readonly id: number } | { readonly kind: 'other' }
 
-/** Longer keys are none of those that are looked for. */
+/** The maximum length of a relevant key. */
 const MAX_KEY_CHARS = 16
-/** The ids of requests to upstreams are small whole numbers. */
+/** The ids of our requests are small integers. */
 const ID = /^\d{1,15}$/
 
 /**
- * Finds out which request a JSON-RPC message answers, from its text in pieces, of which nothing is kept.
+ * Finds which request a JSON-RPC message answers, from its text in pieces. It keeps no pieces.
  *
- * It follows the structure of the JSON text. A search for `"id":` would find what anybody has written into a result.
+ * It follows the structure of the JSON text. A search for `"id":` would also find text in a result.
  */
 export class MessageScan {
   #depth = 0
   #inString = false
-  /** The next character of the string is escaped. */
+  /** Whether the next character of the string is escaped. */
   #isEscaped = false
-  /** The beginning of the latest string of the message itself. */
+  /** The beginning of the latest string at the top level of the message. */
   #string = ''
   #key: string | undefined
   #idText = ''
@@ -27,7 +27,7 @@ export class MessageScan {
   #isAmbiguous = false
   #hasEnded = false
 
-  /** Takes the next piece. Returns `false` when it is certain that {@link end} will return `undefined`. */
+  /** Reads the next piece. Returns `false` if {@link end} will certainly return `undefined`. */
   push(text: string): boolean {
     for (let i = 0; i < text.length; i++) {
       if (this.#inString) i = this.#readString(text, i)
@@ -36,7 +36,7 @@ export class MessageScan {
     return !this.#isAmbiguous
   }
 
-  /** Returns what the message is, or `undefined` if that is not certain. */
+  /** Returns the kind of the message, or `undefined` if it is not certain. */
   end(): Scanned | undefined {
     if (!this.#hasEnded || this.#isAmbiguous) return undefined
     if (this.#hasMethod) return { kind: 'other' }
@@ -77,7 +77,7 @@ export class MessageScan {
   }
 
   #onKey(key: string): void {
-    // An escaped key may be one of those that are looked for.
+    // An escaped key may be a relevant one.
     if (key.includes('\\') || (key === 'id' && this.#hasId)) this.#isAmbiguous = true
     if (key === 'id') this.#hasId = true
     if (key === 'method') this.#hasMethod = true
@@ -102,7 +102,7 @@ export class MessageScan {
     }
   }
 
-  /** Whether an odd number of backslashes stands before a position of a string that goes on at `start`. */
+  /** Whether an odd number of backslashes precedes a position of a string that continues at `start`. */
   #escapes(text: string, start: number, end: number): boolean {
     let first = end
     while (first > start && text.charCodeAt(first - 1) === BACKSLASH) first--

@@ -25,12 +25,12 @@ interface OpenOptions {
   readonly hooks: ConnectionHooks
   readonly reaper: Reaper
   readonly signal: AbortSignal
-  /** The credential of requests over HTTP, where it may change. */
+  /** The credential of HTTP requests, if it may change. */
   readonly credential?: RequestCredential | undefined
 }
 
 /**
- * Starts a server if it has a command, and makes the handshake. A child is stopped if that fails.
+ * Starts a server if it has a command, and performs the handshake. A child is stopped if the handshake fails.
  *
  * @throws {UpstreamError}
  */
@@ -92,7 +92,7 @@ function toLog(hooks: ConnectionHooks): (line: string) => void {
   return (line) => hooks.log('debug', STDERR, line)
 }
 
-/** Returns the server once it is connected. Stops the child if that fails. */
+/** Returns the server once it is connected. Stops the child if connecting fails. */
 async function openOn(child: Child, toConnection: () => Promise<Connection>): Promise<OpenServer> {
   try {
     const connection = await toConnection()
@@ -106,11 +106,11 @@ async function openOn(child: Child, toConnection: () => Promise<Connection>): Pr
   }
 }
 
-/** Runs a step that fails as soon as the child ends, with the reason of its end. */
+/** Runs a step that fails as soon as the child ends, with the reason for its end. */
 async function whileAlive<T>(child: Child, signal: AbortSignal, step: (alive: AbortSignal) => Promise<T>): Promise<T> {
   const died = new AbortController()
   const running = step(AbortSignal.any([signal, died.signal]))
-  // If the child ends first, the rejection of the step is not handled elsewhere.
+  // If the child ends first, nothing else handles the rejection of the step.
   running.catch(() => undefined)
   return Promise.race([
     running,
@@ -144,7 +144,7 @@ function toCommand(
   }
 }
 
-/** The whole environment of a child: PATH, HOME, and the variables of the configuration. */
+/** Returns the complete environment of a child: PATH, HOME, and the variables of the configuration. */
 function childEnv(named: Readonly<Record<string, string>>, loopback: boolean): Record<string, string> {
   const { PATH, HOME } = process.env
   const env: Record<string, string> = {
@@ -208,11 +208,11 @@ async function waitForPort(
   }
 }
 
-/** Returns an address beyond loopback at which a port of this machine is open, if there is one. */
+/** Returns an address beyond loopback at which a local port is open, if there is one. */
 export async function exposedAddress(port: number): Promise<string | undefined> {
   const outward = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
-    // A link-local address needs a zone. Every such interface also has another address.
+    // A link-local address needs a zone, and every such interface also has another address.
     .filter(({ internal, address }) => !internal && !address.startsWith('fe80:'))
   const open = await Promise.all(outward.map(({ address }) => listens(address, port)))
   return outward.find((_, i) => open[i])?.address

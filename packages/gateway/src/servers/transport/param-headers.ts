@@ -1,17 +1,17 @@
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import { toHeaderValue } from './protocol.ts'
 
-/** An argument that is repeated in the header `Mcp-Param-<name>`, for proxies in front of the server. */
+/** An argument that the header `Mcp-Param-<name>` repeats, for proxies in front of the server. */
 export interface ParamHeader {
   readonly path: readonly string[]
   readonly name: string
 }
 
 const KEYWORD = 'x-mcp-header'
-/** RFC 9110, 5.6.2. */
+/** A header name (RFC 9110, 5.6.2). */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean'])
-/** Keywords whose subschemas apply to some calls only. */
+/** Keywords whose subschemas apply only to some calls. */
 const ELSEWHERE: ReadonlySet<string> = new Set(
   (
     'items prefixItems contains additionalProperties unevaluatedProperties unevaluatedItems propertyNames ' +
@@ -20,8 +20,8 @@ const ELSEWHERE: ReadonlySet<string> = new Set(
 )
 
 /**
- * Returns the arguments that a tool wants in headers (MCP 2026-07-28, Streamable HTTP, "Custom Headers from Tool
- * Parameters"), or a text that says what is wrong with its schema.
+ * Returns the arguments that a tool expects in headers (MCP 2026-07-28, Streamable HTTP, "Custom Headers from Tool
+ * Parameters"), or a text that describes the problem with its schema.
  */
 export function findParamHeaders(schema: JsonObject): readonly ParamHeader[] | string {
   const found: ParamHeader[] = []
@@ -34,7 +34,7 @@ export function findParamHeaders(schema: JsonObject): readonly ParamHeader[] | s
 
 const known = new WeakMap<JsonObject, readonly ParamHeader[] | undefined>()
 
-/** Returns the arguments that a checked schema wants in headers, if any. The answer is kept. */
+/** Returns the arguments that a checked schema expects in headers, if any. The result is cached. */
 export function paramHeadersOf(schema: JsonObject): readonly ParamHeader[] | undefined {
   if (known.has(schema)) return known.get(schema)
   const headers = findParamHeaders(schema)
@@ -76,7 +76,7 @@ function hidesHeader(schema: JsonObject): boolean {
   return Object.entries(schema).some(([key, value]) => ELSEWHERE.has(key) && mentions(value))
 }
 
-/** Depth is bounded by that of the message. */
+/** Whether a value contains the keyword. Its depth is bounded by that of the message. */
 function mentions(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(mentions)
   return isObject(value) && (Object.hasOwn(value, KEYWORD) || Object.values(value).some(mentions))

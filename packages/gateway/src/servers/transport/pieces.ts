@@ -1,7 +1,9 @@
-/** So many pieces are joined: a piece of one byte takes more than 100 while it stands alone. */
+/**
+ * The maximum number of separate pieces. More are joined, as a separate piece of one byte takes more than 100 bytes.
+ */
 const MAX_APART = 1024
 
-/** Bytes that arrive in pieces, in little more memory than they need together, however small each is. */
+/** Bytes that arrive in pieces. They take little more memory than their total size, however small each piece is. */
 export class Pieces {
   readonly #joined: Buffer[] = []
   #apart: Buffer[] = []
@@ -18,7 +20,7 @@ export class Pieces {
     this.#apart = []
   }
 
-  /** Returns all bytes, and forgets them. */
+  /** Returns all bytes, and removes them. */
   take(): Buffer {
     const pieces = [...this.#joined.splice(0), ...this.#apart]
     this.#apart = []

@@ -12,10 +12,10 @@ export const MODERN_VERSION = '2026-07-28'
 
 const CLIENT_INFO: { readonly name: string; readonly version: string } = { name: 'toolgate', version: VERSION }
 
-/** Declared with requests that belong to no client, or to one that can do nothing for the server. */
+/** The capabilities for requests without a client, or for a client that supports nothing. */
 const NO_CAPABILITIES: JsonObject = {}
 
-/** The `_meta` that every request of MCP 2026-07-28 carries. */
+/** The `_meta` of every request of MCP 2026-07-28. */
 const MODERN_META: JsonObject = {
   'io.modelcontextprotocol/protocolVersion': MODERN_VERSION,
   'io.modelcontextprotocol/clientInfo': CLIENT_INFO,
@@ -38,7 +38,7 @@ export function encodeRequest(
   return encode({ jsonrpc: '2.0', id, method, params: meta ? { ...params, _meta: meta } : params })
 }
 
-/** Returns what both add to the `_meta` of a request. */
+/** Returns the `_meta` fields from both the trace and the request. */
 export function joinMeta(trace: JsonObject | undefined, meta: JsonObject | undefined): JsonObject | undefined {
   return trace && meta ? { ...trace, ...meta } : (trace ?? meta)
 }
@@ -55,8 +55,8 @@ export function encode(message: JsonObject): string {
 /**
  * Returns a final result.
  *
- * @throws {UpstreamError} `upstream_protocol` for `input_required`, which is not governed yet, and for a result
- * without the `resultType` that MCP 2026-07-28 requires
+ * @throws {UpstreamError} `upstream_protocol` for `input_required` where it is not supported, and for a result without
+ * the `resultType` that MCP 2026-07-28 requires
  */
 export function completeResult(era: Era, result: JsonObject): JsonObject {
   if (era === 'legacy' || result['resultType'] === 'complete') return result
@@ -85,7 +85,7 @@ const UNSUPPORTED_VERSION = -32_022
 
 type Ask = (method: string, params: JsonObject) => Promise<JsonObject>
 
-/** Returns the capabilities that a server of an earlier revision gets at the handshake, for all of its clients. */
+/** Returns the capabilities to declare to a server of an earlier revision at the handshake, for all of its clients. */
 export function handshakeCapabilities({ elicit, sample, roots, open }: ServerMay): JsonObject {
   const elicitation = { ...(elicit && { form: {} }), ...(open.length > 0 && { url: {} }) }
   return {
@@ -96,7 +96,7 @@ export function handshakeCapabilities({ elicit, sample, roots, open }: ServerMay
 }
 
 /**
- * Makes the handshake of the revisions before 2026-07-28, without its closing notification.
+ * Performs the handshake of revisions before 2026-07-28, without its closing notification.
  *
  * @throws {UpstreamError} `upstream_protocol` for an unsupported revision
  */
@@ -119,9 +119,9 @@ export async function initialize(ask: Ask, capabilities: JsonObject): Promise<Ha
 }
 
 /**
- * Makes the handshake of MCP 2026-07-28. Returns `undefined` if the server does not seem to speak it.
+ * Performs the handshake of MCP 2026-07-28. Returns `undefined` if the server does not seem to support it.
  *
- * @throws {UpstreamError} if the server speaks only a later revision, and what `ask` throws
+ * @throws {UpstreamError} if the server supports only a later revision, and all errors of `ask`
  */
 export async function discover(ask: Ask): Promise<Handshake | undefined> {
   let result: JsonObject

@@ -1,4 +1,4 @@
-/** Counts the calls that a server runs, also where each user has their own list. */
+/** Counts the running calls of a server, over all of its users' lists. */
 export class RunningCalls {
   #running = 0
   #idle: PromiseWithResolvers<void> | undefined

@@ -15,9 +15,9 @@ const MAX_TIMEOUT_FACTOR = 10
 /** The server and settings of one call. */
 export interface CallTarget {
   readonly connection: Connection
-  /** The arguments that a tool wants in HTTP headers. */
+  /** The arguments that a tool expects in HTTP headers. */
   readonly headers: readonly ParamHeader[] | undefined
-  /** Called when the list of header arguments is out of date. */
+  /** Called when the list of header arguments is outdated. */
   readonly onHeaderMismatch: () => void
 }
 
@@ -89,7 +89,7 @@ export class ServerCaller {
   }
 }
 
-/** Returns a server's address for traces. A port that is chosen at each start is left out. */
+/** Returns a server's address for traces, without a port that is chosen at each start. */
 function addressOf({ url }: ServerConfig): Pick<SentRequest, 'transport' | 'host' | 'port'> {
   if (url === undefined) return { transport: 'pipe', host: undefined, port: undefined }
   const fixed = url.replace(':${port}', '')
@@ -114,7 +114,7 @@ async function followCall(operation: McpOperation, call: () => Promise<McpResult
   }
 }
 
-/** The shape of each result, as far as others rely on it. */
+/** Checks the fields of each result that other code relies on. */
 const RESULTS: Readonly<Record<CallMethod, (result: JsonObject) => boolean>> = {
   'tools/call': ({ content, isError }) =>
     (content === undefined || Array.isArray(content)) && (isError === undefined || typeof isError === 'boolean'),
@@ -145,7 +145,9 @@ function checkResult(method: CallMethod, result: JsonObject): McpResult {
   throw new UpstreamError('upstream_protocol', `answered something that is no result of ${method}`)
 }
 
-/** The methods that a lease must cover when they are sent. What has begun may be looked at and cancelled. */
+/**
+ * The methods that start work, and so need a valid lease. Work that has begun may be read and cancelled without one.
+ */
 const STARTING: ReadonlySet<CallMethod> = new Set([
   'tools/call',
   'resources/read',
@@ -169,7 +171,9 @@ function isInputRequest(request: unknown): boolean {
   return isObject(request) && isText(request['method']) && isObject(request['params'] ?? {})
 }
 
-/** Returns what a request of MCP 2026-07-28 says about its client; `undefined` for a client that can do nothing. */
+/**
+ * Returns the fields about the client for a request of MCP 2026-07-28; `undefined` for a client without capabilities.
+ */
 function metaOf({ capabilities, logLevel }: UpstreamCall): JsonObject | undefined {
   if (capabilities === undefined && logLevel === undefined) return undefined
   return {
@@ -187,7 +191,9 @@ function toolOf({ method, params: { name } }: UpstreamCall): string | undefined 
   return method === 'tools/call' && typeof name === 'string' ? name : undefined
 }
 
-/** Errors of calls name the server. The reason why it is down may quote its stderr, so callers do not see it. */
+/**
+ * Returns the error for the caller. It names the server, without the reason why it is down, which may quote its stderr.
+ */
 function toCallError(server: string, error: unknown): Error {
   const cause = error instanceof UpstreamError ? error.cause : error
   if (cause instanceof LeaseEndedError) return cause

@@ -6,29 +6,29 @@ export interface UpstreamLogLine {
   readonly server: string
   readonly message: string
   readonly detail?: string
-  /** The user whose instance it is. */
+  /** The user whose instance wrote the line. */
   readonly user?: string
 }
 
-/** One line about a server: what its process wrote to stderr, or what the gateway logged of it. */
+/** One line about a server: its process wrote it to stderr, or the gateway logged it. */
 export interface ServerLogLine {
-  /** Grows by one with each line of all servers. */
+  /** Increases by one with each line of all servers. */
   readonly seq: number
   readonly wallMs: number
-  /** `stderr`: its process wrote it. */
+  /** `stderr`: the process wrote the line. */
   readonly level: UpstreamLogLine['level'] | 'stderr'
-  /** The user whose instance it is. */
+  /** The user whose instance wrote the line. */
   readonly user?: string
   readonly text: string
 }
 
-/** The message of a line that a child wrote to stderr. The detail is the line. */
+/** The message of a line that a child wrote to stderr. The detail is the line itself. */
 export const STDERR = 'wrote to stderr'
 
 const MAX_LINES = 500
 const MAX_CHARS = 2_000
 
-/** Keeps the latest lines of each server, in memory. */
+/** Keeps the latest log lines of each server in memory. */
 export class ServerLogs {
   readonly #clock: Clock
   readonly #lines = new Map<string, ServerLogLine[]>()
@@ -38,7 +38,7 @@ export class ServerLogs {
     this.#clock = clock
   }
 
-  /** Returns a log that keeps each line and passes it on, except for what children write to stderr. */
+  /** Returns a log that keeps each line and passes it on, except for lines that children write to stderr. */
   keeping(log: (line: UpstreamLogLine) => void): (line: UpstreamLogLine) => void {
     return (line) => {
       this.#keep(line)
@@ -46,7 +46,7 @@ export class ServerLogs {
     }
   }
 
-  /** Returns the lines of a server after `seq`, oldest first: the latest `limit`. Empty for an unknown server. */
+  /** Returns the latest `limit` lines of a server after `seq`, oldest first. Empty for an unknown server. */
   of(
     server: string,
     { after = 0, limit = MAX_LINES }: { after?: number; limit?: number } = {},

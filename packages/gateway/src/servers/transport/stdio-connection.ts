@@ -42,15 +42,15 @@ import {
 } from './protocol.ts'
 import { UpstreamError } from '../../model/upstream.ts'
 
-/** Requests whose late answers are still recognised. */
+/** The maximum number of requests whose late answers are recognized. */
 const MAX_UNANSWERED = 10_000
 
 /**
- * Connects to a child over its stdin and stdout: one JSON-RPC message a line.
+ * Connects to a child over its stdin and stdout, with one JSON-RPC message per line.
  *
- * `auto` means `legacy` here: some servers do not survive a request of the other era.
+ * `auto` means `legacy` here, because some servers crash at a request of the other era.
  *
- * @throws {UpstreamError} when the handshake fails
+ * @throws {UpstreamError} if the handshake fails
  */
 export async function connectStdio(child: Child, options: ConnectOptions): Promise<Connection> {
   const connection = new StdioConnection(child, options)
@@ -74,7 +74,7 @@ class StdioConnection {
   readonly #options: ConnectOptions
   readonly #era: 'legacy' | 'modern'
   readonly #waiting = new Map<RequestId, Pending<JsonObject>>()
-  /** Requests without an answer, oldest first, including those that were given up. */
+  /** Requests without an answer, oldest first, including cancelled ones. */
   readonly #unanswered = new Set<RequestId>()
   readonly #clients = new AskedClients()
   readonly #flood: FloodGuard = createFloodGuard(() => performance.now())
@@ -84,7 +84,7 @@ class StdioConnection {
   #ended: UpstreamError | undefined
   /** The first line that was not MCP. */
   #stray: string | undefined
-  /** While a line is skipped: the end of the time for it. */
+  /** While a line is skipped: the timer that limits it. */
   #skipping: NodeJS.Timeout | undefined
   #strays = 0
   #listening: Listening | undefined
@@ -105,12 +105,12 @@ class StdioConnection {
     void child.gone.then((reason) => this.#fail(new UpstreamError('upstream_down', reason)))
   }
 
-  /** Makes the handshake and subscribes to announcements. */
+  /** Performs the handshake and subscribes to announcements. */
   async open(): Promise<Handshake> {
     const handshake = await this.#shakeHands()
     this.#isConnected = true
     this.#announced = announcedLists(handshake, this.#options.hooks.offers)
-    // Awaited, as a change between the first reading of the list and the subscription would be missed.
+    // Awaited, since a change between the first read of the list and the subscription would be missed.
     if (this.#era === 'modern') await this.#listen([])
     return handshake
   }
@@ -118,7 +118,7 @@ class StdioConnection {
   /** Subscribes again, to these resources too. */
   async watch(uris: readonly string[]): Promise<void> {
     await this.#listen(uris)
-    // Between the two subscriptions nothing was announced.
+    // Changes between the two subscriptions were not announced.
     this.#announced.lists.forEach(this.#options.hooks.onListChanged)
   }
 
@@ -235,12 +235,12 @@ class StdioConnection {
     })
   }
 
-  /** Whether the bytes may be those of an answer that is skipped. */
+  /** Whether the bytes may belong to a skipped answer. */
   #maySkip(): boolean {
     return this.#skipping !== undefined && this.#unanswered.size > 0
   }
 
-  /** Reads over a line that is too long to keep: the call that it answers fails, and no other. */
+  /** Skips a line that is too long to keep. Only the call that it answers fails. */
   #skipLine(): LongLine {
     const scan = new MessageScan()
     this.#skipping = setTimeout(() => this.#fail(messageTooLarge()), LIMITS.skippedMs).unref()
@@ -291,11 +291,11 @@ class StdioConnection {
     return this.#unanswered.delete(message.id)
   }
 
-  /** Many servers print a banner or debug output on stdout. It is ignored up to a limit. */
+  /** Ignores a line that is not JSON-RPC, up to a limit. Many servers print a banner or debug output on stdout. */
   #onStray(line: string, error: UpstreamError): void {
     if (this.#stray === undefined) this.#options.hooks.log('warn', 'wrote a line to stdout that is not MCP', clip(line))
     this.#stray ??= line
-    // The line may be an answer that is too large, for which a request waits.
+    // The line may be a too large answer, for which a request waits.
     if (error.code === 'upstream_too_large' || ++this.#strays > LIMITS.strayLines) throw error
   }
 
@@ -335,7 +335,7 @@ class StdioConnection {
     else if (typeof progressToken === 'number') this.#waiting.get(progressToken)?.progress(params)
   }
 
-  /** MCP 2026-07-28 has no requests from server to client, and clients must not answer one there. */
+  /** Handles a request of the server. MCP 2026-07-28 has no such requests, so they are not answered there. */
   #onRequest(request: RpcMessage & { kind: 'request' }): void {
     if (this.#era === 'modern')
       this.#options.hooks.log('warn', 'sent a request to its client, which was ignored', clip(request.method))
@@ -347,7 +347,7 @@ class StdioConnection {
     this.#ended = error
     clearTimeout(this.#skipping)
     this.#listening?.stop()
-    // A flood is not read to its end. The owner of the child stops it.
+    // A flood is not read to its end. The owner of the child stops the child.
     this.#child.stdout?.destroy()
     for (const pending of this.#waiting.values()) pending.reject(error)
     this.#waiting.clear()
