@@ -140,7 +140,7 @@ export function saturation(frequency: number, length: number, averageLength: num
   return frequency / (frequency + K1 * (1 - B + (B * length) / averageLength))
 }
 
-/** How much of a longer query is read. */
+/** The most characters of a query that are read. */
 export const MAX_QUERY_LENGTH = 512
 const MAX_TERMS = 24
 const MIN_PREFIX_LENGTH = 2
