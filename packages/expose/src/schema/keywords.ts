@@ -4,7 +4,7 @@ import { both, type Node, type NodeMap } from './node.ts'
 /** The kind of a keyword's value, as far as rewrites need it. */
 export type Shape =
   | 'schema'
-  /** A schema, or `false` and `true`, which mean something of their own there. */
+  /** A schema, or `false` or `true` with a special meaning. */
   | 'schema-or-flag'
   | 'schemas'
   | 'schema-map'
