@@ -88,7 +88,10 @@ function isDefault(field: keyof typeof FIELDS, value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0
 }
 
-/** Returns the text of a snapshot. Equal snapshots have equal texts, with a line for each value, so that they compare well. */
+/**
+ * Returns the text of a snapshot. Equal snapshots have equal texts, with one line for each value,
+ * so that a diff is readable.
+ */
 export function formatSnapshot(snapshot: CatalogSnapshot): string {
   return `${toJsonText(readOwnJson(canonicalize(snapshot), 'exact'), 2)}\n`
 }

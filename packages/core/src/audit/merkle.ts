@@ -72,7 +72,7 @@ export function merkleRoot(entries: Iterable<string>): string {
 
 const HASH = /^[\da-f]{64}$/
 
-/** Whether a value is a SHA-256 hash: 64 lower-case hex digits. */
+/** Returns whether a value is a SHA-256 hash: 64 lower-case hex digits. */
 export function isHash(value: unknown): value is string {
   return typeof value === 'string' && HASH.test(value)
 }

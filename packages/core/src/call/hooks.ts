@@ -50,7 +50,7 @@ export interface BeforeAnswer {
   readonly input?: unknown
 }
 
-/** One call, as hooks see it. */
+/** A call, in the form that `beforeToolCall` receives. */
 export interface BeforeToolCall extends Cancelling {
   readonly tool: Tool
   readonly callId: string

@@ -17,8 +17,8 @@ export interface ClauseCounter {
 }
 
 /**
- * Calls of one tool by one caller at which the same clauses held. A call adds to one number,
- * however many clauses hold.
+ * Calls of one tool by one caller at which the same clauses held. Counting a call adds to this
+ * one number, not to each clause.
  */
 interface Tally {
   /** The clauses about the input and the run that held. */

@@ -18,8 +18,8 @@ export interface Apps {
    */
   toolsOf(app: string): readonly string[]
   /**
-   * Returns those of the app's tools that are available to callers now. @throws {ToolgateError}
-   * `app_unknown`
+   * Returns the ids of the app's tools, without those that are held back from all callers now.
+   * @throws {ToolgateError} `app_unknown`
    */
   availableOf(app: string): readonly string[]
 }

@@ -231,7 +231,10 @@ function resultOf(outcome: Outcome<unknown>, probe: Probe, timeoutMs: number): P
   return isLate(outcome) ? toLateResult(probe, timeoutMs) : toFailedResult(outcome.error, probe)
 }
 
-/** Returns a key that no host writes for a function, which is the same probe only as itself. */
+/**
+ * Gives a function a key that no host can write, because a function is never the same probe as
+ * another.
+ */
 function named(probe: Probe | ProbeFunction, nth: number): Pick<SharedProbeOptions, 'probe' | 'what'> {
   if (typeof probe !== 'function') return { probe, what: probe.what }
   const what = probe.name === '' ? undefined : `the function ${probe.name}`

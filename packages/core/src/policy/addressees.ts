@@ -42,6 +42,6 @@ function stepsOf(name: string): readonly (readonly [head: string, rest: string])
 function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return true
   if (Array.isArray(value)) return value.every(isEmpty)
-  // Keys may be addresses, too.
+  // An object with keys is not empty, because its keys may be addresses.
   return isObject(value) && Object.keys(value).length === 0
 }

@@ -102,7 +102,7 @@ function withoutWork(context: CountedContext): ConditionContext {
 type Fail = (problem: string, offset?: number) => ConfigError
 
 /**
- * Parses CEL for a rule: without what could take more than linear time.
+ * Parses CEL for a rule. Rejects operations that could take more than linear time.
  *
  * @throws {ConfigError} `condition_invalid`, with the offset of the problem
  */

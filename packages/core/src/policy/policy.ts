@@ -24,7 +24,10 @@ export interface Clause<Name extends string = string> {
   readonly unless?: Condition
   /** The clause applies only if this is true for input, caller and tool. Evaluated at each call. */
   readonly input?: Condition
-  /** Disclosed to the caller of a denied tool. Without it, the tool is refused as if it did not exist. */
+  /**
+   * The text for the caller of a denied tool. Without it, the tool is refused as if it did not
+   * exist.
+   */
   readonly message?: string
   /** For `ask`: `other` requires an approver other than the person who asks. */
   readonly by?: 'other'

@@ -65,7 +65,7 @@ export interface Halts {
     target: HaltTarget | { readonly id: string },
     onReleased?: (halt: Halt) => void,
   ): { readonly halt: Halt; readonly stored: Promise<void> }
-  /** Returns the effects of the present halts. */
+  /** Returns the effects of the current halts. */
   now(): EffectsOver
   /** Returns the halt that stops a call. */
   stopping(caller: Caller, tool: Tool): Halt | undefined
@@ -208,7 +208,10 @@ class StoredHalts implements Halts {
     if (isChanged || isFirst) this.#replace(next)
   }
 
-  /** A halt that cannot be read here halts every tool for the callers it names: its tool is unknown. */
+  /**
+   * If a stored halt is invalid, its tool is unknown, so the halt stops every tool for its
+   * callers.
+   */
   #readStored(key: string, value: unknown): ParsedHalt {
     try {
       return restoreHalt(value, this.#options.groups())

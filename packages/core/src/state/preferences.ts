@@ -23,7 +23,7 @@ export interface UserPreferences {
    * @throws {ToolgateError} `caller_invalid` for a caller without a user; `state_unavailable`, and the preferences stay as they were
    */
   set(caller: Caller, preferences: Preferences): Promise<Preferences>
-  /** Returns the effects of the present preferences. */
+  /** Returns the effects of the current preferences. */
   now(): EffectsOver
   close(): void
 }

@@ -59,8 +59,8 @@ export function withKeys(value: unknown, { inputSchema }: Pick<Tool, 'inputSchem
   let left = MAX_PARTS
 
   function spread(part: unknown, depth: number): unknown {
-    // The value is too large or too deep. The rest is returned whole, so the strictest origin
-    // counts.
+    // The value is too large or too deep, so the rest is returned whole and gets its strictest
+    // origin.
     if (--left < 0 || depth > MAX_DEPTH) return part
     if (Array.isArray(part)) return part.map((one) => spread(one, depth + 1))
     if (!isPlain(part)) return part

@@ -180,7 +180,7 @@ export function takes(dialect: Dialect, keyword: string, atRoot: boolean): boole
   return dialect.keywords ? dialect.keywords.has(keyword) : true
 }
 
-/** Whether a keyword is one that JSON Schema 2020-12 has. */
+/** Returns whether a keyword is one that JSON Schema 2020-12 has. */
 export function isKnown(keyword: string): boolean {
   return KEYWORDS.has(keyword)
 }

@@ -112,7 +112,7 @@ export const SPEAKS_OF: ReadonlyMap<string, 'string' | 'number' | 'object' | 'ar
   ...speak('array', ['uniqueItems', 'unevaluatedItems']),
 ])
 
-/** Whether a keyword applies to values of a type. */
+/** Returns whether a keyword applies to values of a type. */
 export function appliesTo(keyword: string, type: string): boolean {
   const spoken = SPEAKS_OF.get(keyword)
   return spoken === undefined || spoken === type || (spoken === 'number' && type === 'integer')

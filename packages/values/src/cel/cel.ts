@@ -12,7 +12,7 @@ export interface ParsedCel {
    * never have a value
    */
   check(): string
-  /** Returns the program. @throws {CelProblem} for invalid macros */
+  /** Returns the program. @throws {CelProblem} for a call or a variable that cannot be compiled */
   compile(): Program
 }
 

@@ -2,7 +2,7 @@ import { createFind, findLast } from '../find-text.ts'
 import { spend, type Work } from '../work.ts'
 import { CelError, stepsOfText } from './values.ts'
 
-/** Counts the steps of a search. The engine searches for short texts; `findText` for long ones. */
+/** Counts the steps of a search, which takes linear time. */
 function spendOnSearch(work: Work, text: string, wanted: string): void {
   spend(work, text.length + wanted.length)
 }

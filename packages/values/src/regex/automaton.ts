@@ -301,7 +301,7 @@ function isHigh(code: number): boolean {
   return code >= 0xd800 && code < 0xdc00
 }
 
-/** Whether a surrogate pair ends at a position. */
+/** Returns whether a surrogate pair ends at a position. */
 function pairBefore(text: string, at: number): boolean {
   return at >= 2 && isLow(text.charCodeAt(at - 1)) && isHigh(text.charCodeAt(at - 2))
 }

@@ -67,7 +67,7 @@ function at(snapshot: Toolset, index: number) {
   return snapshot.tools[index] as Toolset['tools'][number]
 }
 
-/** Returns the tools of each locked group. The `request_tools` that opens them is in none of them. */
+/** Returns the tools of each locked group, without the `request_tools` that opens groups. */
 export function indexLocks(index: GroupIndex, groups: Groups, snapshot: Toolset): GroupIndex {
   const opener = indexOfRequestTool(snapshot)
   const locked = [...index].filter(([name]) => groups.locked.has(name))

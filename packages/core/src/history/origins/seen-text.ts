@@ -2,7 +2,10 @@ import { findEach, findText, type Work } from '@toolgate/values'
 
 /** Separates the texts, because no normal form contains a line feed. */
 const BETWEEN = '\n'
-/** A shorter text is searched faster than four of its characters are hashed. */
+/**
+ * The least characters for which the filter is used. Shorter texts are searched faster without
+ * it.
+ */
 const MIN_FILTERED = 2048
 const GRAM = 4
 /** Shorter values are found so fast that the steps of one look cover the cost. */
