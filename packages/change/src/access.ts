@@ -1,12 +1,15 @@
 import type { Gate, View } from '@toolgate/core'
 import type { RecordedCaller } from './recorded-callers.ts'
 
-/** What the callers with one name gain and lose by a change of the rules. */
+/** The items that the callers with one name gain and lose by a change of the rules. */
 export interface AccessDifference {
   readonly caller: string
   readonly gains: readonly string[]
   readonly loses: readonly string[]
-  /** What depends on something of the caller that is not known, such as the roles of somebody who is only in the audit. */
+  /**
+   * Items whose answer depends on unknown parts of the caller, such as the roles of somebody who
+   * is only in the audit.
+   */
   readonly unknown: readonly string[]
 }
 
@@ -16,7 +19,10 @@ export interface CallersOfName {
   readonly after: readonly RecordedCaller[]
 }
 
-/** Returns who sees what: of tools, resources, templates and prompts. `rest` is waited for after each look. */
+/**
+ * Returns the tools, resources, templates and prompts that each caller gains and loses. `rest` is
+ * awaited after each caller.
+ */
 export async function compareAccess(
   gates: { readonly before: Gate; readonly after: Gate },
   callers: ReadonlyMap<string, CallersOfName>,
@@ -53,7 +59,7 @@ async function lookAt(
   return { certain, possible, why: (id) => seen.map((one) => one.why(id)).join('\n') }
 }
 
-/** What a caller sees for certain, and what beside that they may see. */
+/** The items that a caller certainly sees, and those that they may see. */
 interface Seen {
   readonly certain: ReadonlySet<string>
   readonly possible: ReadonlySet<string>
@@ -79,7 +85,7 @@ async function look(gate: Gate, caller: RecordedCaller): Promise<Seen> {
 
 function compare(id: string, had: Seen, has: Seen): 'gains' | 'loses' | 'unknown' | undefined {
   if (had.possible.has(id) || has.possible.has(id))
-    // The same rules hold it back, whatever they make of the caller.
+    // The same rules hold the item back, for every variant of the caller.
     return had.possible.has(id) && has.possible.has(id) && had.why(id) === has.why(id) ? undefined : 'unknown'
   if (had.certain.has(id) === has.certain.has(id)) return undefined
   return has.certain.has(id) ? 'gains' : 'loses'

@@ -4,17 +4,17 @@ import { isObject } from '@toolgate/values/json'
 import { type Caller, defineCaller, ToolgateError } from '@toolgate/core'
 import type { AskedCall, NeededChange } from './needed-change.ts'
 
-/** What a decision depends on, once changes are made. */
+/** The caller, input, policies and states after changes. */
 export interface Changed {
   readonly caller: Caller
-  /** In the order of today's. */
+  /** In the order of the current policies. */
   readonly policies: readonly ParsedPolicy[]
   /** The states that have ended. */
   readonly released: ReadonlySet<string>
   readonly call: AskedCall | undefined
 }
 
-/** Returns what changes come to; `undefined` for those that cannot be made. */
+/** Applies changes; `undefined` if they are not possible. */
 export function applyChanges(
   changes: readonly NeededChange[],
   { bounds, today, tool }: Decided,
@@ -31,7 +31,7 @@ export function applyChanges(
     if (change.state !== undefined) released.add(change.state)
   }
   try {
-    // A caller who has not changed keeps what is known of them.
+    // The unknown parts of a caller stay unknown if the caller does not change.
     const isSame = !changes.some(({ on }) => on === 'caller')
     const defined = isSame ? bounds.caller : defineCaller(caller)
     return { caller: defined, policies, released, call: call && { ...call, input } }

@@ -19,15 +19,16 @@ export type ReadField = (typeof READ_FIELDS)[number]
 export type Literal = string | number | boolean
 
 /**
- * What conditions read of callers: by path, such as `roles`, `chat.type` or `attributes.team`, the texts, numbers and booleans
- * that tell callers apart. `undefined`: they read the path in a way that literals do not cover, such as `startsWith`.
+ * The parts of callers that conditions read: for each path, such as `roles`, `chat.type` or
+ * `attributes.team`, the texts, numbers and booleans that it is compared with. `undefined`:
+ * literals do not cover the use of the path, such as `startsWith`.
  */
 export type CallerReads = ReadonlyMap<string, ReadonlySet<Literal> | undefined>
 
 const LISTS: ReadonlySet<string> = new Set(['roles', 'scopes'])
 const OBJECTS: ReadonlySet<string> = new Set(['chat', 'attributes'])
 
-/** Returns what conditions read of callers. What it does not recognise, it calls unknown. */
+/** Returns what conditions read of callers. An unrecognised use gives `undefined` for its path. */
 export function callerReads(trees: readonly CelNode[]): CallerReads {
   const found = new Map<string, Set<Literal> | undefined>()
   for (const tree of trees) visit(tree, true, found)
@@ -51,7 +52,7 @@ function visit(node: CelNode, asBoolean: boolean, found: Map<string, Set<Literal
   for (const key of keysIn(node)) visit(key, false, found)
 }
 
-/** Returns the path of a comparison that tells callers apart by literals, and these. */
+/** Returns the path and the literals of a comparison that tells callers apart. */
 function comparison(node: CelNode): readonly [path: string, values: readonly Literal[]] | undefined {
   if (node.op === 'call' && node.args[0] === 'has') {
     const [of] = node.args[1]
@@ -82,7 +83,10 @@ function literalOf({ op, args }: CelNode): Literal | undefined {
   return typeof args === 'string' || typeof args === 'number' || typeof args === 'boolean' ? args : undefined
 }
 
-/** Returns the path below `caller`: '' for all of it, and `undefined` for what does not read it. */
+/**
+ * Returns the path below `caller`: '' for the whole caller, `undefined` for an expression that
+ * does not read it.
+ */
 function pathOf(node: CelNode): string | undefined {
   if (node.op === 'id') return node.args === 'caller' ? '' : undefined
   if (node.op !== '.' && node.op !== '[]') return undefined
@@ -90,7 +94,7 @@ function pathOf(node: CelNode): string | undefined {
   const before = pathOf(of)
   if (before === undefined) return undefined
   const name = typeof key === 'string' ? key : literalOf(key)
-  // A key that is no plain name: what is read of the whole.
+  // The key is not a plain name, so the whole object counts as read.
   if (typeof name !== 'string' || name.includes('.')) return before
   return before === '' ? name : `${before}.${name}`
 }

@@ -5,7 +5,10 @@ import type { Tool } from '@toolgate/core'
 import { isSame } from './same-rules.ts'
 import type { TrialRules } from './trial.ts'
 
-/** Returns the locked groups that hold a tool under one of two rules, and differ: records do not say what a session had opened. */
+/**
+ * Returns the locked groups of a tool that differ between the two sets of rules, because records
+ * do not say which groups a session had opened.
+ */
 export function changedLocks(before: TrialRules, after: TrialRules): (tool: Tool) => readonly string[] {
   const sides = [before, after].map(({ groups = {}, aliases }) => {
     const definitions = toGroupMap(groups)

@@ -14,12 +14,12 @@ import {
   TEST,
 } from './policy-test.ts'
 
-/** Something in a test that cannot be used. */
+/** An invalid part of a test. */
 export interface TestProblem {
-  /** From the list of tests: `[2, 'expect', 'call', 'files:wirte_file']`. */
+  /** The path from the list of tests: `[2, 'expect', 'call', 'files:wirte_file']`. */
   readonly path: readonly (string | number)[]
   readonly message: string
-  /** Whether it is the key that is wrong, and not its value. */
+  /** Whether the key is wrong, rather than its value. */
   readonly isKey: boolean
 }
 
@@ -36,7 +36,7 @@ export interface Known {
   readonly codes: readonly string[]
 }
 
-/** @throws {ConfigError} always */
+/** Throws a problem. @throws {ConfigError} always */
 export function toConfigError({ path, message }: TestProblem): ConfigError {
   const text = path.map((part) =>
     typeof part === 'number' ? `[${part}]` : /^\w+$/.test(part) ? `.${part}` : `[${JSON.stringify(part)}]`,
@@ -44,13 +44,16 @@ export function toConfigError({ path, message }: TestProblem): ConfigError {
   return new ConfigError(`tests${text.join('')}`, message)
 }
 
-/** Returns everything in tests that is unknown or of the wrong kind. A misspelt key would be a test that tests less than it says. */
+/**
+ * Returns all unknown or invalid parts of tests. With a misspelt key, a test would check less
+ * than it says.
+ */
 export function findProblems(tests: readonly PolicyTest[], known: Known): readonly TestProblem[] {
   if (!Array.isArray(tests)) return [{ path: [], message: 'must be a list', isKey: false }]
   return tests.flatMap((test: unknown, i) => new TestCheck(known, [i]).check(test))
 }
 
-/** Returns everything in a stated history that is unknown or of the wrong kind. Paths begin in it. */
+/** Returns all unknown or invalid parts of a stated history. Paths are relative to it. */
 export function findHistoryProblems(
   history: unknown,
   known: Pick<Known, 'tools' | 'servers' | 'labels'>,
@@ -138,7 +141,7 @@ class TestCheck {
     return this.#problems
   }
 
-  /** Returns how long ago the call was. */
+  /** Checks a call. Returns its age. */
   #earlier(path: Path, call: unknown, before: number): number {
     const given = this.#object(path, call, EARLIER_CALL)
     if (!given) return before
@@ -189,7 +192,7 @@ class TestCheck {
     this.#name(path, id, this.#known.tools, 'tool', isKey)
   }
 
-  /** Finding the nearest of many names takes long. Somebody who has misspelt all of them sees from the first what is wrong. */
+  /** Suggestions for many names take long, and the first ones show what is wrong. */
   get #suggests(): boolean {
     return this.#problems.length < MOST_SUGGESTED
   }

@@ -16,14 +16,14 @@ import type { RulesOfChange } from './what-if.ts'
 export interface ComparePoliciesOptions {
   readonly before: RulesOfChange
   readonly after: RulesOfChange
-  /** Who may come beside the `callers` of both, and what these may become. Default: anybody. `[]`: nobody. */
+  /** The kinds of callers besides `callers` that may come. Default: anybody. `[]`: nobody. */
   readonly others?: readonly OtherCallers[] | undefined
-  /** Called from time to time. What it returns is waited for. */
+  /** Called from time to time. A returned promise is awaited. */
   readonly onProgress?: (() => Promise<void> | undefined) | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** Whether one policy grants no more than another: `no` has a counterexample. */
+/** Whether one policy grants no more than another. For `no`, there is a counterexample. */
 export interface PolicyComparison {
   readonly grantsNoMore: 'yes' | 'no' | 'unknown'
   readonly counterexamples: readonly MoreGranted[]
@@ -39,13 +39,15 @@ const OPTIONS = shapeOf<ComparePoliciesOptions>({
 })
 
 /**
- * Returns whether the policies after grant no more than those before: for every caller, for every tool, resource and prompt of
- * either catalog, for every input and in every run. Callers of every kind that conditions can tell apart by roles, scopes, names
- * and attributes are asked about. Where other conditions differ, some inputs and callers are tried for a counterexample; without
- * one the answer is `unknown`. So it is where limits, apps or groups that hold tools back differ, or the tools that these name
- * may, and where rules about resources differ, which a client may read unlisted.
+ * Returns whether the new policies grant no more than the old ones: for every caller, for every
+ * tool, resource and prompt of either catalog, for every input and in every run. Checks callers
+ * of every kind that conditions can tell apart by roles, scopes, names and attributes. If other
+ * conditions differ, some inputs and callers are tried as a counterexample; if none is found, the
+ * answer is `unknown`. It is also `unknown` if limits, apps, groups that hold tools back or the
+ * tools that these match differ, and if rules about resources differ, because a client may read
+ * unlisted ones.
  *
- * @throws {ConfigError} for rules that no gate takes
+ * @throws {ConfigError} for invalid rules
  * @example
  * const { grantsNoMore } = await comparePolicies({ before: { policy: old, catalog }, after: { policy, catalog } })
  */
@@ -80,7 +82,7 @@ export async function comparePolicies(options: ComparePoliciesOptions): Promise<
 
 const UNLISTED = 'rules about resources differ, and a client can read a URI that no server lists'
 
-/** Returns why parts that are compared by their form alone may grant more. */
+/** Returns the parts that are compared only as text, and so may grant more. */
 function differencesOfForm({ before, after }: ComparePoliciesOptions, isSameGround: boolean): readonly string[] {
   const sections = (['limits', 'concurrency', 'apps'] as const).flatMap((section) => {
     if (!isSame(before[section], after[section])) return [`${section} differ, and are not compared`]
@@ -123,7 +125,10 @@ function callersOf({ before, after }: ComparePoliciesOptions): readonly Caller[]
   return [...new Map(all.map((caller) => [callerKey(caller), caller])).values()]
 }
 
-/** Returns what conditions about runs read beside the run: which calls a selector means, and what gives which labels. */
+/**
+ * Returns what conditions about runs depend on besides the run: the tools that selectors match,
+ * and the sources of labels.
+ */
 function groundOfRuns({ catalog, groups, aliases, labels, history }: RulesOfChange): string {
   const items = createStage(catalog).items.map(({ id, tags, category, requiredScopes, trusted, ...item }) => ({
     id,

@@ -15,24 +15,27 @@ import {
   supposedCallers,
 } from './supposed-callers.ts'
 
-/** A call that comes to less after than before. */
+/** A call that the new rules grant more of than the old ones. */
 export interface MoreGranted {
   readonly caller: string
-  /** A caller whom nobody has named, and who may come. */
+  /** A made-up caller of a kind that may come. */
   readonly supposed?: Caller
   readonly tool: string
   readonly before: OutcomeWord
   readonly after: OutcomeWord
   /** The input of the call. Absent: any. */
   readonly input?: unknown
-  /** Both ask a person, and now of somebody who could not have approved before. */
+  /**
+   * Both rules ask for an approval, and the new rules accept an approver whom the old ones would
+   * not.
+   */
   readonly weakerApproval?: true
 }
 
-/** What cannot be compared. */
+/** A part of the rules that cannot be compared. */
 export interface NotCompared {
   readonly caller: string
-  /** Empty: it is not about tools. */
+  /** Empty if the part is not about tools. */
   readonly tools: readonly string[]
   readonly why: string
 }
@@ -40,9 +43,9 @@ export interface NotCompared {
 /** The rules of one side. */
 export interface ComparedSide {
   readonly gate: Gate
-  /** Without functions: what each of them says is unknown. */
+  /** A gate without function policies, whose answers are unknown. */
   readonly plain: Gate
-  /** What conditions about runs read beside the run, as a text. */
+  /** What conditions about runs depend on besides the run, as text. */
   readonly ground: string
   readonly stepUp: readonly string[]
 }
@@ -57,12 +60,15 @@ export interface ComparisonOptions {
 
 const MAX_COUNTEREXAMPLES = 100
 const REST_EVERY = 100
-/** Over all items: each makes a view of the whole catalog. */
+/** A limit, because each supposed caller needs a view of the whole catalog. */
 const MAX_SUPPOSED = 8192
 const MAX_PROBED = 500
 const CONDITIONS = 'conditions over inputs or runs differ'
 
-/** Compares two sides item by item: for any caller, for callers who are known, and for callers of every kind. */
+/**
+ * Compares two sets of rules item by item: for any caller, for known callers, and for callers of
+ * every kind.
+ */
 export class Comparison {
   readonly counterexamples: MoreGranted[] = []
   readonly notCompared: NotCompared[] = []
@@ -70,7 +76,7 @@ export class Comparison {
   readonly #options: ComparisonOptions
   readonly #scopes: readonly string[]
   readonly #ids: readonly string[]
-  /** The listed items of both. */
+  /** The listed items of both catalogs. */
   readonly items: readonly Tool[]
   readonly #refuted = new Set<string>()
   #supposedLeft = MAX_SUPPOSED
@@ -88,8 +94,8 @@ export class Comparison {
   }
 
   /**
-   * Returns the items of which it depends on the caller whether more is granted, or on what nobody can compare. `unlisted`: ids
-   * of further ones.
+   * Returns the items for which the answer depends on the caller, or on parts that cannot be
+   * compared. `unlisted`: ids of additional items.
    */
   async findOpen(unlisted: readonly string[] = []): Promise<readonly string[]> {
     const anybody = anyCaller(this.#scopes)
@@ -103,7 +109,7 @@ export class Comparison {
     return open
   }
 
-  /** Compares the items for callers of whom everything is known. */
+  /** Compares the items for fully known callers. */
   async askKnown(ids: readonly string[], callers: readonly Caller[]): Promise<void> {
     for (const caller of ids.length === 0 ? [] : callers) {
       const views = await this.#realViewsOf(caller)
@@ -119,7 +125,7 @@ export class Comparison {
     }
   }
 
-  /** Compares the items for callers of every kind that their rules can tell apart. */
+  /** Compares the items for callers of every kind that the rules can tell apart. */
   async askOthers(ids: readonly string[], others: OtherCallers): Promise<void> {
     const anybody = await this.#viewsOf(anyCaller(this.#scopes))
     const groups = Map.groupBy(
@@ -197,7 +203,7 @@ export class Comparison {
     return 'unknown'
   }
 
-  /** Asks the gates themselves about callers who are as it is supposed. */
+  /** Tries example callers of the supposed kind on both gates. */
   async #findExample({ examples }: SupposedCaller, id: string): Promise<MoreGranted | undefined> {
     for (const caller of examples) {
       const views = await this.#realViewsOf(caller)
@@ -208,13 +214,13 @@ export class Comparison {
   }
 }
 
-/** Returns the conditions over input and run, each as it is written. */
+/** Returns the conditions over input and run, as written. */
 function conditionsOf({ deny, ask, allow }: Restrictions): readonly string[] {
   const texts = [...deny, ...ask.map(({ text }) => text), ...allow.flatMap((list) => [...list])]
   return texts.flatMap((text) => (readOwnJson(text) as readonly unknown[]).filter((part) => typeof part === 'string'))
 }
 
-/** Returns what tells callers apart for an item, under both rules. */
+/** Returns what the rules of both sides read of callers for an item. */
 function readsOf(views: Both<View>, id: string) {
   const grounds = [views.before, views.after].map((view) => groundsOf(toCallView(view), id))
   const trees = grounds.flatMap(({ conditions }) => conditions.flatMap(({ tree }): CelNode[] => (tree ? [tree] : [])))

@@ -21,11 +21,11 @@ import { statedHistories } from './stated.ts'
 import type { NeededChange } from './needed-change.ts'
 import { whatWouldAllow } from './what-would-allow.ts'
 
-/** A call that is not made. */
+/** A call to try without making it. */
 export interface AskedDryRun {
   readonly tool: string
   readonly input: unknown
-  /** What has happened before, in the place of what has. `checkHistory` has found nothing in it. */
+  /** A history to use instead of the real one. `checkHistory` must have found no problem in it. */
   readonly history?: StatedHistory | undefined
   /** The items that earlier calls may name. */
   readonly items?: readonly Tool[]
@@ -33,20 +33,20 @@ export interface AskedDryRun {
 
 const ASKED = shapeOf<AskedDryRun>({ tool: true, input: true, history: true, items: true })
 
-/** What a call would get now, with what each layer says. */
+/** The decision that a call would get now, with the answer of each layer. */
 export interface DryRun {
   readonly preview: CallPreview
   /** The deciding layer first. */
   readonly answers: readonly LayerAnswer[]
-  /** What the shadows of policies would decide. Absent where there is none. */
+  /** What shadow policies would decide. Absent if there are none. */
   readonly shadow?: Decision
-  /** What would have to change for the call to go on. */
+  /** The ways to make the call pass. */
   readonly ways: readonly (readonly NeededChange[])[]
 }
 
 /**
- * Returns what a call would get if it were made now, or after what is stated. It runs nothing, takes nothing, asks nobody,
- * counts for no clause, and leaves neither a record nor a history.
+ * Returns the result that a call would have now, or after a stated history. Runs nothing, takes
+ * nothing from limits, asks nobody, counts for no clause, and leaves no record and no history.
  */
 export async function dryRun(view: View, dry: AskedDryRun): Promise<DryRun> {
   checkShape('dryRun', dry, ASKED)
@@ -75,10 +75,10 @@ export async function dryRun(view: View, dry: AskedDryRun): Promise<DryRun> {
   }
 }
 
-/** A person may state so many calls, and so many labels. */
+/** The most calls, and the most labels, in a stated history. */
 const MAX_STATED = 200
 
-/** Returns everything in a stated history that cannot be used. `items`: those that earlier calls may name. */
+/** Returns all problems of a stated history. `items`: those that its calls may name. */
 export function checkHistory(view: View, history: unknown, items: readonly Tool[]): readonly TestProblem[] {
   for (const list of ['calls', 'labels'] as const) {
     const stated = isObject(history) ? history[list] : undefined
@@ -112,7 +112,7 @@ export function checkHistory(view: View, history: unknown, items: readonly Tool[
   })
 }
 
-/** A resource need not be listed to have been read. */
+/** A resource that was read need not be listed. */
 function finder(view: CallView, items: readonly Tool[]): (id: string) => Tool | undefined {
   const known = new Map(items.map((item) => [item.id, item]))
   return (id) => known.get(id) ?? (isItemId(id) ? view.decide(id).tool : undefined)
@@ -123,7 +123,7 @@ function runOf({ run = true, said, lost = false }: StatedHistory): RunOfCall | u
   return { id: 'stated', ...(said !== undefined && { userWords: said }), ...(lost && { resumed: true }) }
 }
 
-/** Returns histories in which a stated one has happened, and nothing else. */
+/** Returns histories that hold only the stated one. */
 async function afterStated(
   view: CallView,
   { histories, clock }: CallPorts,
@@ -154,12 +154,15 @@ async function afterStated(
 
 const FAILED = { done: false, output: 'it failed' }
 
-/** Returns the histories as they are, in which nothing is entered. */
+/** Returns a copy of the histories, so that nothing is added to the real ones. */
 function aside({ histories }: CallPorts): Histories {
   return histories.isActive ? histories.apart(copyOnRead(histories.store)) : histories
 }
 
-/** Returns a store that takes a history of another one where it is first read, and keeps what is added to itself. */
+/**
+ * Returns a store that copies a history from another store at its first read, and keeps additions
+ * to itself.
+ */
 function copyOnRead(store: HistoryStore): HistoryStore {
   const own = memoryHistories()
   const copy: HistoryStore['read'] = (id, since, nowMs) => {

@@ -1,4 +1,4 @@
-// `@toolgate/change`: tests of policies, and what a change of them would mean.
+// `@toolgate/change`: tests of policies, and the effects of a change of rules.
 
 // Tests of policies
 export type { EarlierCall, ExpectedAnswers, PolicyTest, StatedHistory, Unlocking } from './policy-test.ts'
@@ -14,13 +14,13 @@ export {
   testPolicies,
 } from './run-tests.ts'
 
-// Whether a policy grants no more than another
+// Checks that a policy grants no more than another
 export { comparePolicies, type ComparePoliciesOptions, type PolicyComparison } from './compare.ts'
 export type { MoreGranted, NotCompared } from './comparison.ts'
 export type { OtherCallers } from './supposed-callers.ts'
 export type { ReadField } from './caller-reads.ts'
 
-// What calls have shown to be needed
+// Policies suggested from recorded calls
 export {
   LEFT_OUT,
   type LeftOut,

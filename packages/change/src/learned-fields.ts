@@ -3,16 +3,16 @@ import type { AuditRecord } from '@toolgate/core/audit'
 import { isObject, readOwnJson } from '@toolgate/values/json'
 import { factsIn } from './recorded-facts.ts'
 
-/** What the calls of one tool had in one field of their input. */
+/** The values of one input field in the calls of one tool. */
 interface Field {
-  /** Calls that had it. */
+  /** The number of calls with the field. */
   count: number
-  /** Calls of whose input only a part is known, but whether they had it. */
+  /** The number of partly known calls in which the field was known to be present or absent. */
   knownInPart: number
   readonly texts: Set<string>
   /** Whether each value was a list of texts. Absent: no call had it. */
   isList: boolean | undefined
-  /** Whether some value is of no kind that a condition can be made of. */
+  /** Whether some value has a type that no condition is suggested for. */
   isOther: boolean
 }
 
@@ -24,12 +24,15 @@ const REDACTED = /\[redacted:/
 /** The hosts and paths in the inputs of learned calls, by field. */
 export class LearnedFields {
   readonly #fields = new Map<string, Field>()
-  /** Calls whose whole input is known. */
+  /** The number of calls with a wholly known input. */
   #whole = 0
-  /** Calls of whose input only some fields are known, by the names of these. */
+  /** The number of calls with a partly known input, by the names of the known fields. */
   readonly #inPart = new Map<string, number>()
 
-  /** Takes in the input of a record: what was sealed of it, else its preview if that is whole, else the facts that rules read of it. */
+  /**
+   * Reads the input of a record: the sealed input, or the preview if it is complete, or the
+   * recorded facts.
+   */
   note(record: Pick<AuditRecord, 'input_preview' | 'facts'>, sealed?: unknown): void {
     const input = isObject(sealed) ? sealed : readPreview(record.input_preview)
     if (!input) return this.#noteFacts(record)
@@ -38,7 +41,7 @@ export class LearnedFields {
   }
 
   #noteFacts(record: Pick<AuditRecord, 'facts'>): void {
-    // Of a text that is only compared, the hash was kept.
+    // For texts that rules only compare, the audit has a hash.
     const known = Object.entries(factsIn(record)?.input ?? {}).filter(
       ([name, fact]) => NAME.test(name) && typeof fact !== 'string',
     )
@@ -70,7 +73,10 @@ export class LearnedFields {
     if (field.texts.size > MAX_TEXTS) field.isOther = true
   }
 
-  /** Returns the condition that all inputs were under: exact hosts, and no folder above the one that all paths have in common. */
+  /**
+   * Returns a condition that all inputs met: exact hosts, and the deepest folder that all paths
+   * share.
+   */
   condition(): string | undefined {
     const parts = this.#tested().map(({ name, field, test }) => {
       const path = `input.${name}`
@@ -80,7 +86,10 @@ export class LearnedFields {
     return parts.length === 0 ? undefined : parts.join(' && ')
   }
 
-  /** Returns how many calls the condition may refuse, as a field that it reads was not kept; without one, the calls whose input is not known. */
+  /**
+   * Returns how many calls the condition may refuse because a field that it reads was not
+   * recorded. Without a condition, returns the number of calls with an unknown input.
+   */
   unknown(): number {
     const names = this.#tested().map(({ name }) => name)
     return [...this.#inPart].reduce((sum, [known, calls]) => {
@@ -100,7 +109,7 @@ export class LearnedFields {
   }
 }
 
-/** Returns the input of a record, if all of it is there. */
+/** Returns the input of a record, if the preview is complete. */
 function readPreview(preview: string | undefined): object | undefined {
   if (preview === undefined || REDACTED.test(preview)) return undefined
   try {
@@ -135,11 +144,11 @@ function pathsTest(paths: readonly string[]): ((value: string) => string) | unde
       .slice(1)
       .filter((part, i, all) => part !== '' || i < all.length - 1),
   )
-  // A path that goes up names another folder than it is written in.
+  // A path with `..` leads to another folder than its text shows.
   if (split.some((parts) => parts.some((part) => part === '..' || part === '.' || part === ''))) return undefined
   const [first = [], ...others] = split
   const common = first.findIndex((part, i) => others.some((parts) => parts[i] !== part))
-  /** Of a path with odd characters nobody knows which file readers take it for. */
+  /** Readers may interpret a path with unusual characters differently. */
   const isBelowAll = (roots: readonly string[]) => {
     try {
       return paths.every((path) => roots.some((one) => within(path, one)))
@@ -152,13 +161,13 @@ function pathsTest(paths: readonly string[]): ((value: string) => string) | unde
   const isBelow = (value: string, one: string) => `within(${value}, ${celText(one)})`
   const isAbsolute = (value: string) => `${value}.startsWith("/")`
   if (root !== '/' && isBelowAll([root])) return (value) => `${isAbsolute(value)} && ${isBelow(value, root)}`
-  // Nothing but / is above all, so each folder of the first level counts for itself.
+  // The only common folder is /, so each top-level folder is listed.
   const roots = [...new Set(split.map(([top = '']) => `/${top}`))].toSorted()
   if (root !== '/' || roots.length > MAX_HOSTS || roots.includes('/') || !isBelowAll(roots)) return undefined
   return (value) => `${isAbsolute(value)} && (${roots.map((one) => isBelow(value, one)).join(' || ')})`
 }
 
-/** JSON escapes what CEL does; `$` begins a variable in a configuration. */
+/** JSON and CEL escape the same characters; `$` starts a variable in a configuration. */
 function celText(text: string): string {
   return JSON.stringify(text)
 }

@@ -13,10 +13,10 @@ import type { NeededChange } from './needed-change.ts'
 
 type Way = readonly NeededChange[]
 
-/** The reason's own effect may end with what another reason needs. */
+/** No change: changes for another reason may also remove this one. */
 const NOTHING: readonly Way[] = [[]]
 
-/** Returns the changes that may answer one reason, each way by itself. None of them has been tried. */
+/** Returns alternative ways to remove one reason. None has been tried. */
 export function changesAgainst(reason: Reason, decided: Decided, withInput: boolean): readonly Way[] {
   const { bounds, tool } = decided
   const state = STATES[reason.code]
@@ -71,13 +71,13 @@ function changesOfPolicy(
   return [...near.flatMap((one) => beginnings(one.clause, withInput)), [allow]]
 }
 
-/** Returns the ways to have a clause hold. */
+/** Returns the ways to make a clause hold. */
 function beginnings({ when, unless, input }: ParsedClause, withInput: boolean): readonly Way[] {
   const parts = [wishesOf(when, true), wishesOf(unless, false), ...(withInput ? [wishesOf(input, true)] : [])]
   return joined(parts).map((wishes) => wishes.map(toChange))
 }
 
-/** Returns the ways to have a clause no longer hold: one of its conditions is enough. */
+/** Returns the ways to make a clause not hold. Changing one of its conditions is enough. */
 function endings({ when, unless, input }: ParsedClause, withInput: boolean): readonly Way[] {
   const parts = [wishesOf(when, false), wishesOf(unless, true), ...(withInput ? [wishesOf(input, false)] : [])]
   return parts
@@ -98,12 +98,12 @@ function toChange({ on, does, field, value }: Wish): NeededChange {
   return { on, does, field, value, text: `\`${what}\` ${link} \`${at}\`` }
 }
 
-/** Names the state that gives a reason. Groups may be down for the same reason. */
+/** Returns the name of the state that causes a reason. Several groups may have the same reason. */
 export function stateOf({ layer, code, group = '', text }: Reason): string {
   return [layer, code, group, text].join(' ')
 }
 
-/** Whether a change changes nothing. */
+/** Returns whether a change has no effect. */
 function isSo({ on, does, field, value }: NeededChange, caller: Caller): boolean {
   if (on !== 'caller' || (field !== 'roles' && field !== 'scopes')) return false
   const has = (caller[field] ?? []).some((one) => one === value)
@@ -112,7 +112,7 @@ function isSo({ on, does, field, value }: NeededChange, caller: Caller): boolean
 
 type StateText = (reason: Reason, id: string) => string
 
-/** What ends a state that holds an item back. */
+/** The ways to end each state that holds an item back. */
 const STATES: Partial<Record<ReasonCode, StateText>> = {
   group_unavailable: ({ group, text }) =>
     group === undefined ? `this to end: ${text}` : `the group \`${group}\` available`,

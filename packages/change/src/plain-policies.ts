@@ -1,15 +1,16 @@
 import type { Clause, FunctionPolicy, Policies, Policy } from '@toolgate/core'
 import { type Condition, listPolicies } from '@toolgate/core/policy'
 
-/** What everything in a catalog is named by. */
+/** Selectors that match everything in a catalog. */
 const EVERYTHING = ['*', 'resource:*:*', 'prompt:*:*'] as const
 
 const numbers = new WeakMap<object, number>()
 let count = 0
 
 /**
- * Returns policies in which each function reads an attribute that nobody knows: it may say anything. The same function has the
- * same text, so that what is in both policies is the same there.
+ * Replaces each function policy by a rule on an unknown attribute, because a function may answer
+ * anything. The same function gets the same text, so policies that contain it on both sides
+ * compare as equal.
  */
 export function withoutFunctions(policies: Policies | undefined): readonly Policy[] {
   return listPolicies(policies).map((policy) => ('decide' in policy ? ofFunction(policy) : ofClauses(policy)))
@@ -53,10 +54,10 @@ function ofCondition(condition: Condition): Condition {
   return typeof condition === 'function' ? textOf(condition) : condition
 }
 
-/** Begins the name of what stands for a function. */
+/** The prefix of names that stand for functions. */
 export const FUNCTION = '\u{f8ff}function'
 
-/** Compared in a list, so that nobody takes the attribute for one with two values. */
+/** The attribute is compared with a list, so that it is not taken for one with two values. */
 function textOf(of: object): string {
   let number = numbers.get(of)
   if (number === undefined) numbers.set(of, (number = ++count))

@@ -2,46 +2,52 @@ import type { Caller, OutcomeWord, ReasonCode } from '@toolgate/core'
 import type { GroupState } from '@toolgate/core/groups'
 import { shapeOf } from '@toolgate/values'
 
-/** One test of a policy: who asks, what is so, and what is expected. Data that a person who does not program can check. */
+/**
+ * One test of a policy: a caller, a situation, and the expected answers. Data that a person who
+ * does not program can check.
+ */
 export interface PolicyTest {
-  /** What it shows, as a sentence. */
+  /** What the test shows, as a sentence. */
   readonly shows: string
-  /** The name of a caller, or a caller. Default: nobody in particular. */
+  /** The name of a caller, or a caller. Default: an anonymous caller. */
   readonly caller?: string | Caller | undefined
   readonly app?: string | undefined
-  /** When it is, in RFC 3339. Default: 2026-01-01T00:00:00Z. No time passes during a test. */
+  /**
+   * The time of the test, in RFC 3339. Default: 2026-01-01T00:00:00Z. No time passes during a
+   * test.
+   */
   readonly at?: string | undefined
-  /** Which groups are available. Those that are not named are. */
+  /** The availability of groups. Default: available. */
   readonly availability?: Readonly<Record<string, boolean | GroupState>> | undefined
-  /** What the caller's session has opened groups by: `{ request: web }`. */
+  /** How the caller's session opened groups: `{ request: web }`. */
   readonly unlocked?: readonly Unlocking[] | undefined
   readonly visibility?: readonly string[] | undefined
   readonly activeTools?: readonly string[] | undefined
   readonly history?: StatedHistory | undefined
-  /** How much of limits is used up, by their text: `{ 'files:write_file:5/60': 5 }`. */
+  /** The used part of limits, by their text: `{ 'files:write_file:5/60': 5 }`. */
   readonly used?: Readonly<Record<string, number>> | undefined
   /** The input of every call. */
   readonly input?: unknown
   readonly expect: ExpectedAnswers
 }
 
-/** What opens a locked group for the caller's session. */
+/** A request, search or event that opens a locked group for the caller's session. */
 export type Unlocking =
   | { readonly request: string }
   | { readonly event: string }
   | { readonly found: readonly string[] }
 
-/** What has happened before. It is taken as it is stated, whether or not the policy under test would have allowed it. */
+/** Earlier events. They count even if the policy under test would not have allowed them. */
 export interface StatedHistory {
   /** What the user has written. */
   readonly said?: string | readonly string[] | undefined
-  /** Labels that have risen. */
+  /** Labels of the run. */
   readonly labels?: readonly string[] | undefined
   /** Earlier calls, the earliest first. */
   readonly calls?: readonly EarlierCall[] | undefined
-  /** `false`: the calls belong to no run, so what the caller has done lately counts. Default `true`. */
+  /** `false`: the calls belong to no run, so the caller's recent calls count. Default `true`. */
   readonly run?: boolean | undefined
-  /** Nobody knows it: rules get their strictest answer. */
+  /** The history is unknown: rules get their strictest answer. */
   readonly lost?: boolean | undefined
 }
 
@@ -49,28 +55,31 @@ export interface EarlierCall {
   readonly tool: string
   readonly input?: unknown
   readonly output?: unknown
-  /** It ended with an error. */
+  /** Whether the call ended with an error. */
   readonly failed?: boolean | undefined
-  /** How long ago: `30s`, `5m`, `2h`, `1d`. Default: just now. */
+  /** The age of the call: `30s`, `5m`, `2h`, `1d`. Default: just now. */
   readonly ago?: string | undefined
 }
 
 export interface ExpectedAnswers {
-  /** Every visible id, in order. */
+  /** All visible ids, in order. */
   readonly visible?: readonly string[] | undefined
-  /** Ids that are visible, among others. */
+  /** Ids that must be visible. Others may be, too. */
   readonly sees?: readonly string[] | undefined
   /** Ids that are not visible. */
   readonly hides?: readonly string[] | undefined
-  /** What the instructions should tell the model, in order. */
+  /** The texts for the model's instructions, in order. */
   readonly notices?: readonly string[] | undefined
-  /** What a call of each comes to, made by itself: `allow` ran. */
+  /** The outcome of a separate call of each id: `allow` means that it ran. */
   readonly call?: Readonly<Record<string, OutcomeWord>> | undefined
   /** The codes of a call's decision, the deciding one first. */
   readonly reasons?: Readonly<Record<string, readonly ReasonCode[]>> | undefined
-  /** The clause that decides about a call, such as `baseline#deny[1]`; or the policy, where that decides as a whole. */
+  /**
+   * The clause that decides a call, such as `baseline#deny[1]`; or the policy, if it decides as a
+   * whole.
+   */
   readonly clause?: Readonly<Record<string, string>> | undefined
-  /** What the model is told of a call, exactly. */
+  /** The exact text that the model gets. */
   readonly text?: Readonly<Record<string, string>> | undefined
 }
 
@@ -109,7 +118,7 @@ export const GROUP_STATE = shapeOf<GroupState>(
   'key',
 )
 
-/** The expectations about calls: each is by the id of what is called. */
+/** The expectations about calls, each keyed by the called id. */
 export const OF_CALLS = ['call', 'reasons', 'clause', 'text'] as const
 
 /** Returns the ids that are called, each once. */

@@ -7,7 +7,10 @@ import type { AuditRecord } from '@toolgate/core/audit'
 import type { RecordedCaller, RecordedCallers } from './recorded-callers.ts'
 import type { Asked, Side } from './side.ts'
 
-/** What one set of rules says of a tool for a caller who is not wholly known: the same twice where everything is known. */
+/**
+ * The answers of one set of rules about a tool and a partly known caller. Both are equal if
+ * everything is known.
+ */
 export interface AskedPair {
   readonly strict: Asked
   readonly lax: Asked
@@ -18,12 +21,15 @@ export interface Question {
   readonly caller: RecordedCaller
   readonly before: AskedPair
   readonly after: AskedPair
-  /** Whether both rules say the same in the same words, so that no call of it is decided otherwise. */
+  /**
+   * Whether both sets of rules have equal text for the tool, so that they decide every call the
+   * same way.
+   */
   readonly isSame: boolean
-  /** The limits that only the new rules have, and those that only the old ones had. */
+  /** The limits that only the new rules have, and the limits that only the old rules had. */
   readonly newUses: readonly LimitUseOf[]
   readonly goneUses: readonly LimitUseOf[]
-  /** Returns the input of a call of it, as far as its record tells. */
+  /** Returns the input of a call, as far as its record has it. */
   inputOf(record: AuditRecord): RecordedInput
 }
 
@@ -32,15 +38,15 @@ type Both<Value> = { readonly before: Value; readonly after: Value }
 export interface QuestionsOptions extends Both<Side> {
   readonly callers: Both<RecordedCallers>
   readonly sameApps: boolean
-  /** Whether both rules say the same of what calls do to runs. */
+  /** Whether both sets of rules record the same facts about runs. */
   readonly sameRuns: boolean
-  /** Returns the keyed hash of a text that a rule compares with. Absent: nobody has the key. */
+  /** Returns the keyed hash of a text that a rule compares with. Absent if the key is not known. */
   readonly hashOf: HashOf | undefined
-  /** Absent: no whole inputs are known. */
+  /** Absent if whole inputs are not known. */
   readonly inputOf: InputOf | undefined
 }
 
-/** Asks both rules about each caller and tool of the records once. */
+/** Evaluates both sets of rules once for each caller and tool in the records. */
 export class Questions {
   readonly #options: QuestionsOptions
   readonly #known = new WeakMap<RecordedCaller, Map<string, Question>>()
@@ -49,7 +55,7 @@ export class Questions {
     this.#options = options
   }
 
-  /** Returns the question of a record, at once where it was asked before. */
+  /** Returns the question of a record, synchronously if it is cached. */
   of(record: AuditRecord): Question | Promise<Question> {
     const caller = this.#options.callers.after.of(record)
     const key = record.app === undefined ? (record.tool as string) : `${record.tool}\0${record.app}`
@@ -62,7 +68,7 @@ export class Questions {
     const pairs = { before: await pairOf(before, earlier, record), after: await pairOf(after, caller, record) }
     const isPlain = record.kind === undefined || record.kind === 'prompt'
     const operands = [pairs.before.strict, pairs.after.strict].map(({ decided, uses }) => operandsOfCall(decided, uses))
-    // Templates decide about resources, too, and may read more.
+    // Includes templates, because they decide about resources, too, and may read more.
     const texts = await HashedTexts.of(joinOperands(operands), isPlain ? hashOf : undefined)
     const question: Question = {
       caller,
@@ -85,7 +91,7 @@ export class Questions {
   }
 }
 
-/** Of one caller. Resources may have any number of URIs. */
+/** The most tools of one caller, because resources may have any number of URIs. */
 const MAX_TOOLS = 10_000
 
 async function pairOf(

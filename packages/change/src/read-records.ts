@@ -1,6 +1,9 @@
 import type { AuditExporter, AuditExportQuery, AuditRecord } from '@toolgate/core/audit'
 
-/** Returns how many records are missing just before one that was read; without one, after the last. */
+/**
+ * Returns how many records are missing right before a record; without an argument, after the last
+ * one.
+ */
 export type MissingBefore = (record?: AuditRecord) => number
 
 /** Records of an audit, and where some of them are missing. */
@@ -9,16 +12,21 @@ export interface ReadRecords {
   readonly missing: MissingBefore
 }
 
-/** An audit to read. `isPart`: it returns only the records that somebody may see, so skipped numbers mean nothing. */
+/**
+ * An audit to read. `isPart`: returns whether only some records are visible, so that skipped
+ * numbers are normal.
+ */
 export type RecordSource = AuditExporter & { isPart?(): boolean }
 
 /**
- * Reads records for {@link whatIf} and {@link suggestPolicy}, and finds those that are missing or cannot be read: numbers are
- * skipped, or something stands in the audit that is no record. Records before the first are not missed, as retention removes them.
+ * Reads records for {@link whatIf} and {@link suggestPolicy}, and counts missing and unreadable
+ * ones: skipped numbers, and lines that are not records. Records before the first are not
+ * counted, because retention removes them.
  *
- * `isSeen` chooses the records that are returned. What is missing before others is missing before the next one.
+ * `isSeen` selects the records to return. A gap before other records counts before the next
+ * returned one.
  *
- * It verifies nothing: an edited record counts as it is, and a cut tail is not noticed.
+ * It verifies nothing: edited records count as they are, and a cut-off end is not noticed.
  *
  * @example
  * await whatIf({ before, after, ...readRecords(audit, { since }) })
@@ -30,7 +38,7 @@ export function readRecords(
 ): ReadRecords {
   const before = new WeakMap<AuditRecord, number>()
   const lastOf = new Map<string, number>()
-  /** Since the last record that was returned. */
+  /** Missing since the last returned record. */
   let pending = 0
 
   /** Returns how many numbers were skipped before a record, in its own chain. */

@@ -6,11 +6,11 @@ import type { Verdict } from './side.ts'
 
 const MAX_APPROVALS = 100_000
 
-/** Who has approved recorded calls. */
+/** The approvers of recorded calls. */
 export class RecordedApprovals {
   readonly #approvedBy = new Map<string, string | undefined>()
 
-  /** Enters that an approval was decided. */
+  /** Notes the decision of an approval. */
   read({ event, approval_id: id, user_id: by }: AuditRecord): void {
     if (event !== 'approval_decided' || id === undefined) return
     for (const oldest of this.#approvedBy.keys()) {
@@ -21,8 +21,9 @@ export class RecordedApprovals {
   }
 
   /**
-   * Returns what other rules demand of the approver of a call that ran, where their approval may not be good enough; `undefined`
-   * where it is. `before`: absent where it is unknown what was demanded.
+   * Returns what the new rules demand of the approver of a call that ran, if the approval may not
+   * satisfy them; otherwise `undefined`. `before` is absent if the demand at that time is
+   * unknown.
    */
   judge(
     { event, approval_id: id, user_id: user, key_made_by: maker }: AuditRecord,
@@ -37,7 +38,7 @@ export class RecordedApprovals {
     if (wanted.by === 'other' && by !== undefined && [user, maker, NOBODY].includes(by))
       return { answer: 'refused', demand }
     const isOther = wanted.by === undefined || by !== undefined
-    // When they had logged in is not recorded: only what was demanded of them is known.
+    // The time of the login is not recorded. Only the demand at that time is known.
     const isFresh = ((before && demandOf(before)?.loginMs) ?? Infinity) <= (wanted.loginMs ?? Infinity)
     return isOther && isFresh ? undefined : { answer: 'unknown', demand }
   }

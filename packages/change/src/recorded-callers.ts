@@ -5,11 +5,14 @@ import { type KnownParts, type Leaning, NO_OPERANDS, readCallerAs, uncertainValu
 import { factsIn, HashedTexts, partsOf } from './recorded-facts.ts'
 import type { AuditRecord } from '@toolgate/core/audit'
 
-/** A caller as far as records tell: two callers between whom the real one is. They are the same where everything is known. */
+/**
+ * A caller, as far as records show: two callers that bound the real one. Both are equal if
+ * everything is known.
+ */
 export interface RecordedCaller {
   readonly strict: Caller
   readonly lax: Caller
-  /** For people and for grouping: `vera`, `vera of acme`. */
+  /** Shown to people and used for grouping: `vera`, `vera of acme`. */
   readonly name: string
 }
 
@@ -18,19 +21,22 @@ type Identity = Pick<
   'user_id' | 'tenant' | 'agent' | 'client' | 'actor' | 'session_id' | 'chat_id' | 'facts'
 >
 
-/** Finds the callers of records: the configured ones, and those of whom only the identity was recorded. */
+/**
+ * Finds the callers of records: configured callers, and others of whom only the identity was
+ * recorded.
+ */
 export class RecordedCallers {
   readonly #configured: ReadonlyMap<string, readonly Caller[]>
   readonly #scopes: readonly string[]
   readonly #known = new Map<string, RecordedCaller>()
 
-  /** `scopes`: all that tools may require, which an unknown caller may have. */
+  /** `scopes`: all scopes that tools may require. An unknown caller may have any of them. */
   constructor(configured: readonly Caller[], scopes: readonly string[]) {
     this.#configured = Map.groupBy(configured, identityOf)
     this.#scopes = scopes
   }
 
-  /** Returns the caller of a record. The same object for records of the same caller. */
+  /** Returns the caller of a record. Records of the same caller give the same object. */
   of(record: Identity): RecordedCaller {
     let key = JSON.stringify([
       record.user_id,
@@ -53,12 +59,12 @@ export class RecordedCallers {
     return caller
   }
 
-  /** Whether a caller of this identity is configured. */
+  /** Returns whether a caller with this identity is configured. */
   has(caller: Caller): boolean {
     return this.#configured.has(identityOf(caller))
   }
 
-  /** Returns a caller of whom only these fields were recorded. */
+  /** Returns a caller of whom only these fields are known. */
   ofCaller(named: Caller): RecordedCaller {
     const name = nameOfCaller(named)
     const [first, ...more] = this.#configured.get(identityOf(named)) ?? []
@@ -85,7 +91,7 @@ export class RecordedCallers {
   #uncertain(named: Caller, known: KnownParts): Pick<RecordedCaller, 'strict' | 'lax'> {
     const leaning = (which: Leaning): Caller => {
       const scopes = named.scopes ?? (which === 'lax' ? this.#scopes : [])
-      // An object of its own, which is equal to no other caller.
+      // A separate object that equals no other caller.
       const caller = defineCaller({ ...named, scopes, keyMadeBy: `?${which}` })
       readCallerAs(caller, uncertainValue(known, which))
       return caller
@@ -109,7 +115,7 @@ function namedIn(record: Identity): Caller {
   }
 }
 
-/** What stays the same over the sessions and chats of a caller. */
+/** The fields of a caller that do not depend on the session or the chat. */
 function identityOf({ user, tenant, agent, client, actor }: Caller): string {
   return JSON.stringify([user, tenant, agent, client, actor])
 }
@@ -124,7 +130,9 @@ export function nameOfCaller({ user, agent, tenant }: Caller): string {
 const IDENTITY = ['user', 'tenant', 'agent', 'client', 'actor', 'session'] as const
 const FIELDS = [...IDENTITY, 'roles', 'scopes', 'attributes'] as const
 
-/** Records say who called and from where, and nothing of roles, scopes, attributes and the type of a chat. */
+/**
+ * Records have the caller's identity and session, but no roles, scopes, attributes or chat type.
+ */
 function knownPartsOf(caller: Caller, fields: readonly (typeof FIELDS)[number][]): KnownParts {
   const chat = caller.chat && { parts: new Map([['id', caller.chat.id]]), partly: new Map() }
   return {
@@ -136,7 +144,7 @@ function knownPartsOf(caller: Caller, fields: readonly (typeof FIELDS)[number][]
   }
 }
 
-/** What conditions read where a caller has none. */
+/** The values that conditions read for absent roles and scopes. */
 const EMPTY: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['roles', []],
   ['scopes', []],

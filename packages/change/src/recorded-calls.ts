@@ -2,15 +2,15 @@ import { type OutcomeWord, REASONS, type ReasonCode } from '@toolgate/core'
 import type { AuditRecord } from '@toolgate/core/audit'
 
 /**
- * What the rules said of a call, as far as its record tells. `other`: something else ended it before or beside them, such as
- * an invalid input, a hook, or a server that was down.
+ * The decision of the rules about a call, as far as its record shows. `other`: the call ended for
+ * another reason, such as an invalid input, a hook, or a server that was down.
  */
 export interface RecordedEnd {
   readonly outcome: OutcomeWord | 'limited' | 'other'
   readonly reason: string | undefined
 }
 
-/** The reasons by which rules refuse a call. All others are about the state of that moment. */
+/** The reasons by which rules refuse a call. All other reasons are about the state at that time. */
 const BY_RULES: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'policy_denied',
   'policy_not_allowed',
@@ -23,7 +23,7 @@ const BY_RULES: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'history_unknown',
 ])
 
-/** Returns what the rules said of the attempt that a record is the first of; `undefined` for any other record. */
+/** Returns the decision in the first record of an attempt; `undefined` for any other record. */
 export function endOf(record: AuditRecord): RecordedEnd | undefined {
   const { reason } = record
   switch (record.event) {

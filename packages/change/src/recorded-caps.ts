@@ -7,21 +7,27 @@ import { canonicalize } from '@toolgate/values/json'
 import type { RecordedSince } from './recorded-runs.ts'
 import type { TrialRules } from './trial.ts'
 
-/** What ran before the first record is unknown for this long. */
+/**
+ * The longest call in milliseconds. For this long after the first record, running calls may be
+ * unknown.
+ */
 const LONGEST_CALL_MS = 600_000
 const MAX_CALLS = 100_000
 
-/** How many recorded calls ran at once, as far as caps that only one of two rules has ask. */
+/**
+ * Counts recorded calls that ran at once, for the caps that only one of the two sets of rules
+ * has.
+ */
 export class RecordedCaps {
   readonly #capsOf: (tool: Tool, caller: Caller) => readonly CapUse[]
   readonly #running = new Map<string, number>()
   readonly #calls = new Map<string, readonly CapUse[]>()
-  /** Whether a cap is gone, so that a call that was refused for one might run. */
+  /** Whether a cap was removed, so that a call which it refused might run. */
   readonly isLoosened: boolean
-  /** Whether it counts what runs at once. */
+  /** Whether concurrent calls have to be counted. */
   readonly isRead: boolean
 
-  /** @throws {ConfigError} for caps that no gate takes */
+  /** @throws {ConfigError} for invalid caps */
   constructor(before: CappedRules, after: CappedRules) {
     const [old, now] = [capsOf(before), capsOf(after)]
     const further = without(now, old)
@@ -31,7 +37,10 @@ export class RecordedCaps {
     this.isLoosened = without(old, now).length > 0
   }
 
-  /** Returns the new caps that the calls which ran already had filled: the call would have waited, and nobody knows for how long. */
+  /**
+   * Returns the new caps that running calls had already filled. The call would have waited for an
+   * unknown time.
+   */
   full(tool: Tool, caller: Caller, nowMs: number, since: RecordedSince): readonly string[] {
     const isWhole = since.isWhole || nowMs >= since.ms + LONGEST_CALL_MS
     return this.#capsOf(tool, caller).flatMap(({ key, cap }) =>
@@ -55,12 +64,12 @@ export class RecordedCaps {
   }
 }
 
-/** Caps, and what their selectors name. */
+/** Caps, and the groups and aliases that their selectors use. */
 type CappedRules = Pick<TrialRules, 'groups' | 'aliases'> & { readonly concurrency?: CapInput | undefined }
 
 type NamedCap = ParsedCap & { readonly text: string }
 
-/** Caps of equal text are one cap, where the groups and aliases are the same, too. */
+/** Caps with equal text are equal if the groups and aliases are, too. */
 function capsOf({ concurrency, groups, aliases }: CappedRules): readonly NamedCap[] {
   const { selectors } = parseGroups(groups, parseAliases(aliases))
   const names = canonicalize([...toGroupMap(groups ?? {})].map(([name, { tools }]) => [name, [...tools]]))

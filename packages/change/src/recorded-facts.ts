@@ -4,7 +4,7 @@ import type { AuditRecord } from '@toolgate/core/audit'
 import { type KnownParts, NOTHING_KNOWN, type Operands, uncertainValue } from '@toolgate/core/policy'
 import type { InputOf } from './sealed-calls.ts'
 
-/** The input of a call as far as it is known, twice. */
+/** The known part of a call's input, in two variants. */
 export interface RecordedInput {
   readonly strict: unknown
   readonly lax: unknown
@@ -15,7 +15,7 @@ export const UNKNOWN_INPUT: RecordedInput = {
   lax: uncertainValue(NOTHING_KNOWN, 'lax'),
 }
 
-/** Returns the facts of a record; `undefined` where none were kept. */
+/** Returns the facts of a record; `undefined` if none were recorded. */
 export function factsIn({ facts }: Pick<AuditRecord, 'facts'>): KeptFacts | undefined {
   if (facts === undefined) return undefined
   try {
@@ -26,45 +26,47 @@ export function factsIn({ facts }: Pick<AuditRecord, 'facts'>): KeptFacts | unde
   }
 }
 
-/** Returns the keyed hash of a text, as the audit keeps it of texts that rules compare. */
+/** Returns the keyed hash of a text, as the audit stores it for texts that rules compare. */
 export type HashOf = (text: string) => MaybePromise<string>
 
-/** Finds the texts that hashes of operands are of: those that conditions compare with. */
+/** Finds the texts for hashes of operands, among the texts that conditions compare with. */
 export class HashedTexts {
   readonly #texts: ReadonlyMap<string, string>
   readonly #isHashOnly: (path: string) => boolean
 
-  /** `texts`: by their hashes. Absent: nobody has the key. */
+  /** `texts`: texts by their hashes. Absent if the key is not known. */
   constructor(operands: Operands, texts?: ReadonlyMap<string, string>) {
     this.#texts = texts ?? new Map()
     this.#isHashOnly = (path) => texts !== undefined && operands.input.get(path) === 'equality'
   }
 
-  /** `hashOf` absent: nobody has the key. */
+  /** `hashOf` is absent if the key is not known. */
   static async of(operands: Operands, hashOf: HashOf | undefined): Promise<HashedTexts> {
     if (!hashOf) return new HashedTexts(operands)
     const texts = await Promise.all(Array.from(operands.texts, async (text) => [await hashOf(text), text] as const))
     return new HashedTexts(operands, new Map(texts))
   }
 
-  /** Returns the value of a fact, if it is known as far as conditions read it. */
+  /** Returns the value of a fact, if it is known well enough for the conditions. */
   valueOf(path: string, fact: Fact): { readonly value: unknown } | undefined {
     if (typeof fact !== 'string') return { value: fact[0] }
     const text = this.#texts.get(fact)
     if (text !== undefined) return { value: text }
-    // It is none of the texts that it is compared with: any other text is as good.
+    // The value equals none of the compared texts, so any other text gives the same result.
     return this.#isHashOnly(path) ? { value: fact } : undefined
   }
 }
 
-/** The input of a call as its record tells it. Most calls are judged without it. */
+/**
+ * The input of a call, read from its record on demand, because most calls are judged without it.
+ */
 export class LazyInput implements RecordedInput {
   readonly #record: AuditRecord
   readonly #texts: HashedTexts
   readonly #inputOf: InputOf | undefined
   #input: RecordedInput | undefined
 
-  /** `inputOf` absent: no whole inputs are known. */
+  /** `inputOf` is absent if whole inputs are not known. */
   constructor(record: AuditRecord, texts: HashedTexts, inputOf?: InputOf) {
     this.#record = record
     this.#texts = texts
@@ -103,7 +105,7 @@ interface Growing {
 /** Returns the known parts of an object, by paths. */
 export function partsOf(facts: Readonly<Record<string, Fact>>, texts: HashedTexts): KnownParts {
   const root: Growing = { parts: new Map(), partly: new Map() }
-  // Shorter paths first: a whole value has its parts.
+  // Shorter paths first, because a whole value includes its parts.
   for (const [path, fact] of Object.entries(facts).toSorted(([a], [b]) => a.length - b.length)) {
     const found = texts.valueOf(path, fact)
     if (found && path !== '') put(root, path.split('.'), found.value)

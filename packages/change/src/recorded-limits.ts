@@ -2,29 +2,29 @@ import { CostError, type LimitUseOf, Uses, withCosts } from '@toolgate/core/call
 import { type AmountContext, takeUnknownRead } from '@toolgate/core/policy'
 import type { RecordedSince } from './recorded-runs.ts'
 
-/** `over`: the limit refuses the call, whatever is unknown. */
+/** `over`: the limit refuses the call, even if some costs are unknown. */
 export type LimitAnswer = 'within' | 'over' | 'unknown'
 
 interface Log {
   uses: Uses | undefined
-  /** Until then, calls count whose cost is not known. */
+  /** Until this time, calls with an unknown cost count. */
   inexactUntilMs: number
 }
 
 const MAX_KEYS = 200_000
 
-/** What limits would have counted: every recorded call that ran, at the time of its record. */
+/** The counts that limits would have: every recorded call that ran, at the time of its record. */
 export class RecordedLimits {
   readonly #logs = new Map<string, Log>()
 
-  /** Returns what one limit says of a call. */
+  /** Returns whether a call is within one limit. */
   judge(use: LimitUseOf, context: AmountContext, nowMs: number, since: RecordedSince): LimitAnswer {
     const log = this.#logs.get(use.key)
     const cost = costOf(use, context)
     if (cost === 'invalid' || (cost ?? 0) > use.max) return 'over'
     const used = log?.uses?.usedIn(use.windowMs, nowMs) ?? 0
     const isOver = used + (cost ?? 0) > use.max
-    // What a call has really cost is not recorded.
+    // The real cost of a call is not recorded.
     const isSettled = use.costing !== undefined && (use.costing.settle !== undefined || use.costing.refundsFailed)
     const isFixed = !isSettled || used === 0
     if (isOver && isFixed) return 'over'
@@ -59,7 +59,7 @@ export class RecordedLimits {
   }
 }
 
-/** Returns what a call takes of a limit; `undefined` where its input is not known. */
+/** Returns the cost of a call; `undefined` if its input is unknown. */
 function costOf(use: LimitUseOf, context: AmountContext): number | 'invalid' | undefined {
   if (!use.costing) return 1
   takeUnknownRead()

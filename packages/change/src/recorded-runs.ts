@@ -12,43 +12,52 @@ import { type Caller, defineCaller, type Tool } from '@toolgate/core'
 import type { AuditRecord } from '@toolgate/core/audit'
 import { readOwnJson } from '@toolgate/values/json'
 
-/** What is known of a run: the facts between which the real ones are. */
+/** The known facts of a run: the strictest and the laxest that it may have. */
 export interface RecordedFacts {
   readonly strict: RunFacts
   readonly lax: RunFacts
 }
 
-/** From when on records are there. `isWhole`: they begin where the audit began, so nothing came before them. */
+/**
+ * The time of the first record. `isWhole`: the records start at the beginning of the audit, so
+ * nothing came before.
+ */
 export interface RecordedSince {
   readonly ms: number
   readonly isWhole: boolean
 }
 
 /**
- * Returns from when on records are there, by the first of them. The start of an audit of several replicas may stand before
- * a gap, as retention removes the records of each by themselves.
+ * Returns the time of the first record. In an audit of several replicas, a gap may follow its
+ * start, because retention removes the records of each replica separately.
  */
 export function sinceOf({ ts, seq, chain_seq: chainSeq }: AuditRecord): RecordedSince {
   return { ms: Date.parse(ts), isWhole: seq === 1 && chainSeq === undefined }
 }
 
-/** How records of runs are read. */
+/** Options for reading the records of runs. */
 export interface RecordedRunsOptions {
-  /** How long a history lasts after its last use. A run whose first record is later than that has no earlier calls. */
+  /**
+   * Milliseconds for which a history lasts after its last use. A run whose first record is later
+   * has no earlier calls.
+   */
   readonly keepMs: number
-  /** Whether the rules about labels are those by which labels were recorded. */
+  /** Whether the rules about labels are those that were in force when labels were recorded. */
   readonly hasRecordedLabels: boolean
-  /** Whether the rules in force read runs, so that records say whose history a run shares. */
+  /** Whether the rules in force read runs, so that records name a shared history. */
   readonly knowsSharing: boolean
-  /** Returns the labels that the rules in force give to the output of a tool: any others were raised by its server. */
+  /**
+   * Returns the labels that the rules in force give to the output of a tool. The server raised
+   * any others.
+   */
   readonly ownLabels: (tool: Tool) => readonly string[]
 }
 
 interface SeenRun {
   readonly firstMs: number
-  /** Other calls have part in its history that were not recorded, or nobody knows which. */
+  /** Whether the history may include calls that were not recorded. */
   isPartial: boolean
-  /** The keys of patterns that may have matched a call of which not all fields were recorded. */
+  /** The keys of patterns that may have matched a call with unknown fields. */
   readonly uncertain: Set<string>
 }
 
@@ -62,13 +71,16 @@ interface OpenCall {
 
 const MAX_CALLS = 100_000
 
-/** The histories of recorded runs under one set of rules: kept as the gate keeps them, from what the records tell of each call. */
+/**
+ * The histories of recorded runs under one set of rules, built like those of a gate from the
+ * recorded calls.
+ */
 export class RecordedRuns {
   readonly #histories: CallPorts['histories']
   readonly #options: RecordedRunsOptions
   readonly #runs = new Map<string, SeenRun>()
   readonly #calls = new Map<string, OpenCall>()
-  /** How many calls of each user run. */
+  /** The number of running calls of each user. */
   readonly #running = new Map<string, number>()
 
   constructor(histories: CallPorts['histories'], options: RecordedRunsOptions) {
@@ -81,7 +93,7 @@ export class RecordedRuns {
     return this.#histories.rules !== undefined
   }
 
-  /** Returns what is known of a call's run just before it. */
+  /** Returns the known facts of a call's run right before the call. */
   factsOf(record: AuditRecord, caller: Caller, since: RecordedSince): RecordedFacts {
     const nowMs = this.#histories.nowMs()
     const run = this.#runOf(record, nowMs)
@@ -108,14 +120,14 @@ export class RecordedRuns {
     }
   }
 
-  /** Returns what is known of a run of which not every call is. */
+  /** Returns the facts of a run of which some calls are unknown. */
   #boundsOf(
     facts: RunFacts | undefined,
     recorded: readonly string[] | undefined,
     names: readonly string[],
   ): RecordedFacts {
     const seen = facts?.labels ?? []
-    // Labels were recorded as they were, and only rise.
+    // Recorded labels are exact, and labels are only added.
     const known = this.#options.hasRecordedLabels ? recorded : undefined
     return {
       strict: {
@@ -126,7 +138,7 @@ export class RecordedRuns {
     }
   }
 
-  /** Whether a run has labels of calls that were not recorded. */
+  /** Returns whether a run has labels of calls that were not recorded. */
   isPartial(record: AuditRecord, caller: Caller, since: RecordedSince): boolean {
     this.factsOf(record, caller, since)
     return this.#runOf(record, this.#histories.nowMs()).isPartial
@@ -136,7 +148,7 @@ export class RecordedRuns {
     this.#runOf(record, this.#histories.nowMs()).isPartial = true
   }
 
-  /** Enters that a recorded call began. */
+  /** Adds the beginning of a recorded call. */
   begin(record: AuditRecord, caller: Caller, tool: Tool, input: unknown): void {
     const first = record.continues === undefined ? undefined : this.#calls.get(callKey(record, record.continues))
     const run = this.#runOf(record, this.#histories.nowMs())
@@ -154,12 +166,12 @@ export class RecordedRuns {
     this.#running.set(owner, (this.#running.get(owner) ?? 0) + 1)
   }
 
-  /** Enters how a recorded call ended, if its beginning was seen. */
+  /** Adds the end of a recorded call, if its beginning was seen. */
   end(record: AuditRecord, input: unknown): void {
     const key = callKey(record, record.tool_call_id)
     const call = this.#calls.get(key)
     if (!call) return
-    // The next round goes on with it.
+    // Keeps the call open, because a next round continues it.
     if (record.event !== 'tool_input_required') this.#forget(key)
     const own = this.#options.ownLabels(call.tool)
     const raised = record.labels?.split(' ').filter((label) => !own.includes(label)) ?? []
@@ -182,7 +194,8 @@ export class RecordedRuns {
     const key = JSON.stringify([record.tenant, ...historyOf(record)])
     let run = this.#runs.get(key)
     if (!run) {
-      // A run that begins in a call shares the history of that one. It is recorded only where rules in force read runs.
+      // A run that begins in a call shares the history of that call. This is recorded only if the
+      // rules in force read runs.
       const mayShare = !this.#options.knowsSharing && record.run_id !== undefined && this.#running.has(ownerOf(record))
       this.#runs.set(key, (run = { firstMs: nowMs, isPartial: mayShare, uncertain: new Set() }))
     }
@@ -221,7 +234,7 @@ type HistoryName =
   | readonly [kind: 'run', id: string, client?: undefined]
   | readonly [kind: 'caller', user: string | null, client: string | null]
 
-/** Returns whose history a call has part in. */
+/** Returns the history that a call belongs to. */
 export function historyOf({ run_history: shared, run_id: run, user_id: user, client }: AuditRecord): HistoryName {
   const known = shared === undefined ? undefined : namedIn(shared)
   return known ?? (run === undefined ? ['caller', user ?? null, client ?? null] : ['run', run])

@@ -20,46 +20,49 @@ export interface ReplayOptions {
   readonly sides: Both<Side>
   readonly clock: TrialClock
   readonly tally: Tally
-  /** Calls from then on are judged. */
+  /** Only calls from this time on are judged. */
   readonly sinceMs: number | undefined
-  /** Calls of callers with this role are judged. Absent: all. */
+  /** Only calls of callers with this role are judged. Absent: all. */
   readonly role: string | undefined
-  /** How long a history of these rules lasts after its last use. */
+  /** For each set of rules, how long a history lasts after its last use. */
   readonly keepMs: Both<number>
-  /** Whether both rules say the same of labels. */
+  /** Whether both sets of rules have the same labels. */
   readonly sameLabels: boolean
   readonly caps: RecordedCaps
-  /** Returns the groups that hold a tool back, and differ. */
+  /** Returns the locked groups of a tool that differ between the two sets of rules. */
   readonly changedLocks: (tool: Tool) => readonly string[]
-  /** Whether the new rules demand something of approvers. */
+  /** Whether the new rules have demands on approvers. */
   readonly asksApprovers: boolean
 }
 
-/** What rules would have done with a recorded call. */
+/** The judgement of a recorded call under one set of rules. */
 type Judged = { readonly verdict: Verdict } | { readonly part: UnknownPart; readonly rules: readonly string[] }
 
-/** Judges recorded calls in their order, after what has really happened before each. */
+/** Judges recorded calls in order, each after the events that really preceded it. */
 export class Replay {
   readonly #options: ReplayOptions
   readonly #limits = new RecordedLimits()
   readonly #approvals = new RecordedApprovals()
   #runs: Both<RecordedRuns> | undefined
-  /** Of the first record, which need not be about a call: an audit begins with `audit_opened`. */
+  /**
+   * The start of the records. The first record need not be about a call: an audit begins with
+   * `audit_opened`.
+   */
   #since: RecordedSince | undefined
 
   constructor(options: ReplayOptions) {
     this.#options = options
   }
 
-  /** Whether what records say of earlier calls has mattered: their runs, or new limits. */
+  /** Whether earlier records have mattered, for runs or new limits. */
   readsPast = false
 
-  /** Enters that records are missing before one: what they say of runs is known from there on. */
+  /** Notes that records are missing before one, so that runs are known only from there on. */
   startAgain(record: AuditRecord): void {
     this.#since = { ...sinceOf(record), isWhole: false }
   }
 
-  /** Takes in a record. `isDone`: its call was judged before, and now only counts for those after it. */
+  /** Reads a record. `isDone`: its call was judged before, and now only counts for later calls. */
   read(record: AuditRecord, isDone: boolean): Promise<void> | undefined {
     const { clock, questions } = this.#options
     this.#since ??= sinceOf(record)
@@ -97,7 +100,7 @@ export class Replay {
     return undefined
   }
 
-  /** Labels that were recorded of a run, and that no call of it has raised, are those of calls that are missing. */
+  /** Recorded labels that no recorded call of the run raised come from missing calls. */
   #noteMissing(record: AuditRecord, { caller }: Question): void {
     const [runs, since] = [this.#runs, this.#since]
     if (record.run_labels === undefined || !runs?.before.isRead || !since) return
@@ -122,7 +125,7 @@ export class Replay {
     return { before: open(before, keepMs.before, true), after: open(after, keepMs.after, sameLabels) }
   }
 
-  /** Enters what a call that ran does to its run and its limits. */
+  /** Adds a call that ran to its run and its limits. */
   #begin(record: AuditRecord, { caller, before, after, newUses }: Question, input: RecordedInput): void {
     const runs = this.#runs
     for (const [side, asked] of [[runs?.before, before] as const, [runs?.after, after] as const]) {
@@ -169,13 +172,13 @@ export class Replay {
     tally.change(record, { caller, from: end.outcome, to: to.outcome, rule, why: by?.text ?? record.detail ?? '' })
   }
 
-  /** Returns the locks that differ, and that a call of a session may meet. */
+  /** Returns the changed locks that a call of a session may meet. */
   #locksOf({ session_id: session }: AuditRecord, { after }: Question): readonly string[] {
     const { tool } = after.strict.decided
     return session === undefined || !tool ? [] : this.#options.changedLocks(tool).map((name) => `lock of group ${name}`)
   }
 
-  /** A call that a person approved is the same if that person may approve it under the new rules. */
+  /** An approved call stays the same if its approver may approve it under the new rules. */
   #judgeApproval(record: AuditRecord, question: Question, input: RecordedInput, to: Verdict): void {
     const { tally } = this.#options
     const asked = record.event === 'tool_call' ? this.#ask('before', record, question, input) : undefined
@@ -194,7 +197,10 @@ export class Replay {
       : []
   }
 
-  /** A call that a limit refused may only end otherwise where no limit is left that could be the one. */
+  /**
+   * A call that a limit refused may change only if every limit that could have refused it is
+   * gone.
+   */
   #judgeLimited(record: AuditRecord, { goneUses, after, caller }: Question): void {
     const { tally } = this.#options
     const gone = goneUses.find(({ label }) => label === record.limit)
@@ -221,7 +227,7 @@ export class Replay {
     return unknown.length > 0 ? { unknown } : undefined
   }
 
-  /** Asks one set of rules about a call, as it may have been. */
+  /** Evaluates one set of rules for a call, in each variant of its unknown parts. */
   #ask(side: 'before' | 'after', record: AuditRecord, question: Question, input: RecordedInput): Judged {
     const { strict, lax } = question[side]
     if (!strict.decided.tool && !question[side === 'before' ? 'after' : 'before'].strict.decided.tool)
@@ -245,7 +251,7 @@ export class Replay {
   }
 }
 
-/** What is not known of a caller is no role. */
+/** An unknown role does not count. */
 function hasRole({ strict, lax }: RecordedCaller, role: string): boolean {
   return [strict, lax].every(({ roles = [] }) => roles.includes(role))
 }
@@ -254,7 +260,7 @@ function limitRule({ rule, label }: { readonly rule: string; readonly label: str
   return `limit ${rule}:${label}`
 }
 
-/** A refusal by another rule is the same end. */
+/** A refusal by another rule counts as the same end. */
 function isSameEnd(one: string, other: string): boolean {
   return one === other || (isRefusal(one) && isRefusal(other))
 }

@@ -21,30 +21,36 @@ import type { Toolset } from '@toolgate/core/toolset'
 import { canonicalize, readOwnJson, toJsonText } from '@toolgate/values/json'
 import { FUNCTION } from './plain-policies.ts'
 
-/** What rules say of one tool for one caller, whatever the input and the run are. */
+/** The restrictions that rules put on one tool for one caller, for every input and run. */
 export interface Restrictions {
-  /** The laxest that a call can come to: what holds without input and run. */
+  /** The laxest possible decision: that of the clauses without input and run. */
   readonly listed: Decision
-  /** Conditions over input and run under which a call is denied. */
+  /** Conditions over input and run that deny a call. */
   readonly deny: ReadonlySet<string>
   readonly ask: readonly { readonly text: string; readonly approver: ApproverRule | undefined }[]
-  /** For each policy whose allow list depends on input or run: the conditions of which one must hold. */
+  /**
+   * For each policy whose allow list depends on input or run: the conditions of which one must
+   * hold.
+   */
   readonly allow: readonly ReadonlySet<string>[]
 }
 
-/** A caller, and another one who has what is unknown of them in the way that counts against each call. */
+/**
+ * The lax and the strict variant of a caller. Unknown parts count for calls in one, and against
+ * calls in the other.
+ */
 export interface Bounds {
   readonly view: CallView
   readonly strict: Caller
-  /** Whether it is known which scopes they have. */
+  /** Whether the callers' scopes are known. */
   readonly hasKnownScopes: boolean
-  /** The scopes that callers may still get. */
+  /** Scopes that callers may still get. */
   readonly stepUp: readonly string[]
 }
 
 /**
- * Returns what the rules of a view say of a tool, or of another item. `ground`: what conditions about runs read beside the run,
- * as a text.
+ * Returns the restrictions of a view on an item. `ground`: what conditions about runs depend on
+ * besides the run, as text.
  */
 export function restrictionsOn(
   { view, strict, hasKnownScopes, stepUp }: Bounds,
@@ -57,7 +63,7 @@ export function restrictionsOn(
   let listed = afterStepUp(view.explainDecided(decided))
   if (!tool) return { listed, ...found }
   for (const scope of hasKnownScopes ? [] : scopesOf(today.snapshot, now)) {
-    // To be refused is stricter than to wait for the scope.
+    // A refusal is stricter than waiting for the scope.
     found.deny.add(JSON.stringify(['step up', scope]))
     if (!stepUp.includes(scope)) found.deny.add(JSON.stringify(['scope', scope]))
   }
@@ -82,7 +88,10 @@ export function restrictionsOn(
   return { listed, ...found }
 }
 
-/** A clause about an item. `answer`: the one in favour of the caller. `isOpen`: it depends on what is unknown of the caller. */
+/**
+ * Evaluates a clause about an item. `answer`: the one in the caller's favour. `isOpen`: it
+ * depends on unknown parts of the caller.
+ */
 function judge(clause: ParsedClause, lax: Caller, strict: Caller, tool: Tool, ground: string) {
   const answer = answerOf(clause, { caller: lax, tool })
   const other = lax === strict ? answer : answerOf(clause, { caller: strict, tool })
@@ -90,13 +99,16 @@ function judge(clause: ParsedClause, lax: Caller, strict: Caller, tool: Tool, gr
   return { clause, answer, isOpen, text: pendingText(clause, tool, ground, isOpen) }
 }
 
-/** Who lacks a scope that they may still get is listed, and their calls wait for it. */
+/**
+ * A tool whose missing scope the caller may still get is listed, and its calls wait for the
+ * scope.
+ */
 function afterStepUp(listed: Decision): Decision {
   const isStepUp = listed.outcome === 'ask' && listed.reasons.some(({ code }) => code === 'scope_step_up')
   return isStepUp ? { outcome: 'wait', reasons: listed.reasons } : listed
 }
 
-/** Returns the conditions that decide who sees an item, and the scopes that it requires. */
+/** Returns the conditions that decide who sees an item, and its required scopes. */
 export function groundsOf(
   view: CallView,
   id: string,
@@ -108,7 +120,7 @@ export function groundsOf(
     [...allow, ...deny, ...ask].flatMap(({ clause, bits }) => (hasBit(bits, at) ? [clause] : [])),
   )
   return {
-    // The input of a resource is its URI, which is known.
+    // The input of a resource is its URI, so it is known.
     conditions: clauses.flatMap(({ when, unless, input }) =>
       [when, unless, tool.kind === 'resource' ? input : undefined].filter((one) => one !== undefined),
     ),
@@ -120,14 +132,14 @@ function scopesOf(snapshot: Toolset, at: number): readonly string[] {
   return placesOf(snapshot, at).flatMap((place) => snapshot.tools[place]?.requiredScopes ?? [])
 }
 
-/** An item is decided as every template that may match it, too. */
+/** Every template that may match an item also decides it. */
 function placesOf(snapshot: Toolset, at: number): readonly number[] {
   return [at, ...templatesOf(snapshot).flatMap((template) => (hasBit(template.matched, at) ? [template.at] : []))]
 }
 
 /**
- * Returns the conditions of a clause that only a call, or the caller, decides, and what they read beside it. Equal texts decide
- * equally.
+ * Returns the conditions of a clause that depend on the call or the caller, and what they read
+ * besides, as text. Equal texts decide equally.
  */
 function pendingText({ when, unless, input, run }: ParsedClause, tool: Tool, ground: string, isOpen: boolean): string {
   const pending = [(isOpen || when?.run) && when, (isOpen || unless?.run) && unless, input]
@@ -141,26 +153,27 @@ function pendingText({ when, unless, input, run }: ParsedClause, tool: Tool, gro
   ])
 }
 
-/** Nobody can compare functions: each counts as a condition of its own. */
+/** Functions cannot be compared, so each counts as a separate condition. */
 function textOf({ text, functionName }: ParsedCondition): string {
   return functionName === undefined ? text : `function ${++functions}`
 }
 
 let functions = 0
 
-/** Whether rules can answer calls of one tool by one caller differently. */
+/** Returns whether the decision on calls of a tool by a caller depends on the call. */
 function dependsOnCall({ listed, deny, ask, allow }: Restrictions): boolean {
   return listed.outcome !== 'deny' && deny.size + ask.length + allow.length > 0
 }
 
-/** Returns the strictest that a call may come to: a condition that asks denies where it fails. */
+/** Returns the strictest possible decision: a condition that asks denies if it fails. */
 function strictestOf(restrictions: Restrictions): OutcomeWord {
   return dependsOnCall(restrictions) ? 'deny' : restrictions.listed.outcome
 }
 
 /**
- * Returns whether `after` grants no more than `before` for every input and run: `yes`; `no` if it grants more for all of them, or
- * `approval` if a weaker approval is enough; and else `unknown`.
+ * Returns whether `after` grants no more than `before` for every input and run: `yes`; `no` if it
+ * grants more for all of them; `approval` if only the demands on approvers are weaker; otherwise
+ * `unknown`.
  */
 export function grantsNoMore(before: Restrictions, after: Restrictions): 'yes' | 'no' | 'approval' | 'unknown' {
   if (compareStrictness(strictestOf(after), before.listed.outcome) > 0) return 'no'
@@ -170,9 +183,10 @@ export function grantsNoMore(before: Restrictions, after: Restrictions): 'yes' |
   return 'unknown'
 }
 
-/** Whether each condition that restricts calls before restricts them as much after. */
+/** Returns whether each restriction before is at least as strict after. */
 function isCovered(before: Restrictions, after: Restrictions): boolean {
-  // A condition that fails denies, so a question for every input is less than one about some inputs.
+  // A failing condition denies, so an `ask` for every input is weaker than an `ask` for some
+  // inputs.
   const asks = (text: string, approver: ApproverRule | undefined) =>
     after.deny.has(text) || after.ask.some((one) => one.text === text && coversApprover(one.approver, approver))
   return (
@@ -182,7 +196,7 @@ function isCovered(before: Restrictions, after: Restrictions): boolean {
   )
 }
 
-/** Whether people who may approve after could have approved before. */
+/** Returns whether the change adds no approver. */
 function isApproverCovered(before: Restrictions, after: Restrictions): boolean {
   if (before.listed.outcome !== 'ask' || after.listed.outcome !== 'ask') return true
   return coversApprover(approverOf(after), approverOf(before))

@@ -31,13 +31,13 @@ export interface PolicyTestOptions extends TestedRules {
   readonly callers?: Readonly<Record<string, Caller>> | ReadonlyMap<string, Caller> | undefined
   /** Returns a resource that its server does not list. Default: one without tags. */
   readonly findUnlisted?: FindUnlisted | undefined
-  /** Called before each expected call. What it returns is waited for. */
+  /** Called before each expected call. A returned promise is awaited. */
   readonly onProgress?: (() => Promise<void> | undefined) | undefined
 }
 
 export interface PolicyTestResult {
   readonly shows: string
-  /** Empty: the test has passed. */
+  /** Empty if the test has passed. */
   readonly missed: readonly MissedExpectation[]
 }
 
@@ -48,9 +48,9 @@ export interface PolicyTestReport {
   readonly passed: number
   readonly failed: number
   readonly results: readonly PolicyTestResult[]
-  /** Every clause, with how many of the expected calls it held for. Lists do not count. */
+  /** Every clause, with the number of expected calls for which it held. Lists do not count. */
   readonly clauses: readonly TestedClause[]
-  /** Rules about tools that the catalog does not have, and the like. */
+  /** Warnings, such as rules about tools that the catalog does not have. */
   readonly warnings: readonly LintWarning[]
 }
 
@@ -71,10 +71,11 @@ const OPTIONS = shapeOf<PolicyTestOptions>({
 })
 
 /**
- * Tests policies: each call goes through every check of a gate, with a clock that stands still, stated facts, and tools
- * that run nothing. No test sees what another has done.
+ * Tests policies. Each call passes every check of a gate, with a stopped clock, the stated
+ * history, and tools that run nothing. Tests do not affect each other.
  *
- * @throws {ConfigError} for rules that no gate takes, and for a test with an unknown key, tool, caller, group, limit or label
+ * @throws {ConfigError} for invalid rules, and for a test with an unknown key, tool, caller,
+ * group, limit or label
  * @example
  * const { failed } = await testPolicies({ policy, catalog, tests: [
  *   { shows: 'A viewer cannot write', caller: { roles: ['viewer'] }, expect: { call: { 'files:write_file': 'deny' } } },
@@ -102,7 +103,9 @@ export async function testPolicies(options: PolicyTestOptions): Promise<PolicyTe
   }
 }
 
-/** Returns every problem of tests: unknown keys and names. @throws {ConfigError} for rules that no gate takes */
+/**
+ * Returns all problems of tests: unknown keys and names. @throws {ConfigError} for invalid rules
+ */
 export async function checkPolicyTests(options: PolicyTestOptions): Promise<readonly TestProblem[]> {
   return findProblems(options.tests, await namesIn(openBench(options, { onWarning: () => {}, onCoverage: () => {} })))
 }
@@ -150,7 +153,7 @@ async function namesIn(bench: Bench): Promise<Known> {
   return known
 }
 
-/** Of the operator, of tools, and those that rules ask for. */
+/** The labels of the operator, of tools, and those that rules read. */
 function labelsOf({ rules, stage, selectors }: Bench): readonly string[] {
   const policies = [
     rules.policy,
@@ -228,7 +231,7 @@ async function missedOfCall(
   if (missed.length > 0) return missed
   const { outcome, ran } = await call(tool)
   const { found: word, because } = foundOf(outcome)
-  // What has run was asked about before: its reasons are those of the view.
+  // For a call that ran, the reasons are those of the view.
   const reasons = outcome.status === 'done' ? view.explain(tool).reasons : reasonsOf(outcome)
   const found = {
     call: ran === (word === 'allow') ? word : `${word}, and the tool ran`,

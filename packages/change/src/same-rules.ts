@@ -1,6 +1,6 @@
 import { canonicalize, readOwnJson } from '@toolgate/values/json'
 
-/** Whether two parts of rules are equal, as data. Functions are equal to themselves only. */
+/** Returns whether two parts of rules are equal as data. A function equals only itself. */
 export function isSame(one: unknown, other: unknown): boolean {
   return one === other || textOf(one) === textOf(other)
 }

@@ -21,13 +21,13 @@ import { parseAgo, type PolicyTest, type Unlocking } from './policy-test.ts'
 import type { Stage } from './stage.ts'
 import { statedAvailability, statedHistories, type StatedLimits } from './stated.ts'
 
-/** The rules that are tested: the part of a gate's options that is data. */
+/** The rules under test: the options of a gate that are data. */
 export type TestedRules = Pick<
   GateOptions,
   'policy' | 'groups' | 'apps' | 'aliases' | 'limits' | 'labels' | 'history' | 'stepUp'
 >
 
-/** What all tests of some rules share. */
+/** The data that all tests of a set of rules share. */
 export interface Bench {
   readonly rules: TestedRules
   readonly groups: ReadonlyMap<string, Group>
@@ -36,16 +36,16 @@ export interface Bench {
   readonly limits: StatedLimits
   readonly callers: ReadonlyMap<string, Caller>
   readonly onWarning: (warning: LintWarning) => void
-  /** Receives how often each clause held, once a situation is over. */
+  /** Receives the clause counts when a situation ends. */
   readonly onCoverage: (clauses: readonly ClauseCoverage[]) => void
 }
 
-/** What a test says is so. */
+/** The part of a test that sets up the situation. */
 export type Situation = Omit<PolicyTest, 'shows' | 'expect'>
 
-/** An expectation that did not come true. */
+/** An expectation that was not met. */
 export interface MissedExpectation {
-  /** Where it is in the test, such as `['expect', 'call', 'files:write_file']`. */
+  /** The path within the test, such as `['expect', 'call', 'files:write_file']`. */
   readonly path: readonly (string | number)[]
   readonly expected: unknown
   readonly found: unknown
@@ -53,13 +53,13 @@ export interface MissedExpectation {
   readonly because: readonly string[]
 }
 
-/** A gate in a situation, just before what is asked of it. */
+/** A gate in a situation, ready for calls. */
 export interface Scene {
   readonly gate: Gate
   readonly view: View
-  /** Earlier calls that could not have happened. */
+  /** Earlier calls that were not possible. */
   readonly missed: readonly MissedExpectation[]
-  /** Makes a call after what has happened, with the limits as they are stated. */
+  /** Makes a call after the stated history, with the stated limits. */
   call(tool: string): Promise<{ readonly outcome: CallOutcome; readonly ran: boolean }>
 }
 
@@ -67,7 +67,10 @@ const START_MS = Date.parse('2026-01-01T00:00:00Z')
 const RUN = 'test'
 const NO_AUDIT: AuditSink = { write: () => {}, flush: async () => {}, close: async () => {} }
 
-/** Opens a situation, and closes it after the work. No two share anything that a call could change. */
+/**
+ * Opens a situation, runs the work and closes it. Situations share no state that a call could
+ * change.
+ */
 export async function withScene<T>(
   bench: Bench,
   situation: Situation,
@@ -130,7 +133,7 @@ export function openGate(
   })
 }
 
-/** The clock of a gate of which nothing but lists is asked. */
+/** The clock of a gate that is only used for lists. */
 export const STILL = { clock: { monotonicMs: () => START_MS, wallMs: () => START_MS } }
 
 /** Opens locked groups for the session of a caller. */
@@ -142,7 +145,7 @@ export function unlock({ locks }: Gate, caller: Caller, unlocked: readonly Unloc
   }
 }
 
-/** What is stated has happened, whatever the policy under test says of it. */
+/** Stated calls have happened, even if the policy under test would deny them. */
 const ANYTHING: FunctionPolicy = { kinds: ['resource', 'template', 'prompt'], decide: () => 'allow' }
 
 interface Earlier {
@@ -152,7 +155,7 @@ interface Earlier {
   readonly setTime: (msAgo: number) => void
 }
 
-/** Makes the earlier calls, with a policy that allows everything, and returns the run that they belong to. */
+/** Makes the earlier calls, with a policy that allows everything, and returns their run. */
 async function makeEarlierCalls(
   gate: Gate,
   { stage, caller, history, setTime }: Earlier,
@@ -177,7 +180,7 @@ async function makeEarlierCalls(
   return { run, missed }
 }
 
-/** Returns the word that a call came to, and why. */
+/** Returns the outcome of a call, and its reasons. */
 export function foundOf(outcome: CallOutcome): Pick<MissedExpectation, 'because'> & { found: OutcomeWord } {
   return { found: wordOf(outcome), because: reasonsOf(outcome).map(({ code, text }) => `${code}: ${text}`) }
 }

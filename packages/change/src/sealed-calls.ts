@@ -8,8 +8,9 @@ export type InputOf = (record: AuditRecord) => { readonly value: unknown } | und
 const PAGE = 50
 
 /**
- * Returns records together with their sealed inputs, for {@link whatIf} and {@link suggestPolicy}. An input is opened when it is read. One that retention has removed,
- * that another key has sealed, or that was altered is not known.
+ * Returns records together with their sealed inputs, for {@link whatIf} and {@link
+ * suggestPolicy}. Inputs are opened on demand. An input is unknown if retention removed it,
+ * another key sealed it, or it was altered.
  *
  * @example
  * await whatIf({ before, after, ...withInputs(audit.exportRecords(), audit, createInputOpener({ key })) })

@@ -14,25 +14,25 @@ import type { ParsedClause, ParsedCondition } from '@toolgate/core/policy'
 import { canonicalize } from '@toolgate/values/json'
 import { toSnapshot } from './snapshot.ts'
 
-/** What some rules say of one tool for one caller, before anything is known of a call. */
+/** The answer of a set of rules about one tool and caller, before a call is known. */
 export interface Asked {
   readonly view: CallView
   readonly decided: Decided
-  /** Of the clauses without inputs and runs. */
+  /** The decision of the clauses without inputs and runs. */
   readonly decision: Decision
   readonly readsCall: boolean
   readonly readsRun: boolean
   readonly uses: readonly LimitUseOf[]
 }
 
-/** What rules would do with a call. */
+/** The decision that rules would make on a call. */
 export interface Verdict {
   readonly outcome: OutcomeWord
-  /** All that hold, the deciding one first. */
+  /** All reasons that hold, the deciding one first. */
   readonly reasons: readonly Reason[]
 }
 
-/** What one set of rules says of recorded calls: by `decide`, in a trial. */
+/** Evaluates one set of rules for recorded calls, with `decide` in a trial gate. */
 export class Side {
   readonly gate: Gate
   readonly #asked = new WeakMap<Caller, Map<string, Asked>>()
@@ -42,7 +42,7 @@ export class Side {
     this.gate = gate
   }
 
-  /** Returns what is known of a question that was looked up before. */
+  /** Returns the answer, if it is cached. */
   known(caller: Caller, app: string | undefined, id: string): Asked | undefined {
     return this.#asked.get(caller)?.get(keyOf(app, id))
   }
@@ -64,7 +64,10 @@ export class Side {
     return asked
   }
 
-  /** Returns the text of everything that the rules say about a tool: equal texts decide equally, for equal callers and runs. */
+  /**
+   * Returns all rules about a tool as text. Equal texts decide equally for equal callers and
+   * runs.
+   */
   rulesAbout({ decided: { tool, today, now } }: Asked): string {
     if (!tool) return ''
     let text = this.#rules.get(tool.id)
@@ -83,7 +86,7 @@ function keyOf(app: string | undefined, id: string): string {
   return app === undefined ? id : `${id}\0${app}`
 }
 
-/** Returns what the rules do with a call, as its checks ask them. */
+/** Returns the decision of the rules on a call, as its checks would make it. */
 export function judge(
   { view, decided, decision, readsCall: asksInput }: Asked,
   input: unknown,
@@ -122,7 +125,7 @@ function textOf(condition: ParsedCondition | undefined): string | null {
 const numbers = new WeakMap<object, string>()
 let latest = 0
 
-/** Nobody can compare functions: each is its own rule. */
+/** Functions cannot be compared, so each gets its own number. */
 function numberOf(of: object): string {
   let number = numbers.get(of)
   if (number === undefined) numbers.set(of, (number = `function ${++latest}`))

@@ -5,13 +5,16 @@ import { type Catalog, definePrompt, defineResource, defineTemplate, type ItemKi
 import { ITEM_KINDS } from '@toolgate/core/words'
 import { ConfigError, defineTool, type Tool } from '@toolgate/core'
 
-/** A catalog as data: what decisions, lists and labels depend on. JSON, in the order of the ids. */
+/** A catalog as data: all that decisions, lists and labels depend on. JSON, sorted by id. */
 export interface CatalogSnapshot {
   readonly version: 1
   readonly items: readonly SnapshotItem[]
 }
 
-/** A tool, resource, template or prompt without its code, icons and `_meta`. Absent fields have their defaults. */
+/**
+ * A tool, resource, template or prompt, without code, icons and `_meta`. Absent fields have their
+ * defaults.
+ */
 export type SnapshotItem = Pick<Tool, 'id' | 'name'> & {
   /** Absent: a tool. */
   readonly kind?: Exclude<ItemKind, 'tool'>
@@ -19,7 +22,7 @@ export type SnapshotItem = Pick<Tool, 'id' | 'name'> & {
 
 type Kept = Exclude<keyof typeof FIELDS, 'id' | 'name' | 'kind'>
 
-/** The fields of an item, and which kinds have them when it is made again. */
+/** The fields of an item, and the kinds that have each when the item is created again. */
 const FIELDS = {
   id: [],
   kind: [],
@@ -85,19 +88,22 @@ function isDefault(field: keyof typeof FIELDS, value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0
 }
 
-/** Returns the text of a snapshot. Equal snapshots have equal texts, with a line for each value, so that they compare well. */
+/**
+ * Returns the text of a snapshot. Equal snapshots have equal texts, with one line for each value,
+ * so that a diff is readable.
+ */
 export function formatSnapshot(snapshot: CatalogSnapshot): string {
   return `${toJsonText(readOwnJson(canonicalize(snapshot), 'exact'), 2)}\n`
 }
 
-/** What a tool of a snapshot does when it is called. */
+/** Runs instead of a tool of a snapshot. */
 export type RunStub = (tool: string, input: unknown) => unknown
 
 /**
- * Returns the items of a snapshot, which may be outside data. Calls of them run `run`. Default: nothing, which returns
- * nothing.
+ * Returns the items of a snapshot, which may be outside data. Their calls run `run`. Default:
+ * does nothing.
  *
- * @throws {ConfigError} naming the field that cannot be used, such as `items[3].tags`
+ * @throws {ConfigError} naming the invalid field, such as `items[3].tags`
  */
 export function itemsOfSnapshot(snapshot: unknown, run: RunStub = () => null): readonly Tool[] {
   checkShape('snapshot', snapshot, SNAPSHOT)

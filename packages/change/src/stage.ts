@@ -2,21 +2,24 @@ import { defineResource, type Source } from '@toolgate/core/toolset'
 import { defineTool, type Tool } from '@toolgate/core'
 import { type CatalogSnapshot, itemsOfSnapshot, type RunStub, toSnapshot } from './snapshot.ts'
 
-/** What a policy is asked about: a snapshot, or items. Their own code never runs. */
+/** The catalog that policies are tested on: a snapshot, or items. Their own code never runs. */
 export type StagedCatalog = CatalogSnapshot | readonly Tool[]
 
 /** Returns a resource that its server does not list. */
 export type FindUnlisted = (server: string, uri: string) => Tool | undefined
 
-/** The items of a catalog, whose calls run nothing of their own. */
+/** The items of a catalog, with stubs instead of their own code. */
 export interface Stage {
   readonly items: readonly Tool[]
   readonly sources: readonly Source[]
-  /** Runs in the place of each item. */
+  /** Runs instead of each item's code. */
   run: RunStub
 }
 
-/** Returns a stage. Sources can change, so that a rule about a tool that the catalog lacks is a warning, as in a gateway. */
+/**
+ * Creates a stage. Its sources are dynamic, so a rule about an unknown tool is a warning, as in a
+ * gateway.
+ */
 export function createStage(
   catalog: StagedCatalog,
   findUnlisted: FindUnlisted = (namespace, uri) => defineResource({ namespace, uri }),
@@ -31,13 +34,13 @@ function isList(catalog: StagedCatalog): catalog is readonly Tool[] {
   return Array.isArray(catalog)
 }
 
-/** Keeps the validation of a Standard Schema, which is no data. */
+/** Keeps the validation of a Standard Schema, which data cannot represent. */
 function withStub(tool: Tool, run: RunStub): Tool {
   if (tool.kind === 'tool') return defineTool({ ...tool, execute: (input: unknown) => run(tool.id, input) })
   return itemsOfSnapshot(toSnapshot([tool]), run)[0] as Tool
 }
 
-/** One source for each namespace, as each may have resources that it does not list. */
+/** One source for each namespace, because each may have unlisted resources. */
 function toSources(items: readonly Tool[], findUnlisted: FindUnlisted, run: RunStub): readonly Source[] {
   const bySource = Map.groupBy(items, ({ namespace = '' }) => namespace)
   return [...bySource].map(([namespace, own]) => ({

@@ -10,7 +10,10 @@ import {
 } from '@toolgate/core/stores'
 import { type Group, type GroupState, memoryAvailability, type MemoryAvailability } from '@toolgate/core/groups'
 
-/** Returns the availability of groups where some are stated. A group is unavailable too where one that it depends on is. */
+/**
+ * Returns the stated availability of groups. A group that depends on an unavailable one is
+ * unavailable, too.
+ */
 export function statedAvailability(
   groups: ReadonlyMap<string, Group>,
   stated: Readonly<Record<string, boolean | GroupState>>,
@@ -25,7 +28,7 @@ export function statedAvailability(
 
 const AVAILABLE = { available: true }
 
-/** Returns histories in which labels have risen before the first call. */
+/** Returns histories in which the labels are already raised. */
 export function statedHistories(labels: readonly string[]): HistoryStore {
   const store: MemoryHistories = memoryHistories()
   if (labels.length === 0) return store
@@ -45,7 +48,7 @@ export function statedHistories(labels: readonly string[]): HistoryStore {
 /** The limits of some rules, by their text, such as `files:write_file:5/60`. */
 export interface StatedLimits {
   readonly names: readonly string[]
-  /** Uses up the limits of one tool, as far as that is stated. */
+  /** Uses up the limits of one tool, as stated. */
   use(counters: MemoryCounters, used: ReadonlyMap<string, number>, tool: Tool, caller: Caller): void
 }
 

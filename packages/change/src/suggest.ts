@@ -13,17 +13,20 @@ import type { InputOf } from './sealed-calls.ts'
 import type { RulesOfChange } from './what-if.ts'
 
 export interface SuggestOptions {
-  /** The rules in force: which tools there are, what is trusted, and which callers have which roles. */
+  /** The rules in force, with the catalog, the trusted tools and the callers with their roles. */
   readonly rules: RulesOfChange
-  /** Records of the audit, oldest first. Those before `since` only say what runs had read. */
+  /** Records of the audit, oldest first. Records before `since` only show what runs had read. */
   readonly records: AsyncIterable<AuditRecord> | Iterable<AuditRecord>
-  /** Wall-clock milliseconds: calls from then on are learned. Default: all. */
+  /** Wall-clock milliseconds: only calls from then on are learned. Default: all. */
   readonly since?: number | undefined
-  /** Only callers with this role. */
+  /** Learns only from callers with this role. */
   readonly role?: string | undefined
-  /** Returns the whole input of a call, where the audit has sealed it: of {@link withInputs}. */
+  /** Returns the whole input of a call that the audit sealed, from {@link withInputs}. */
   readonly inputOf?: InputOf | undefined
-  /** Returns how many records are missing before one: of {@link readRecords}. What runs had read before them is unknown. */
+  /**
+   * Returns how many records are missing before one, from {@link readRecords}. What runs had read
+   * before a gap is unknown.
+   */
   readonly missing?: MissingBefore | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -57,16 +60,16 @@ export type LeftOut = keyof typeof LEFT_OUT
 export interface SuggestedTool {
   readonly tool: string
   readonly calls: number
-  /** A person approved some of them by hand, so the suggestion asks. */
+  /** A person approved some of the calls, so the suggestion asks. */
   readonly ask: boolean
-  /** What all inputs had in common, as a condition. */
+  /** A condition that all inputs met. */
   readonly input: string | undefined
-  /** Calls whose input was not kept, or only in part: the condition may refuse them. */
+  /** The number of calls whose input was not recorded in full: the condition may refuse them. */
   readonly unknownInputs: number
 }
 
 export interface SuggestedRole {
-  /** The roles of the callers, sorted. Callers have all of them. */
+  /** The roles of the callers, sorted. Each caller has all of them. */
   readonly roles: readonly string[]
   /** The callers, if they have no role. */
   readonly user?: string
@@ -77,23 +80,24 @@ export interface SuggestedRole {
 }
 
 export interface Suggestion {
-  /** It allows nothing else. */
+  /** The suggested policy. It allows nothing else. */
   readonly policy: Policy
   readonly roles: readonly SuggestedRole[]
   readonly learned: number
-  /** Records that are missing or cannot be read: nothing was learned from them. */
+  /** The number of missing or unreadable records, from which nothing was learned. */
   readonly missing: number
   readonly leftOut: readonly { readonly why: LeftOut; readonly calls: number }[]
 }
 
 /**
- * Returns the least that recorded calls show to be needed, as a policy to review: for each role, tools by their exact ids, exact
- * hosts, and the folder that all paths have in common. What one tenant has called is allowed to that tenant.
+ * Suggests the narrowest policy that allows the recorded calls, for a person to review: for each
+ * role, tools by their exact ids, exact hosts, and the folder that all paths share. Calls of one
+ * tenant are allowed to that tenant only.
  *
- * It learns from calls that ended well in runs that had read nothing untrusted, so that an attack does not become a rule. Calls that
- * a person approved become `ask`.
+ * It learns from calls that succeeded in runs that had read nothing untrusted, so that an attack
+ * does not become a rule. Calls that a person approved become `ask`.
  *
- * @throws {ConfigError} for rules that no gate takes
+ * @throws {ConfigError} for invalid rules
  */
 export async function suggestPolicy(options: SuggestOptions): Promise<Suggestion> {
   checkShape('suggestPolicy', options, OPTIONS)
@@ -110,7 +114,7 @@ interface OpenCall {
   readonly record: AuditRecord
   readonly why: LeftOut | undefined
   readonly isCounted: boolean
-  /** Opened when the call began: later its box is no longer held. */
+  /** Opened when the call began, because its box may be removed later. */
   readonly input: ReturnType<InputOf>
 }
 
@@ -140,7 +144,7 @@ class Learner {
     const raising = new Set(items.filter((tool) => of(tool).raises.includes(UNTRUSTED)).map(({ id }) => id))
     this.#options = options
     this.#tools = new Set(items.map(({ id }) => id))
-    // A tool that is gone may have read anything.
+    // A tool that no longer exists may have read anything.
     this.#runs = new TaintedRuns((tool) => raising.has(tool) || !this.#tools.has(tool), options.rules.history?.labelMs)
     this.#callers = new RecordedCallers(callers, [])
     this.#hasTenants = callers.some(({ tenant }) => tenant !== undefined)
@@ -171,7 +175,7 @@ class Learner {
     if (record.purpose !== undefined || record.continues !== undefined || ended === 'input_required')
       return this.#leave('other')
     if (ended !== 'done') return this.#leave(ENDS.get(ended) ?? 'not_done')
-    // Its beginning is before the first record.
+    // The call began before the first record.
     if (!call) return this.#leave('unknown_run')
     if (call.why) return this.#leave(call.why)
     this.#learn(call, tool)
@@ -184,7 +188,7 @@ class Learner {
     return this.#callerOf(record) ? undefined : 'unknown_caller'
   }
 
-  /** Returns the caller of a record, if everything about them is known. */
+  /** Returns the caller of a record, if they are fully known. */
   #callerOf(record: AuditRecord): Caller | undefined {
     // Roles do not depend on the chat.
     const { chat_id: _chat, session_id: _session, ...who } = record
@@ -262,7 +266,7 @@ function toRole({
   }
 }
 
-/** Roles before callers without one. */
+/** Sorts roles before callers without a role. */
 function sortKeyOf({ roles, user = '', tenant = '' }: SuggestedRole): string {
   return `${roles.length > 0 ? `1 ${roles.join(' ')}` : `2 ${user}`} ${tenant}`
 }
@@ -299,7 +303,10 @@ function toClauses(
   })
 }
 
-/** A caller without roles is named. `hasTenants`: where there are tenants, a caller without one is none of theirs. */
+/**
+ * Names a caller without roles. `hasTenants`: if there are tenants, a caller without one belongs
+ * to none of them.
+ */
 function whenOf({ roles, user, tenant }: SuggestedRole, hasTenants: boolean): string {
   const who =
     roles.length > 0 ? roles.map((role) => `${JSON.stringify(role)} in caller.roles`) : [isField('user', user)]

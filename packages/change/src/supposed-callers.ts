@@ -4,18 +4,18 @@ import { checkShape, type Shape, shapeOf } from '@toolgate/values'
 import { type CallerReads, type Literal, READ_FIELDS, type ReadField } from './caller-reads.ts'
 import { toJsonText } from '@toolgate/values/json'
 
-/** Callers who may come beside the known ones. They lack each field that is not named. */
+/** A kind of callers besides the known ones. They lack each field that is not named. */
 export interface OtherCallers {
   readonly fields: Readonly<Partial<Record<ReadField, 'always' | 'maybe'>>>
-  /** The tenant of all of them. */
+  /** The tenant of all callers of this kind. */
   readonly tenant?: string | undefined
-  /** Whether one may have this name. Default: any. */
+  /** Returns whether a caller of this kind may have this user name. Default: any. */
   readonly isUser?: ((user: string) => boolean) | undefined
-  /** The name of one whom no rule names. */
+  /** A user name of this kind that no rule names. */
   readonly anyUser?: string | undefined
 }
 
-/** Anybody at all. */
+/** Any caller at all. */
 export const ANYBODY: OtherCallers = {
   fields: Object.fromEntries(READ_FIELDS.map((field) => [field, 'maybe' as const])),
 }
@@ -23,30 +23,33 @@ export const ANYBODY: OtherCallers = {
 const OTHERS = shapeOf<OtherCallers>({ fields: true, tenant: true, isUser: true, anyUser: true })
 const FIELDS: Shape = { keys: new Set(READ_FIELDS), noun: 'field' }
 
-/** @throws {ConfigError} for unknown keys */
+/** Checks the callers. @throws {ConfigError} for unknown keys */
 export function checkOthers(path: string, others: OtherCallers): void {
   checkShape(path, others, OTHERS)
   checkShape(`${path}.fields`, others.fields, FIELDS)
 }
 
-/** Callers of whom some parts are known: the two between whom each of them is, and some of them. */
+/** A set of partly known callers: two callers that bound them, and examples. */
 export interface SupposedCaller {
   readonly strict: Caller
   readonly lax: Caller
-  /** Whether it is known which scopes they have. Else the lax one has all that matter. */
+  /** Whether their scopes are known. If not, the lax caller has all scopes that matter. */
   readonly hasKnownScopes: boolean
   readonly examples: readonly Caller[]
 }
 
 export interface SupposedCallers {
   readonly callers: readonly SupposedCaller[]
-  /** What is known of none of them: callers differ in it in too many ways, or in ways that cannot be enumerated. */
+  /**
+   * The fields that stay unknown, because callers differ in them in too many ways, or in ways
+   * that cannot be listed.
+   */
   readonly unknown: readonly string[]
 }
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The ways of a field, or of an attribute, to be. Absent: `undefined`. */
+/** The possible values of a field or an attribute. Absence is `undefined`. */
 interface Domain {
   readonly path: string
   readonly ways: readonly unknown[]
@@ -54,17 +57,18 @@ interface Domain {
 
 const MAX_CALLERS = 1024
 const MAX_ENTRIES = 9
-/** Holds a character for private use, so that no rule names it. */
+/** Contains a private-use character, so that no rule names it. */
 const ANY = 'anyone\u{f8ff}'
 const ATTRIBUTE = 'attributes.'
 
-/** Returns the callers of whom nothing is known. `needed`: all scopes that tools require. */
+/** Returns a set of completely unknown callers. `needed`: all scopes that tools require. */
 export function anyCaller(needed: readonly string[]): SupposedCaller {
   return suppose({}, new Set(), needed, ANYBODY)
 }
 
 /**
- * Returns callers of every kind that conditions with these reads can tell apart. `needed`: the scopes that tools require.
+ * Returns one set of callers for each kind that conditions with these reads can tell apart.
+ * `needed`: the scopes that tools require.
  */
 export function supposedCallers(reads: CallerReads, needed: readonly string[], others: OtherCallers): SupposedCallers {
   const { domains, unknown } = domainsOf(reads, needed, others)
@@ -138,7 +142,7 @@ function chatsOf(reads: CallerReads, has: 'always' | 'maybe'): readonly unknown[
 
 const NONE: ReadonlySet<Literal> = new Set()
 
-/** Attributes within attributes are those of the outer one. */
+/** Attributes within attributes count as part of the outer one. */
 function attributesIn(reads: CallerReads): readonly string[] {
   const paths = [...reads.keys()].filter((path) => path.startsWith(ATTRIBUTE))
   return [...new Set(paths.map((path) => path.split('.').slice(0, 2).join('.')))]
@@ -172,7 +176,7 @@ function suppose(
   }
   const parts = knownParts(fields, known, new Map(attributes))
   const leaning = (which: Leaning): Caller => {
-    // An object of its own, which is equal to no other caller.
+    // A separate object that equals no other caller.
     const caller = defineCaller({ ...base, keyMadeBy: `?${which} ${++count}` })
     readCallerAs(caller, uncertainValue(parts, which))
     return caller
@@ -197,7 +201,7 @@ function knownParts(fields: Fields, known: ReadonlySet<string>, attributes: Read
 const LISTS: ReadonlySet<string> = new Set(['roles', 'scopes'])
 const TEXTS = ['user', 'tenant', 'session', 'agent', 'client', 'actor'] as const
 
-/** What is not known of them is absent, or else a text that no rule names. */
+/** Unknown fields are absent, or have a text that no rule names. */
 function examplesOf(
   base: Fields,
   known: ReadonlySet<string>,

@@ -11,12 +11,12 @@ interface Seen {
 }
 
 /**
- * Which runs had read something untrusted, by the records of their calls: the labels that were recorded, and those that the tools
- * raise. A run shares what others in its session have read, as sub-agents do.
+ * Finds runs that read something untrusted, by the recorded labels and those that tools raise.
+ * Runs in one session share what they read, as sub-agents do.
  */
 export class TaintedRuns {
   readonly #taints: (tool: string) => boolean
-  /** For a caller without a run. */
+  /** How long labels count for a caller without a run. */
   readonly #labelMs: number
   readonly #seen = new Map<string, Seen>()
   #since: RecordedSince | undefined
@@ -26,17 +26,17 @@ export class TaintedRuns {
     this.#labelMs = labelMs
   }
 
-  /** Enters where the records begin. */
+  /** Notes where the records begin. */
   start(record: AuditRecord): void {
     this.#since ??= sinceOf(record)
   }
 
-  /** Enters that records are missing before one. */
+  /** Notes that records are missing before one. */
   startAgain(record: AuditRecord): void {
     this.#since = { ...sinceOf(record), isWhole: false }
   }
 
-  /** Enters that a call begins. Returns what was known of its run before. */
+  /** Notes that a call begins. Returns the state of its run before. */
   begin(record: AuditRecord, tool: string): 'tainted' | 'unknown' | undefined {
     const nowMs = Date.parse(record.ts)
     const keys = keysOf(record)
@@ -46,7 +46,7 @@ export class TaintedRuns {
     return state
   }
 
-  /** Enters the labels that a call has raised by its end. */
+  /** Notes the labels that a call has raised by its end. */
   end(record: AuditRecord): void {
     if (hasLabel(record.labels)) this.#taint(record, Date.parse(record.ts))
   }
@@ -62,7 +62,8 @@ export class TaintedRuns {
     const lifeMs = record.run_id === undefined && record.session_id === undefined ? this.#labelMs : Infinity
     if (hasLabel(record.run_labels) || runs.some((run) => run && nowMs - run.taintedMs < lifeMs)) return 'tainted'
     const { ms = 0, isWhole = false } = this.#since ?? {}
-    // Where there is no room for a run, nobody knows what it has read; nor of what came before the first record.
+    // The state is unknown if there was no room for the run, or if it may have begun before the
+    // first record.
     if (runs.some((run) => run === undefined)) return 'unknown'
     const firstMs = record.run_id === undefined ? nowMs : Math.min(...runs.map((run) => run?.firstMs ?? 0))
     return isWhole || firstMs >= ms + DAY_MS ? undefined : 'unknown'

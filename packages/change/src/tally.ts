@@ -4,21 +4,24 @@ import type { AuditRecord } from '@toolgate/core/audit'
 import type { RecordedEnd } from './recorded-calls.ts'
 
 /**
- * What is not known of a call: its input, its caller, what its run had done, its tool, what its limits had counted, or whether the
- * one who approved it still could.
+ * The unknown part of a call: its input, its caller, the history of its run, its tool, the counts
+ * of its limits, or whether its approver may still approve.
  */
 export const UNKNOWN_PARTS = ['input', 'caller', 'run', 'tool', 'limit', 'approver'] as const
 export type UnknownPart = (typeof UNKNOWN_PARTS)[number]
 
-/** Calls of one caller to one tool that would end otherwise, in one way and for one reason. */
+/** Calls of one caller to one tool that would end differently, in one way and for one reason. */
 export interface ChangedCalls {
   readonly caller: string
   readonly tool: string
   readonly from: RecordedEnd['outcome']
   readonly to: OutcomeWord | 'limited'
-  /** The rule that decides: of what is refused or asked, the new one; else the one that let it be refused. */
+  /**
+   * The rule that decides: the new rule for a refusal or an approval; otherwise the old rule that
+   * refused.
+   */
   readonly rule: string
-  /** For people: what the rule says. */
+  /** The text of the rule, shown to people. */
   readonly why: string
   count: number
   readonly examples: CallExample[]
@@ -30,18 +33,18 @@ export interface CallExample {
   readonly callId: string
 }
 
-/** What one rule does to the recorded calls. */
+/** The effect of one rule on the recorded calls. */
 export interface RuleTally {
   readonly rule: string
   changed: number
-  /** The calls that it could not judge. */
+  /** The number of calls that the rule could not judge. */
   unknown: number
 }
 
-/** What was counted so far. Plain JSON, to be kept and gone on with. */
+/** The counts so far. Plain JSON, from which counting can continue. */
 export interface TallyState {
   readonly records: number
-  /** Records that are missing or cannot be read: their calls are not judged. */
+  /** The number of missing or unreadable records, whose calls are not judged. */
   readonly missing: number
   readonly calls: number
   readonly same: number
@@ -52,7 +55,7 @@ export interface TallyState {
   readonly lastAt?: string | undefined
   readonly lastSeq: number
   readonly rows: readonly ChangedCalls[]
-  /** The changed calls that no row has. */
+  /** The number of changed calls that are in no row. */
   readonly unlisted: number
   readonly rules: readonly RuleTally[]
   readonly unknownParts: Readonly<Record<UnknownPart, number>>
@@ -62,7 +65,7 @@ const MAX_ROWS = 1000
 const MAX_RULES = 10_000
 const MAX_EXAMPLES = 3
 
-/** Counts what would become of calls. */
+/** Counts how calls would end under the new rules. */
 export class Tally {
   records = 0
   missing = 0
@@ -70,7 +73,7 @@ export class Tally {
   same = 0
   changed = 0
   unknown = 0
-  /** Calls that ended otherwise than the rules in force would have it, and as the new ones would, too. */
+  /** The number of calls that did not end as the rules in force decide, but as the new rules do. */
   drifted = 0
   lastSeq = 0
   #firstAt: string | undefined
@@ -92,14 +95,14 @@ export class Tally {
     for (const rule of rules) this.#rules.set(rule.rule, { ...rule })
   }
 
-  /** Notes a call that is judged. */
+  /** Counts a judged call. */
   call({ ts }: AuditRecord): void {
     this.calls++
     this.#firstAt ??= ts
     this.#lastAt = ts
   }
 
-  /** Notes a call that would end otherwise, by one rule. */
+  /** Counts a call that would end differently because of one rule. */
   change(
     record: AuditRecord,
     { caller, from, to, rule, why }: Omit<ChangedCalls, 'tool' | 'count' | 'examples'>,
@@ -119,7 +122,7 @@ export class Tally {
     if (ruleTally) ruleTally.changed++
   }
 
-  /** Notes a call that could not be judged, and the rules that could not judge it. */
+  /** Counts a call that could not be judged, for each rule that could not judge it. */
   leaveOpen(part: UnknownPart, rules: Iterable<string>): void {
     this.unknown++
     this.#parts[part]++
@@ -135,7 +138,7 @@ export class Tally {
     return tally
   }
 
-  /** Returns what was counted. The rows with most calls come first. */
+  /** Returns the counts. Rows with the most calls come first. */
   state(): TallyState {
     const { records, missing, calls, same, changed, unknown, drifted, lastSeq } = this
     return {
@@ -163,7 +166,7 @@ function rowKey({ caller, tool, from, to, rule }: ChangedCalls): string {
   return JSON.stringify([caller, tool, from, to, rule])
 }
 
-/** Returns the name of the rule that a reason is of: a clause, a policy, or the layer and the code. */
+/** Returns the rule of a reason: a clause, a policy, or the layer and the code. */
 export function ruleOf(reason: Reason): string {
   return ruleText(reason) ?? `${reason.layer}: ${reason.code}`
 }

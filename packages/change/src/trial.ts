@@ -5,21 +5,22 @@ import { toGroupMap } from '@toolgate/core/policy'
 import type { Source } from '@toolgate/core/toolset'
 import { createStage, type StagedCatalog } from './stage.ts'
 
-/** The rules of a gate that say who may use what: not what is available, halted or held back just now. */
+/** The rules of a gate about who may use what, without the current availability, halts and pins. */
 export type TrialRules = Pick<
   GateOptions,
   'groups' | 'apps' | 'aliases' | 'policy' | 'limits' | 'labels' | 'stepUp' | 'history'
 >
 
-/** The clock of a trial, which stands still until it is set. */
+/** The clock of a trial. It stands still until it is set. */
 export interface TrialClock {
   nowMs: number
 }
 
 /**
- * Returns a gate with some rules over a catalog, for asking what these rules say. It runs nothing, and keeps nothing.
+ * Creates a gate with some rules over a catalog, to evaluate the rules. It runs nothing and
+ * stores nothing.
  *
- * @throws {ConfigError} for rules that no gate takes
+ * @throws {ConfigError} for invalid rules
  */
 export function createTrial(catalog: StagedCatalog, rules: TrialRules, clock: TrialClock = { nowMs: 0 }): Gate {
   const { groups, ...others } = rules
@@ -35,10 +36,13 @@ export function createTrial(catalog: StagedCatalog, rules: TrialRules, clock: Tr
   })
 }
 
-/** A source without tools, as in a gateway whose servers are down: a name that nothing has yet is no error. */
+/**
+ * A source without tools, as in a gateway whose servers are down, so that an unknown name is not
+ * an error.
+ */
 const LATER: Source = { name: 'later', namespaces: [], tools: () => [], subscribe: () => () => {} }
 
-/** Returns the groups without what opens them, loads them, or makes them available. */
+/** Returns the groups without locks, loads and probes. */
 function openGroups(groups: NonNullable<TrialRules['groups']>): ReadonlyMap<string, Group> {
   return new Map(
     [...toGroupMap(groups)].map(

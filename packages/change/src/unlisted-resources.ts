@@ -14,10 +14,10 @@ import type { Tool } from '@toolgate/core'
 import { withoutFunctions } from './plain-policies.ts'
 import type { RulesOfChange } from './what-if.ts'
 
-/** What rules say of resources, whatever their URIs are. */
+/** The rules about resources, for all URIs. */
 interface ResourceRules {
   readonly policies: readonly PartAboutResources[]
-  /** The patterns of URIs that rules name. */
+  /** The URI patterns in the rules. */
   readonly patterns: readonly string[]
 }
 
@@ -28,17 +28,20 @@ interface PartAboutResources {
   readonly requireTags: ReadonlySet<string>
 }
 
-/** A client can read a URI that no server lists. */
+/** The comparison of rules for URIs that no server lists, which clients can read all the same. */
 export interface UnlistedComparison {
-  /** Ids of some of them, which rules name. */
+  /** Ids of some of these resources that rules name. */
   readonly samples: readonly string[]
-  /** Whether rules after grant no more for any of them, by their form. */
+  /** Whether the form of the rules proves that the new rules grant no more for any of them. */
   readonly isProven: boolean
 }
 
 const MAX_SAMPLES = 100
 
-/** Compares what rules say of resources that no server lists. `ground`: what conditions about runs read beside the run. */
+/**
+ * Compares rules about unlisted resources. `ground`: what conditions about runs depend on besides
+ * the run.
+ */
 export function compareUnlisted(
   before: { readonly rules: RulesOfChange; readonly ground: string },
   after: { readonly rules: RulesOfChange; readonly ground: string },
@@ -71,7 +74,7 @@ function rulesAbout({ rules, ground }: { readonly rules: RulesOfChange; readonly
   }
 }
 
-/** Returns the selectors that name resources: of a group, those of its members. */
+/** Returns the selectors that match resources; for a group, those of its members. */
 function ofResources(selector: Selector): readonly Selector[] {
   if (selector.kind === 'group') return selector.members.flatMap(ofResources)
   return selector.kind === 'resource' || selector.kind === 'server' ? [selector] : []
@@ -82,7 +85,7 @@ function toPart({ allow = [], deny, ask, requireTags }: ParsedPolicy, ground: st
   return { allow: textsOf(allow), deny: textsOf(deny), ask: textsOf(ask), requireTags: new Set(requireTags) }
 }
 
-/** Clauses with a text in common decide alike about what its selector names. */
+/** Clauses with a common text decide equally about the items that its selector matches. */
 function toTexts({ selectors, when, unless, input, run, approver }: ParsedClause, ground: string): readonly string[] {
   const conditions = [when, unless, input].map((condition) => condition?.text ?? null)
   return selectors

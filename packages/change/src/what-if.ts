@@ -18,11 +18,11 @@ import { Tally, type TallyState } from './tally.ts'
 import type { StagedCatalog } from './stage.ts'
 import { createTrial, type TrialClock, type TrialRules } from './trial.ts'
 
-/** Rules, and what they are about. */
+/** Rules with the catalog and callers that they apply to. */
 export interface RulesOfChange extends TrialRules {
   /** A snapshot, or the tools, resources, templates and prompts of a gate. */
   readonly catalog: StagedCatalog
-  /** The callers that are known with their roles, scopes and attributes. */
+  /** The known callers, with their roles, scopes and attributes. */
   readonly callers?: readonly Caller[] | undefined
   /** How many calls may run at once. */
   readonly concurrency?: CapInput | undefined
@@ -31,23 +31,32 @@ export interface RulesOfChange extends TrialRules {
 export interface WhatIfOptions {
   /** The rules in force. */
   readonly before: RulesOfChange
-  /** The rules that would be. */
+  /** The new rules. */
   readonly after: RulesOfChange
-  /** Records of the audit, oldest first. Those before `since` only say what runs had done. */
+  /** Records of the audit, oldest first. Records before `since` only show the history of runs. */
   readonly records: AsyncIterable<AuditRecord> | Iterable<AuditRecord>
-  /** Wall-clock milliseconds: calls from then on are judged. Default: all. */
+  /** Wall-clock milliseconds: only calls from then on are judged. Default: all. */
   readonly since?: number | undefined
   /** Only calls of callers who are known to have this role are judged. */
   readonly role?: string | undefined
-  /** What an earlier what-if had counted, over the same rules: records up to its `lastSeq` are not judged again. */
+  /**
+   * The state of an earlier what-if over the same rules. Records up to its `lastSeq` are not
+   * judged again.
+   */
   readonly resumed?: WhatIfState | undefined
-  /** Called every 250 records. What it returns is waited for. */
+  /** Called every 250 records. A returned promise is awaited. */
   readonly onProgress?: ((state: WhatIfProgress) => Promise<void> | undefined) | undefined
-  /** Returns the keyed hash of a text, as the audit keeps it of texts that rules compare: of {@link hashOfText} and its key. */
+  /**
+   * Returns the keyed hash of a text, as the audit stores it for texts that rules compare. Use
+   * {@link hashOfText} with the audit's key.
+   */
   readonly hashOf?: HashOf | undefined
-  /** Returns the whole input of a call, where the audit has sealed it: of {@link withInputs}. */
+  /** Returns the whole input of a call that the audit sealed, from {@link withInputs}. */
   readonly inputOf?: InputOf | undefined
-  /** Returns how many records are missing before one: of {@link readRecords}. What runs had done before them is unknown. */
+  /**
+   * Returns how many records are missing before one, from {@link readRecords}. The history of
+   * runs before a gap is unknown.
+   */
   readonly missing?: MissingBefore | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -66,37 +75,42 @@ const OPTIONS = shapeOf<WhatIfOptions>({
   signal: true,
 })
 
-/** How far a what-if has come. */
+/** The progress of a what-if. */
 export interface WhatIfProgress {
   readonly records: number
   readonly lastSeq: number
-  /** RFC 3339, of the latest record; empty if there is none. */
+  /** The time of the latest record, RFC 3339; empty if there is none. */
   readonly ts: string
-  /** Returns what was counted, to go on with later. */
+  /** Returns the state, from which a later what-if can continue. */
   state(): WhatIfState
 }
 
-/** What a what-if has counted. Plain JSON. */
+/** The state of a what-if. Plain JSON. */
 export interface WhatIfState extends TallyState {
-  /** The callers who were seen and are not configured. */
+  /** The recorded callers that are not configured. */
   readonly seen: readonly Caller[]
-  /** Whether it needs the records before `lastSeq` again, to go on: for what runs had done, and new limits had counted. */
+  /**
+   * Whether continuing needs the records before `lastSeq` again, for the history of runs and the
+   * counts of new limits.
+   */
   readonly readsPast: boolean
 }
 
-/** What would become of callers and calls under other rules. */
+/** The effect of other rules on callers and recorded calls. */
 export interface WhatIf extends TallyState {
-  /** Who gains and who loses which tools: of the configured callers, and of those in the records. */
+  /** The tools that each caller gains and loses, for configured and recorded callers. */
   readonly access: readonly AccessDifference[]
 }
 
 /**
- * Returns what other rules would mean: who gains and who loses which tools, and which recorded calls would have ended otherwise.
+ * Returns the effect of other rules: which tools callers gain and lose, and which recorded calls
+ * would have ended differently.
  *
- * Each call is judged by the gate's own decision, after what has really happened before it. What was not recorded is
- * counted as unknown, by rule. A call that something else has ended, such as a hook or a server that was down, is the same.
+ * Each call is judged by the gate's own decision, after the events that really preceded it. Calls
+ * that depend on unrecorded facts count as unknown, by rule. A call that ended for another
+ * reason, such as a hook or a server that was down, counts as unchanged.
  *
- * @throws {ConfigError} for rules that no gate takes, before any record is read
+ * @throws {ConfigError} for invalid rules, before any record is read
  */
 export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
   checkShape('whatIf', options, OPTIONS)
@@ -174,7 +188,7 @@ function keepMsOf({ history: { keepMs = DAY_MS, labelMs = DAY_MS, calledMs = 0 }
   return Math.max(keepMs, labelMs, calledMs)
 }
 
-/** Whether a rule demands something of the person who approves. */
+/** Returns whether a rule has demands on the approver. */
 function asksApprovers({ policy }: RulesOfChange): boolean {
   return listPolicies(policy).some(
     (one) =>
@@ -190,7 +204,7 @@ function knownCallers({ callers = [] }: RulesOfChange, { gate: { catalog } }: Si
 
 const MAX_SEEN = 10_000
 
-/** The callers of records, each once, without their sessions and chats. */
+/** The callers of records, without their sessions and chats, each once. */
 class Seen {
   readonly #byKey = new Map<string, Caller>()
 
@@ -218,7 +232,10 @@ function keyOf({ user, tenant, agent, client, actor }: Caller): string {
 
 type Both<Value> = { readonly before: Value; readonly after: Value }
 
-/** Returns the configured callers of both rules, and those of the records that neither knows, by their names. */
+/**
+ * Returns the callers that both rules configure, and unconfigured callers of the records, by
+ * name.
+ */
 function namedCallers(
   { before = [], after = [] }: Both<readonly Caller[] | undefined>,
   seen: readonly Caller[],

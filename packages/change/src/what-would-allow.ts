@@ -21,12 +21,13 @@ import type { AskedCall, NeededChange } from './needed-change.ts'
 import { changesAgainst, stateOf } from './needed-changes.ts'
 
 const MAX_WAYS = 5
-/** A catalog may be large, and each way is decided again. */
+/** The most ways that are tried, because each is decided again in a large catalog. */
 const MAX_TRIED = 40
 
 /**
- * Returns what would have to change for an item to be visible, or, with a call, for the call to go on: at most five ways,
- * each as small as it can be, the smallest first. Each way has been decided again and passes. Empty if it passes already.
+ * Returns the smallest changes that make an item visible or, with a call, let the call pass: at
+ * most five ways, the smallest first. Each way was decided again and passes. Empty if no change
+ * is needed.
  */
 export function whatWouldAllow(view: View, id: string, call?: AskedCall): readonly (readonly NeededChange[])[] {
   const decided = toCallView(view).decide(id)
@@ -59,20 +60,20 @@ function distinct(way: readonly NeededChange[]): readonly NeededChange[] {
   return [...new Map(way.map((change) => [change.text, change])).values()]
 }
 
-/** Returns the reasons that an item or a call does not pass. */
+/** Returns the reasons that stop an item or a call. */
 function reasonsOf(decided: Decided, call: AskedCall | undefined): readonly Reason[] {
   const { bounds, today, atFirst, now } = decided
   const current = today.evaluation(bounds.caller)
   const first = current === bounds.evaluation ? [] : reasonsAt(bounds.evaluation, atFirst)
   const reasons = [...first, ...reasonsAt(current, now)]
-  // One that the tool does not take has reasons of its own, and may become one that it takes.
+  // An input that the tool rejects has its own reasons. A change may make it valid.
   const input = call && (acceptedOf(call)?.value ?? call.input)
   const atCall = call ? decideWithInput(decided, input, call.facts).reasons : []
   const against = [...reasons, ...atCall].filter(({ outcome }) => !mayGoOn(outcome))
   return [...new Map(against.map((one) => [stateOf(one), one])).values()]
 }
 
-/** Decides again, with the changes. */
+/** Decides again with the changes. Returns whether it passes. */
 function passes(decided: Decided, { caller, policies, released, call }: Changed): boolean {
   const { bounds, today, tool, atFirst, now } = decided
   if (!tool) return false
@@ -87,7 +88,7 @@ function passes(decided: Decided, { caller, policies, released, call }: Changed)
       ...indexes.flatMap((index) => [...fixedEffects(index), ...callerEffects(index, one)]),
     ])
   const evaluation = evaluationOf(caller)
-  // What a run has narrowed stays as it is.
+  // The run's own narrowing stays.
   const known = new Set(reasonsAt(current, now).map(({ text }) => text))
   const narrowed =
     current === bounds.evaluation
@@ -108,7 +109,7 @@ function acceptedOf({ input, accept }: AskedCall): { readonly value: unknown } |
   return accept ? accept(input) : { value: input }
 }
 
-/** A policy that is not changed keeps its index. */
+/** An unchanged policy keeps its index. */
 function indexesOf({ policies, snapshot }: PolicySnapshot, changed: readonly ParsedPolicy[]): readonly PolicyIndex[] {
   return policies.map((index, i) => {
     const policy = changed[i] ?? index.whole

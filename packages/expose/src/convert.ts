@@ -25,7 +25,7 @@ interface Kept extends Manner {
   readonly converted: Converted
 }
 
-/** Tools are immutable, so their conversions are kept as long as they are. */
+/** Cached with the tools, which are immutable. */
 const conversions = new WeakMap<Tool, Kept[]>()
 
 /** Returns a tool in the form of a target, frozen. */
@@ -88,7 +88,10 @@ function writeInput(
   return { schema: finish(writeSchema(tool.inputSchema, dialect), dialect), strict: false }
 }
 
-/** Removes parameters whose names are not allowed. They cannot be renamed, since the tool would not know them. */
+/**
+ * Removes parameters with invalid names. They cannot be renamed, because the tool would not know
+ * the new names.
+ */
 function withAllowedNames(
   tool: Tool,
   schema: JsonSchema,
@@ -114,7 +117,10 @@ function withAllowedNames(
   return { ...schema, properties: Object.fromEntries(kept), ...('required' in schema && { required }) }
 }
 
-/** Writes an output schema. One that cannot be written is left out: the tool can be called without it. */
+/**
+ * Writes an output schema. If that is not possible, it is left out: the tool can be called
+ * without it.
+ */
 function writeOutput(tool: Tool, target: Target, warnings: ExposeWarning[]): JsonSchema | undefined {
   const { outputDialect } = target
   if (!tool.outputSchema || !outputDialect) return undefined
@@ -169,7 +175,7 @@ function keptExtras(tool: Tool, { keeps }: Target): Extras {
   return Object.fromEntries(kept) as Extras
 }
 
-/** Whether a value says anything: an empty object does not. */
+/** Returns whether a value has content. An empty object has none. */
 function says(value: unknown): boolean {
   return value !== undefined && (typeof value !== 'object' || value === null || Object.keys(value).length > 0)
 }

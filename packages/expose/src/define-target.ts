@@ -5,27 +5,33 @@ import { ANY, ANY_OUTPUT, type Dialect } from './schema/dialect.ts'
 import { EXPOSE_TARGETS } from './options.ts'
 import { type Extra, EXTRAS, type Parts, type Target } from './targets/target.ts'
 
-/** The features of JSON Schema 2020-12 that a provider supports. Absent: all. Others are rewritten, described or removed. */
+/**
+ * The features of JSON Schema 2020-12 that a provider supports. Absent: all. Unsupported ones are
+ * rewritten, described or removed.
+ */
 export interface SchemaFeatures {
-  /** The keywords it takes. Default: all, and unknown ones. */
+  /** The supported keywords. Default: all, including unknown ones. */
   readonly keywords?: readonly string[] | undefined
-  /** Keywords that it refuses at the root only. */
+  /** Keywords that are not supported at the root. */
   readonly rootLacks?: readonly string[] | undefined
-  /** The formats it takes. Default: all. */
+  /** The supported formats. Default: all. */
   readonly formats?: readonly string[] | undefined
-  /** Whether references stay, with what they lead to in `$defs`, or are written out. Default `kept`. */
+  /**
+   * Whether references are kept, with their targets in `$defs`, or replaced by their targets.
+   * Default `kept`.
+   */
   readonly refs?: 'kept' | 'inlined' | undefined
   /** How several types of one value are written. Default `type-list`. */
   readonly unions?: 'type-list' | 'anyOf' | 'nullable' | undefined
   /** Which values an `enum` may have. Default: any. */
   readonly enums?: 'scalars' | 'texts' | undefined
-  /** Every object is closed: `additionalProperties: false`. */
+  /** Whether every object must be closed: `additionalProperties: false`. */
   readonly closed?: boolean | undefined
-  /** Every property is required; one that was optional may be null. */
+  /** Whether every property must be required. An optional property then allows null. */
   readonly allRequired?: boolean | undefined
-  /** Every schema has a type, and every list its items. */
+  /** Whether every schema must have a type, and every list `items`. */
   readonly typed?: boolean | undefined
-  /** Every list says its items, if only that they are any. */
+  /** Whether every list must have `items`, even if empty. */
   readonly itemsNeeded?: boolean | undefined
   /** The names that parameters may have. */
   readonly parameterName?: RegExp | undefined
@@ -35,24 +41,27 @@ export interface SchemaFeatures {
 export type ToolParts = Parts
 
 export interface TargetDefinition<Shape extends object> {
-  /** Such as `cohere`; not one of the built-in targets. */
+  /** The name, such as `cohere`. Must differ from the built-in targets. */
   readonly name: string
   readonly schema?: SchemaFeatures | undefined
-  /** Of the provider's strict mode. Default: it has none. */
+  /** The features of the provider's strict mode. Default: it has none. */
   readonly strictSchema?: SchemaFeatures | undefined
-  /** Of output schemas. Default: they have no place. */
+  /** The features of output schemas. Default: output schemas are left out. */
   readonly outputSchema?: SchemaFeatures | undefined
-  /** The fields it has a place for. Default: none. */
+  /** The further fields of a tool that the provider accepts. Default: none. */
   readonly keeps?: readonly Extra[] | undefined
-  /** Tools of one request. */
+  /** The most tools of one request. */
   readonly maxTools?: number | undefined
-  /** Characters of a description. */
+  /** The most characters of a description. */
   readonly maxDescription?: number | undefined
-  /** Names that the provider's own tools have. */
+  /** Names of the provider's own tools. */
   readonly reservedNames?: readonly string[] | undefined
   /** Returns one tool in the provider's form. */
   readonly shape: (tool: ToolParts) => Shape
-  /** Returns the fields of a request that carry the tools. Default `{ tools }`, and nothing where there are none. */
+  /**
+   * Returns the fields of a request that carry the tools. Default `{ tools }`, or nothing if
+   * there are no tools.
+   */
   readonly request?: ((tools: readonly Shape[], mask: readonly string[] | undefined) => object) | undefined
   /** Whether `request` uses the mask, so that `mode: 'mask'` works. Default `false`. */
   readonly canMask?: boolean | undefined
@@ -61,11 +70,11 @@ export interface TargetDefinition<Shape extends object> {
 /** A target that a host has defined, for `expose`. */
 export interface CustomTarget<Shape extends object = object> {
   readonly name: string
-  /** For the compiler only: what each tool becomes. */
+  /** For the compiler only: the type of each tool. */
   readonly '~shape'?: Shape
 }
 
-/** As {@link Exposure}, with the tools in the shape of the host's target. */
+/** Like {@link Exposure}, with the tools in the shape of the host's target. */
 export interface CustomExposure<Shape extends object> extends Omit<Exposure, 'target' | 'tools'> {
   readonly target: string
   readonly tools: readonly Shape[]
@@ -98,7 +107,7 @@ const FEATURES = shapeOf<SchemaFeatures>({
   parameterName: true,
 })
 
-/** The values that a field may have. */
+/** The valid values of fields. */
 const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   refs: ['kept', 'inlined'],
   unions: ['type-list', 'anyOf', 'nullable'],
@@ -112,7 +121,10 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
 const LISTS: ReadonlySet<string> = new Set(['keywords', 'rootLacks', 'formats', 'keeps', 'reservedNames'])
 const COUNTS: ReadonlySet<string> = new Set(['maxTools', 'maxDescription'])
 
-/** Checks the types of values: a wrong one would make a target that keeps or checks less than it says. */
+/**
+ * Checks the types of values, because a wrong one would make a target that keeps or checks less
+ * than it says.
+ */
 function checkValues(path: string, fields: object): void {
   for (const [field, value] of Object.entries(fields)) {
     const problem = value === undefined ? undefined : problemOf(field, value)
@@ -181,7 +193,10 @@ export function defineTarget<Shape extends object>(definition: TargetDefinition<
   return custom
 }
 
-/** Returns what `expose` needs of a host's target; `undefined` for an object that `defineTarget` did not make. */
+/**
+ * Returns the target behind a host's target; `undefined` for an object that `defineTarget` did
+ * not create.
+ */
 export function customTarget(target: CustomTarget): Target | undefined {
   return defined.get(target)
 }

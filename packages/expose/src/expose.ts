@@ -56,7 +56,7 @@ export function expose(
 interface KnownTarget {
   readonly name: string
   readonly known: Target
-  /** Two targets of a host may have one name. */
+  /** Distinguishes two targets of a host with the same name. */
   readonly key: string
 }
 
@@ -149,7 +149,7 @@ interface All {
   readonly errors: readonly ExposeError[]
 }
 
-/** Converts tools in the order of the view, which is that of the ids. */
+/** Converts tools in the order of the view, sorted by id. */
 function convertAll(
   tools: readonly Tool[],
   target: Target,

@@ -24,7 +24,10 @@ export interface ExposedTools extends Record<ExposeTarget, object> {
 export interface ExposeWarning {
   /** The tool's id. Empty for the exposure as a whole. */
   readonly tool: string
-  /** RFC 6901, into the tool's input schema, or its output schema where the feature begins with `outputSchema`. */
+  /**
+   * RFC 6901 pointer into the tool's input schema, or into its output schema if the feature
+   * begins with `outputSchema`.
+   */
   readonly path: string
   /** The keyword of JSON Schema, or the field of the tool. */
   readonly feature: string
@@ -53,7 +56,7 @@ export interface ExposeError {
   readonly message: string
 }
 
-/** Names on the wire of what was exposed, both ways. */
+/** Translates between tool ids and the exposed names. */
 export interface ExposedNames {
   toId(name: string): string | undefined
   toName(id: string): string | undefined
@@ -65,19 +68,22 @@ export interface ExposedNames {
  */
 export interface Exposure<T extends ExposeTarget = ExposeTarget> {
   readonly target: T
-  /** The mode that was used: `filter` if the target does not support the wanted one. */
+  /** The mode that was used: `filter` if the target does not support the requested one. */
   readonly mode: ExposeMode
   readonly tools: ExposedTools[T]
   /** The fields of the target's request that carry the tools and the mask, to be spread into it. */
   readonly request: Readonly<Record<string, unknown>>
   readonly names: ExposedNames
-  /** By tool id, path and feature. */
+  /** Sorted by tool id, path and feature. */
   readonly warnings: readonly ExposeWarning[]
-  /** By tool id. */
+  /** Sorted by tool id. */
   readonly errors: readonly ExposeError[]
   readonly tokens: TokenCount
-  /** Of the tools as JSON, in UTF-8. */
+  /** The size of the tools as JSON, in UTF-8 bytes. */
   readonly bytes: number
-  /** Returns an input in the tool's own form: in strict modes the model writes null for an absent property. */
+  /**
+   * Returns an input in the tool's own form. In strict modes, the model writes null for an absent
+   * property.
+   */
   toInput(id: string, input: unknown): unknown
 }

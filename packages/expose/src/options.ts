@@ -16,7 +16,7 @@ export type ExposeTarget = (typeof EXPOSE_TARGETS)[number]
 /** Counts the tokens of a text. `@toolgate/expose/tokens` has some. */
 export interface Tokenizer {
   readonly name: string
-  /** The targets whose models use it. */
+  /** The targets whose models use this tokenizer. */
   readonly exactFor: readonly ExposeTarget[]
   count(text: string): number
 }
@@ -44,8 +44,9 @@ export function countTokens(text: string, bytes: number, target: string, tokeniz
 /**
  * How a step's tools are sent to the model.
  *
- * `filter` sends only them. `mask` sends those of the whole run and restricts the choice with the provider's own option, so
- * that its prompt cache still hits. `defer` leaves the definitions to the provider's tool search.
+ * `filter` sends only the step's tools. `mask` sends all tools of the run and restricts the
+ * choice with the provider's own option, so that the prompt cache is still hit. `defer` leaves
+ * the definitions to the provider's tool search.
  */
 export type ExposeMode = 'filter' | 'mask' | 'defer'
 
@@ -58,11 +59,11 @@ export interface ExposeOptions {
   readonly strict?: boolean | undefined
   /** With `defer`: ids that are loaded from the start. */
   readonly loaded?: readonly string[] | undefined
-  /** With `defer` for Anthropic: how its tool search looks for them. Default `bm25`. */
+  /** With `defer` for Anthropic: the search method of its tool search. Default `bm25`. */
   readonly search?: 'bm25' | 'regex' | undefined
-  /** For Gemini: which of its two forms schemas have. Default `json-schema`. */
+  /** For Gemini: the form of schemas. Default `json-schema`. */
   readonly schemas?: 'json-schema' | 'openapi' | undefined
-  /** For the AI SDK: its provider, whose own option `mask` then uses. */
+  /** For the AI SDK: the provider whose option `mask` uses. */
   readonly provider?: 'openai' | undefined
   /** Counts the tokens. Default: an estimate. */
   readonly tokenizer?: Tokenizer | undefined

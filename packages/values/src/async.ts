@@ -1,7 +1,7 @@
 import type { Cancelling } from './cancelling.ts'
 import type { Deadlines, Timed, Watched } from './deadlines.ts'
 
-/** No answer came by the deadline. */
+/** Thrown when no answer came by the deadline. */
 export class TimeoutError extends Error {
   override readonly name = 'TimeoutError'
   readonly deadlineMs: number
@@ -12,7 +12,7 @@ export class TimeoutError extends Error {
   }
 }
 
-/** The caller stopped waiting. `cause` is the reason of the abort. */
+/** Thrown when the caller stopped waiting. `cause` is the reason of the abort. */
 export class AbortedError extends Error {
   override readonly name = 'AbortedError'
 
@@ -22,10 +22,10 @@ export class AbortedError extends Error {
 }
 
 /**
- * Returns what a promise resolves to, if that is before the deadline and before an abort.
+ * Returns the value of a promise, if it resolves before the deadline and before an abort.
  *
- * A later answer is dropped, and a later rejection is not unhandled. The work itself goes on. Any thenable will do; one
- * that throws in its `then` rejects.
+ * A later answer is dropped, and a later rejection is not unhandled. The work itself continues.
+ * Accepts any thenable; if its `then` throws, the result rejects.
  *
  * @throws {TimeoutError} after `deadlineMs`
  * @throws {AbortedError} when `cancelling` aborts before
@@ -56,7 +56,7 @@ export interface Task<T> {
   readonly deadlineMs: number
   /** Called once; synchronously if the work is synchronous; not after `stop`. */
   readonly onEnd: (outcome: Outcome<T>) => void
-  /** Called when the work itself is over, however late. */
+  /** Called when the work itself has ended, even after the deadline. */
   readonly onOver?: () => void
 }
 
@@ -112,7 +112,10 @@ export function runWithDeadline<T>(run: Task<T>['run'], deadlineMs: number): Pro
   })
 }
 
-/** Resolves with whether a promise fulfils within a time. Rejects if the promise rejects in that time. */
+/**
+ * Resolves with whether a promise resolves within a time. Rejects if the promise rejects in that
+ * time.
+ */
 export function endsWithin(work: PromiseLike<unknown>, ms: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms, false)
@@ -120,7 +123,7 @@ export function endsWithin(work: PromiseLike<unknown>, ms: number): Promise<bool
   })
 }
 
-/** Returns whether a value must be awaited. Rethrows what reading its `then` throws. */
+/** Returns whether a value must be awaited. Rethrows an error of reading its `then`. */
 export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
 export function isThenable(value: unknown): value is PromiseLike<unknown>
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
@@ -128,7 +131,10 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return 'then' in value && typeof value.then === 'function'
 }
 
-/** Handles the rejection of a promise that is not awaited: an unhandled rejection would end the process. */
+/**
+ * Handles the rejection of a promise that is not awaited, because an unhandled rejection would
+ * end the process.
+ */
 export function catchRejection(answer: unknown, onFault: (error: unknown) => void = () => {}): void {
   if (answer instanceof Promise) answer.catch(onFault)
 }
@@ -148,9 +154,10 @@ export function safely<Message extends readonly unknown[]>(
 }
 
 /**
- * Returns how long to wait after so many failures in a row: half to all of a delay that doubles each time.
+ * Returns how long to wait after a number of failures in a row: half to all of a delay that
+ * doubles each time.
  *
- * The half is random, so that parts that failed together are not tried again together.
+ * The half is random, so that parts that failed together do not retry together.
  */
 export function backoffMs(
   failures: number,
@@ -164,7 +171,7 @@ export interface BackoffOptions {
   readonly firstMs?: number
   /** Default 60,000. */
   readonly maxMs?: number
-  /** Returns 0 up to 1. Default `Math.random`. */
+  /** Returns a number from 0 up to 1. Default `Math.random`. */
   readonly random?: () => number
 }
 

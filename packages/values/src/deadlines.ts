@@ -1,6 +1,6 @@
-/** Something that must be over by a time. */
+/** Work that has a deadline. */
 export interface Timed {
-  /** Called once, if it is not over by then. */
+  /** Called once, if the work has not ended by its deadline. */
   expire(): void
 }
 
@@ -9,7 +9,7 @@ export const MAX_TIMER_MS: number = 2 ** 31 - 1
 
 export interface Deadlines {
   watch(timed: Timed, nowMs: number, delayMs: number): Watched
-  /** The thing is over. */
+  /** Call it when the work has ended. */
   unwatch(watched: Watched): void
 }
 
@@ -21,7 +21,9 @@ export interface Watched {
   after: Watched | undefined
 }
 
-/** Entries with the same delay expire in the order of their arrival, so they share one line and one timer. */
+/**
+ * Entries with the same delay expire in order of arrival, so they share one queue and one timer.
+ */
 interface Line {
   readonly delayMs: number
   first: Watched | undefined
@@ -30,10 +32,10 @@ interface Line {
 }
 
 /**
- * Returns deadlines for running calls.
+ * Creates deadlines for running calls.
  *
- * Watching and unwatching cost a few assignments, because only the first of a line has a timer. A timer that finds
- * nothing to expire is not set again until the next `watch`.
+ * Watching and unwatching cost a few assignments, because only the first entry of a queue has a
+ * timer. A timer that finds nothing to expire is not set again until the next `watch`.
  */
 export function createDeadlines(nowMs: () => number): Deadlines {
   const lines = new Map<number, Line>()

@@ -3,15 +3,18 @@ import { safely } from './async.ts'
 /** The listeners of one kind of event. */
 export interface Emitter<Message extends readonly unknown[]> {
   readonly size: number
-  /** Returns a function that ends the subscription. A listener that subscribes twice is called twice. */
+  /** Returns a function that unsubscribes. A listener that subscribes twice is called twice. */
   subscribe(listener: (...message: Message) => unknown): () => void
-  /** Calls the current listeners. One that throws or rejects does not stop the others. */
+  /** Calls the current listeners. A listener that throws or rejects does not stop the others. */
   emit(...message: Message): void
   /** Ends every subscription. */
   clear(): void
 }
 
-/** Returns an emitter without listeners. `onFault` receives what listeners throw; by default it is ignored. */
+/**
+ * Returns an emitter without listeners. `onFault` receives errors of listeners; by default they
+ * are ignored.
+ */
 export function createEmitter<Message extends readonly unknown[] = []>(
   onFault?: (error: unknown) => void,
 ): Emitter<Message> {

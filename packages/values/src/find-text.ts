@@ -1,10 +1,10 @@
 /**
- * The engine searches for short texts in linear time. For long ones it may go back by the whole length at each character, so
- * they are searched here.
+ * The engine searches for short texts in linear time. For longer ones it may compare the whole
+ * length again at each character, so this module searches for them.
  */
 const MAX_SHORT = 64
 
-/** Searches a text from a place on; -1 where it is not found. */
+/** Searches a text from an offset on; returns -1 if it is not found. */
 export type Find = (text: string, from: number) => number
 
 /** Returns a search that takes linear time for any two texts. */
@@ -26,7 +26,7 @@ export function findText(text: string, wanted: string, from: number): number {
   return wanted.length <= MAX_SHORT ? text.indexOf(wanted, from) : createFind(wanted)(text, from)
 }
 
-/** Yields all places at which a text stands in another, in time linear in both. They may overlap. */
+/** Yields all offsets at which a text occurs in another, in linear time. Matches may overlap. */
 export function* findEach(text: string, wanted: string): Generator<number> {
   if (wanted.length <= MAX_SHORT) {
     for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + 1)) yield at
@@ -42,7 +42,9 @@ export function* findEach(text: string, wanted: string): Generator<number> {
   }
 }
 
-/** Returns the last place, up to `to`, at which a text stands in another; -1 where it is not found. */
+/**
+ * Returns the last offset, up to `to`, at which a text occurs in another; -1 if it is not found.
+ */
 export function findLast(text: string, wanted: string, to: number): number {
   if (wanted === '') return Math.min(to, text.length)
   const fallback = fallbacksOf(wanted)
@@ -57,14 +59,14 @@ export function findLast(text: string, wanted: string, to: number): number {
   return found
 }
 
-/** Returns how much of a text is matched after one more character (Knuth, Morris and Pratt). */
+/** Returns the length of the match after one more character (Knuth, Morris and Pratt). */
 function advance(wanted: string, fallback: Int32Array, before: number, unit: number): number {
   let matched = before
   while (matched > 0 && wanted.charCodeAt(matched) !== unit) matched = fallback[matched] as number
   return wanted.charCodeAt(matched) === unit ? matched + 1 : matched
 }
 
-/** For each length of a beginning: that of the longest shorter beginning with which it ends. */
+/** For each prefix length: the length of the longest shorter prefix that the prefix ends with. */
 function fallbacksOf(wanted: string): Int32Array {
   const fallback = new Int32Array(wanted.length + 1)
   for (let i = 1; i < wanted.length; i++)

@@ -5,7 +5,7 @@ export function sha256Hex(text: string): string {
   return hash('sha256', text, 'hex')
 }
 
-/** Made once for each key: making one costs several times as much as an HMAC. */
+/** One key object for each key, because creating it costs several times as much as an HMAC. */
 const keys = new WeakMap<Uint8Array, KeyObject>()
 
 /** Returns the HMAC-SHA-256 (RFC 2104) of a text's UTF-8 bytes, as 64 hex digits. The key must not be changed afterwards. */

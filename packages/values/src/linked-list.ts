@@ -1,4 +1,4 @@
-/** A place in a list, by which its item leaves. */
+/** The position of an item in a list. Use it to remove the item. */
 export interface Link<Item extends object> {
   /** `undefined` once it was removed. */
   item: Item | undefined
@@ -7,10 +7,11 @@ export interface Link<Item extends object> {
 }
 
 /**
- * Items that come and go often, in the order in which they came.
+ * A list of items that are added and removed often, in order of arrival.
  *
- * A long-lived `Set` or `Map` would keep them in memory for long: it makes a new table when its old one has no room, and
- * the old table, which only a full garbage collection frees, still holds what it held and links to the new one.
+ * A long-lived `Set` or `Map` would keep removed items in memory: when its table is full it makes
+ * a new one, and the old table, which only a full garbage collection frees, still references its
+ * items and the new table.
  */
 export class LinkedList<Item extends object> {
   #first: Link<Item> | undefined
@@ -28,7 +29,7 @@ export class LinkedList<Item extends object> {
     return link
   }
 
-  /** Removing twice is as removing once. */
+  /** Removes an item. A second call does nothing. */
   remove(link: Link<Item>): void {
     const { before, after } = link
     if (link.item === undefined) return

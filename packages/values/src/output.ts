@@ -3,10 +3,10 @@ import { messageOf } from './errors.ts'
 import { toJsonText } from './json/json-text.ts'
 
 /**
- * An output, cut to a size that a model, a log or a socket can hold.
+ * An output, cut to a size that a model, a log or a socket can handle.
  *
- * Sizes are characters as JSON would need them, escapes aside: a string counts its length and two quotes, and binary
- * data one for each byte.
+ * Sizes are in characters of JSON, not counting escapes: a string counts its length and two
+ * quotes, binary data one character for each byte.
  */
 export interface CappedOutput {
   readonly output: unknown
@@ -17,12 +17,12 @@ export interface CappedOutput {
 export const MAX_TEXT_CHARS = 10_000_000
 
 /**
- * Returns an output that has at most so many characters.
+ * Returns an output with at most `maxChars` characters.
  *
- * A smaller output is returned as it is: the same value. Of a larger one, or one that holds itself or is nested beyond
- * 256 levels, a copy in plain JSON is returned: long strings are cut, then lists and objects shortened, each with a marker
- * that says by how much, so that fields keep their places and MCP results stay MCP results. It never throws, and takes
- * time by the cap and not by what there is.
+ * A smaller output is returned unchanged. A larger, circular or too deeply nested one (more than
+ * 256 levels) becomes a copy in plain JSON: long strings are cut, then lists and objects are
+ * shortened, each with a marker that says by how much. Fields keep their places, so an MCP result
+ * stays an MCP result. Never throws. The time depends on the cap, not on the output.
  */
 export function capOutput(output: unknown, maxChars: number): CappedOutput {
   if (typeof output === 'string')
@@ -33,14 +33,14 @@ export function capOutput(output: unknown, maxChars: number): CappedOutput {
   return { output: shrunk(output, maxChars), cut: true }
 }
 
-/** Returns an output as a text of at most so many characters. Never throws. */
+/** Returns an output as a text of at most `maxChars` characters. Never throws. */
 export function outputText(output: unknown, maxChars: number = MAX_TEXT_CHARS): string {
   if (typeof output === 'string') return cutText(output, maxChars)
   const capped = capOutput(output, maxChars).output
   return cutText(jsonText(capped) ?? jsonText(shrunk(capped, maxChars)) ?? messageOf(capped), maxChars)
 }
 
-/** Returns the text; `undefined` where it cannot be made. A value that JSON leaves out has none. */
+/** Returns the JSON text; `undefined` if there is none, as for values that JSON leaves out. */
 function jsonText(value: unknown): string | undefined {
   if (typeof value === 'bigint') return sizeOf(value, MAX_TEXT_CHARS) > MAX_TEXT_CHARS ? undefined : String(value)
   try {
@@ -52,12 +52,12 @@ function jsonText(value: unknown): string | undefined {
 
 const MAX_DEPTH = 256
 
-/** Returns the size of a value; more than `maxSize` where it is larger, without looking at the rest. */
+/** Returns the size of a value; any number above `maxSize` if it is larger. */
 export function sizeOf(value: unknown, maxSize: number): number {
   try {
     return measure(value, maxSize, 0)
   } catch {
-    // A value that throws when it is read has no size: it is copied without the parts that throw.
+    // A value whose getter throws has no size. It is copied without the parts that throw.
     return Infinity
   }
 }
@@ -67,7 +67,7 @@ function measure(value: unknown, left: number, depth: number): number {
     case 'string':
       return value.length + 2
     case 'number':
-      // Most numbers are small, and making a text of each costs more than the rest.
+      // Most numbers are small, and converting each to a text costs more than the rest.
       return Number.isInteger(value) && value >= 0 && value < 1000
         ? value < 10
           ? 1
@@ -117,7 +117,10 @@ function isPlain(object: object): boolean {
   return prototype === Object.prototype || prototype === null
 }
 
-/** Returns the size of what is no bag of fields; `undefined` for other instances of classes. */
+/**
+ * Returns the size of objects whose content is not in fields; `undefined` for other class
+ * instances.
+ */
 function opaqueSize(object: object, left: number, depth: number): number | undefined {
   if (ArrayBuffer.isView(object)) return object.byteLength
   if (object instanceof ArrayBuffer || object instanceof SharedArrayBuffer) return object.byteLength
@@ -125,12 +128,12 @@ function opaqueSize(object: object, left: number, depth: number): number | undef
   if (types.isStringObject(object)) return object.length + 2
   if (object instanceof Date) return 26
   if (object instanceof Error) return 20 + object.message.length
-  // JSON leaves them out, but a host that uses the value itself sees them.
+  // JSON leaves their entries out, but a host that uses the value itself sees them.
   if (object instanceof Map || object instanceof Set) return entriesSize(object, left, depth)
   return undefined
 }
 
-/** What JSON, and so the text, is of: an object may say. */
+/** Returns the value that JSON writes: an object may have `toJSON`. */
 function jsonOf(object: object): unknown {
   const { toJSON } = object as { readonly toJSON?: unknown }
   return typeof toJSON === 'function' ? (toJSON.call(object, '') as unknown) : object
@@ -149,7 +152,7 @@ function entriesSize(
   return size
 }
 
-/** A text of each of many digits takes long to make, so what is over is not made into one. */
+/** Avoids converting long integers to texts, which is slow. */
 function digitsOf(value: bigint, left: number): number {
   const magnitude = value < 0n ? -value : value
   if (magnitude < 2n ** 64n) return String(value).length
@@ -163,11 +166,10 @@ function digitsOf(value: bigint, left: number): number {
 const MIN_TEXT = 256
 
 /**
- * The longest strings with which all fits; where none are short enough, the longest lists, with short strings; and
- * where
- * none of those are, as many levels as fit.
+ * Finds the longest strings with which everything fits; if none are short enough, the longest
+ * lists with short strings; if that is not enough, as many levels as fit.
  *
- * Each try stops where the cap is reached, and each halves what is left to try.
+ * Each attempt stops at the cap, and halves the remaining range.
  */
 function shrunk(value: unknown, maxChars: number): unknown {
   const shortest = Math.min(MIN_TEXT, maxChars)
@@ -189,7 +191,7 @@ interface Limits {
   readonly maxText: number
   readonly maxItems: number
   readonly maxDepth: number
-  /** Whether this is the copy that is kept. */
+  /** Whether this attempt's copy is returned. */
   readonly isLast?: boolean
 }
 
@@ -199,7 +201,7 @@ function orMarker(copy: unknown, maxChars: number): unknown {
     : copy
 }
 
-/** Returns the largest number that passes, to within a hundredth; `low` where no number passes. */
+/** Returns the largest number that passes, to within a hundredth; `low` if none passes. */
 function largest(low: number, high: number, passes: (value: number) => boolean): number {
   let known = low
   let limit = high
@@ -213,10 +215,10 @@ function largest(low: number, high: number, passes: (value: number) => boolean):
 
 const OVER: unique symbol = Symbol('over the cap')
 
-/** The keys of the objects that were looked at, as listing many costs more than a try. */
+/** Caches the keys of objects, because listing many keys costs more than an attempt. */
 type KeyLists = Map<object, readonly string[]>
 
-/** One try to copy a value within limits. */
+/** One attempt to copy a value within limits. */
 class Copying {
   readonly #limits: Limits
   readonly #keys: KeyLists
@@ -316,7 +318,7 @@ class Copying {
     const fields = new Map<string, unknown>()
     const keys = this.#keys.get(object) ?? Object.keys(object)
     this.#keys.set(object, keys)
-    // The fields of an object are its shape: fewer than these are not left out.
+    // The fields of an object are its shape, so this many are always kept.
     const kept = Math.min(keys.length, Math.max(this.#limits.maxItems, MIN_FIELDS))
     this.#spend(2)
     for (let i = 0; i < kept; i++) {
@@ -345,7 +347,7 @@ class Copying {
     try {
       json = jsonOf(object)
     } catch {
-      // Its content can still be shown.
+      // The object's fields can still be shown.
     }
     return json === object ? this.#copyFields(object, depth) : this.#copy(json, depth + 1)
   }
@@ -354,7 +356,10 @@ class Copying {
 const MIN_FIELDS = 16
 const CUT_KEY = '[cut]'
 
-/** Returns a text block for binary data that is too long, as half an image is useless; else `undefined`. */
+/**
+ * Returns a text block for binary data that is too long, because half an image is useless;
+ * otherwise `undefined`.
+ */
 function mediaMarker(object: object, maxText: number): unknown {
   const { type, data, mimeType, mediaType = mimeType, blob, uri } = object as Record<string, unknown>
   if (typeof type === 'string' && typeof mediaType === 'string' && typeof data === 'string' && data.length > maxText)
@@ -370,7 +375,10 @@ function markerLike(first: unknown, marker: string): unknown {
   return 'type' in first && typeof first.type === 'string' ? { type: 'text', text: marker } : { [CUT_KEY]: marker }
 }
 
-/** Returns a text of at most so many characters, cut between characters, with a marker that says of how many. */
+/**
+ * Returns a text of at most `maxChars` characters, cut between characters, with a marker that
+ * states the full length.
+ */
 export function cutText(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text
   const marker = `… [cut: ${text.length} characters]`
@@ -385,7 +393,8 @@ function head(text: string, length: number): string {
 }
 
 /**
- * A slice keeps all of the text that it was cut from in memory. That is copied only where it frees half of it or more.
+ * A slice keeps the whole original text in memory. It is copied only if that frees at least half
+ * of the text.
  */
 function detached(cut: string, from: string): string {
   return cut.length > from.length / 2 ? cut : decoder.decode(encoder.encode(cut))
@@ -394,7 +403,9 @@ function detached(cut: string, from: string): string {
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** The audit keeps less; so much is enough for it to see a secret whole. */
+/**
+ * The audit stores fewer characters. This many are enough for the redactor to see a secret whole.
+ */
 const MAX_LENGTH = 16_384
 const SAID_NOTHING = 'the tool answered with an error'
 
@@ -424,7 +435,7 @@ function textOf(content: readonly unknown[]): string {
       if (typeof said === 'string') text += text === '' ? said.slice(0, MAX_LENGTH) : `\n${said.slice(0, MAX_LENGTH)}`
     }
   } catch {
-    // A block that throws when it is read has no text.
+    // A block whose getter throws has no text.
   }
   return text === '' ? SAID_NOTHING : text.slice(0, MAX_LENGTH)
 }

@@ -1,10 +1,10 @@
 import { ConfigError } from './errors.ts'
 import { didYouMean } from './text.ts'
 
-/** The known keys of one kind of object, and what the message calls them. */
+/** The known keys of one kind of object, and the noun for them in messages. */
 export interface Shape {
   readonly keys: ReadonlySet<string>
-  /** Such as `key`, `option` or `field`. */
+  /** The noun, such as `key`, `option` or `field`. */
   readonly noun: string
 }
 
@@ -16,8 +16,8 @@ export function shapeOf<T extends object>(keys: Readonly<Record<keyof T, true>>,
 /**
  * Checks that a value is an object without unknown keys.
  *
- * A misspelt option that is ignored would allow everything, so each object that a host writes passes here.
- * Inherited keys count too: an options object may be made by a class.
+ * Use it for each object that a host writes, because a misspelt option that is ignored would
+ * allow everything. Inherited keys count too, as an options object may be an instance of a class.
  *
  * @throws {ConfigError} naming the path of the key and the nearest known one
  */
@@ -27,17 +27,17 @@ export function checkShape(path: string, value: unknown, shape: Shape): void {
     if (!shape.keys.has(key)) throw new ConfigError(path === '' ? key : `${path}.${key}`, describeUnknown(key, shape))
 }
 
-/** @throws {ConfigError} for a value without named fields that count */
+/** Checks that a value is an object with named fields. @throws {ConfigError} for a value without */
 export function checkObject(path: string, value: unknown): asserts value is object {
   const problem = problemWithFields(value)
   if (problem !== undefined) throw new ConfigError(path, problem)
 }
 
 /**
- * Returns why a value has no named fields that count; `undefined` where it may have some.
+ * Returns why a value has no named fields; `undefined` if it may have some.
  *
- * A promise without `await`, a `Map` or a list has none and would count as an empty object: a policy that denies
- * nothing, or a caller without restrictions.
+ * A promise without `await`, a `Map` or a list has none and would count as an empty object: a
+ * policy that denies nothing, or a caller without restrictions.
  */
 export function problemWithFields(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return NO_OBJECT

@@ -25,7 +25,7 @@ export function createShares<Item>(): Shares<Item> {
       owners.set(to, after)
       after.add(owner)
     }
-    // Sizes change by one, so no owner is between the two.
+    // Sizes change by one, so the next largest size is the one below.
     if (to > most) most = to
     else if (from === most && !owners.has(from)) most = to
   }

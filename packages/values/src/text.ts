@@ -1,4 +1,7 @@
-/** Returns at most `max` UTF-16 units of a text. A text that was cut ends in `…`; no character is halved. */
+/**
+ * Returns at most `max` UTF-16 units of a text. A cut text ends in `…`, and no character is
+ * split.
+ */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text
   return `${text.slice(0, max - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
@@ -14,15 +17,18 @@ export function formatNonAscii(text: string): readonly string[] {
   return [...new Set(text)].filter((character) => character > '~').map(formatCodePoint)
 }
 
-/** Returns `; did you mean "policy"?` for a misspelt word, or an empty text when no known word is near it. */
+/**
+ * Returns `; did you mean "policy"?` for a misspelt word; an empty text if no known word is
+ * similar.
+ */
 export function didYouMean(word: string, known: Iterable<string>): string {
   const nearest = nearestOf(word, known)
   return nearest === undefined ? '' : `; did you mean "${nearest}"?`
 }
 
 /**
- * Returns the nearest known word. At most `maxEdits` letters may differ, by default a third of them; letter case and a
- * plural do not count.
+ * Returns the nearest known word. At most `maxEdits` letters may differ, by default a third of
+ * them. Letter case and plurals are ignored.
  */
 export function nearestOf(
   word: string,
@@ -51,9 +57,12 @@ function singularOf(word: string): string {
   return word.length > 3 && word.endsWith('s') && !word.endsWith('ss') ? word.slice(0, -1) : word
 }
 
-/** Only the beginning of a longer name is compared. */
+/** The most characters of a name that are compared. */
 const MAX_LENGTH = 64
-/** Comparing ten thousand names letter by letter would take a tenth of a second. */
+/**
+ * The most names that are compared, because comparing ten thousand would take a tenth of a
+ * second.
+ */
 const MAX_COMPARED = 200
 
 /** Returns the `count` nearest names, the nearest first. Equally near names keep their order. */
@@ -68,7 +77,10 @@ export function nearestNames(asked: string, names: readonly string[], count: num
   return ranked.slice(0, count).map(({ name }) => name)
 }
 
-/** Returns the names that share the longest beginning and end with the one asked for, in the names' order. */
+/**
+ * Returns the names that share the longest prefix and suffix with the requested one, in the order
+ * of `names`.
+ */
 function likelyNames(asked: string, names: readonly string[]): readonly string[] {
   if (names.length <= MAX_COMPARED) return names
   const shared = names.map((name) => ({ name, length: sharedLength(asked, name) }))
@@ -87,8 +99,8 @@ function sharedLength(a: string, b: string): number {
 }
 
 /**
- * Counts the insertions, deletions, replacements and swaps of neighbours that make one text the other (optimal string
- * alignment). Returns `limit` for texts that are at least so far apart.
+ * Returns the number of insertions, deletions, replacements and swaps of neighbours between two
+ * texts (optimal string alignment). Returns `limit` if it is at least that.
  */
 export function editDistance(a: string, b: string, limit = Infinity): number {
   if (Math.abs(a.length - b.length) >= limit) return limit
@@ -110,7 +122,7 @@ function rowsFor(length: number): Rows {
   return [new Uint32Array(length + 1), new Uint32Array(length + 1), new Uint32Array(length + 1)]
 }
 
-/** Used again and again: this runs for every visible tool at each refusal. */
+/** Reused, because this runs for every visible tool at each refusal. */
 const SHORT_ROWS: Rows = rowsFor(MAX_LENGTH)
 
 function fillRow(row: Uint32Array, last: Uint32Array, beforeLast: Uint32Array, a: string, b: string, i: number): void {

@@ -1,14 +1,14 @@
 /**
- * How much may still be done for one call, in steps of a few nanoseconds each.
+ * The remaining budget of one call, in steps of a few nanoseconds each.
  *
- * Schemas, patterns and inputs are somebody else's: none of them may keep the process from its other callers, and time
- * depends on the machine, so steps are counted.
+ * Schemas, patterns and inputs come from others and must not block the process. Steps are counted
+ * because time depends on the machine.
  */
 export interface Work {
   left: number
 }
 
-/** There was more to do than one call is worth. */
+/** Thrown when the budget of a call is used up. */
 export class WorkSpentError extends Error {
   override readonly name = 'WorkSpentError'
 
@@ -17,7 +17,7 @@ export class WorkSpentError extends Error {
   }
 }
 
-/** @throws {WorkSpentError} once nothing is left */
+/** Takes steps from the budget. @throws {WorkSpentError} when it is used up */
 export function spend(work: Work, steps: number): void {
   work.left -= steps
   if (work.left < 0) throw new WorkSpentError()

@@ -18,15 +18,19 @@ export interface ChainEnd {
 export interface Sealer extends ChainEnd {
   /** Returns the next record as RFC 8785 text. */
   seal(entry: AuditEntry): string
-  /** Continues from another end: after a record could not be stored, or another process has written. */
+  /**
+   * Continues from another end, after a record could not be stored or another process has
+   * written.
+   */
   goOnFrom(end: ChainEnd): void
 }
 
 /**
- * Returns a sealer that continues a chain; by default it begins one.
+ * Returns a sealer that continues a chain. By default it starts a new one.
  *
- * Each record carries `prev`, the hash of the one before it ({@link GENESIS} for the first), and `hash`:
- * SHA-256 of `toolgate.audit.v1`, a NUL, `prev`, and the RFC 8785 form of the record without `hash`.
+ * Each record carries `prev`, the hash of the previous record ({@link GENESIS} for the first),
+ * and `hash`: SHA-256 of `toolgate.audit.v1`, a NUL, `prev`, and the RFC 8785 form of the record
+ * without `hash`.
  */
 export function createSealer(options: SealOptions = {}, { seq: from, head: after }: ChainEnd = START): Sealer {
   checkSealOptions(options)
@@ -73,9 +77,9 @@ export interface Link {
 }
 
 /**
- * Reads the links of a record from its text without parsing it; `undefined` if it has none.
+ * Reads the links of a record from its text without parsing it; `undefined` if there are none.
  *
- * In JSON, the quotes of a field's name occur nowhere else: inside texts they have a backslash before them.
+ * A field name with its quotes occurs only once in JSON, because quotes inside texts are escaped.
  */
 export function readLink(text: string): Link | undefined {
   const at = text.indexOf(HASH_FIELD)

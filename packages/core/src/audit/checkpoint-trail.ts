@@ -10,10 +10,10 @@ import type { Link } from './chain.ts'
 import { createRecordTree, type RecordTree } from './merkle.ts'
 import type { AuditFinding } from './verdict.ts'
 
-/** What a valid checkpoint says about the records up to `seq`. */
+/** The statement of a valid checkpoint about the records up to `seq`. */
 export type SignedPoint = Pick<Checkpoint, 'seq' | 'count' | 'headHash' | 'merkleRoot' | 'prunedSeq' | 'ts'>
 
-/** The valid checkpoints, one after the other. Invalid ones are reported as they are passed. */
+/** Iterates over the valid checkpoints, and reports invalid ones. */
 export interface CheckpointTrail {
   /** The next checkpoint; `undefined` after the last. */
   readonly next: SignedPoint | undefined
@@ -23,7 +23,10 @@ export interface CheckpointTrail {
   advance(): void
 }
 
-/** Reads checkpoints line by line. Checks the form, the signature, and that each names the one before. */
+/**
+ * Reads checkpoints line by line. Checks the form, the signature, and the link to the previous
+ * checkpoint.
+ */
 export function readTrail(
   lines: Iterable<string>,
   keys: ReadonlyMap<string, VerifyingKey>,
@@ -99,9 +102,9 @@ export interface Segments {
   readonly lastTs: string | undefined
   /** The last record that retention may have removed, according to the checkpoints so far; 0 for none. */
   readonly prunedSeq: number
-  /** The first checkpoint that signed the record before the first one. */
+  /** The checkpoint that signed the last removed record. */
   readonly voucher: Voucher | undefined
-  /** Passes the checkpoints of the records before the first one, which continues from `prev`. */
+  /** Skips the checkpoints of removed records. The first kept record continues from `prev`. */
   startAfter(seq: number, prev: string): void
   /** Compares the records so far with the checkpoints that end here. */
   before(lastSeq: number, head: string): void
@@ -128,7 +131,7 @@ export function createSegments(trail: CheckpointTrail, report: (finding: AuditFi
   function compare(checkpoint: SignedPoint, head: string): void {
     const { seq, headHash, merkleRoot } = checkpoint
     const from = seq - checkpoint.count
-    // Missing and edited records have findings of their own; a root over the others adds nothing.
+    // Missing and edited records have their own findings, so comparing the root adds nothing.
     const isComplete = !hasEdited && treeFrom === from && tree.size === checkpoint.count
     if (headHash === head && (!isComplete || tree.root() === merkleRoot)) return
     if (rewrittenFrom !== undefined) return

@@ -21,8 +21,8 @@ const DOMAIN = 'toolgate.checkpoint.v1\0'
 export const FIRST_CHECKPOINT: string = GENESIS
 
 /**
- * The signed state of an audit at one moment. Kept in a second place, it reveals that a tail was cut off or that everything
- * was rewritten, which a chain alone does not.
+ * The signed state of an audit at one moment. If a copy is kept elsewhere, it reveals that the
+ * end was cut off or everything was rewritten, which a chain alone does not.
  *
  * Fields are in alphabetical order, so that `JSON.stringify` returns the RFC 8785 form.
  */
@@ -35,18 +35,24 @@ export interface Checkpoint {
   readonly headHash: string
   /** The first 16 hex digits of the SHA-256 of the public key (SPKI, DER). */
   readonly keyId: string
-  /** RFC 6962 root. Its entries are the `hash`es, 32 bytes each, of 16 records, one after the other; the last may have fewer. */
+  /**
+   * The RFC 6962 root. Each entry holds the `hash`es, 32 bytes each, of 16 records; the last
+   * entry may have fewer.
+   */
   readonly merkleRoot: string
   /** Hash of the previous checkpoint. */
   readonly prevCheckpoint: string
-  /** Records up to this number, which earlier checkpoints have signed, were removed by retention or may be. Absent for none. */
+  /**
+   * Retention may have removed records up to this number, which earlier checkpoints signed.
+   * Absent if there are none.
+   */
   readonly prunedSeq?: number
   readonly seq: number
   /** Ed25519 over `toolgate.checkpoint.v1`, a NUL, and the RFC 8785 form without this field; base64url. */
   readonly sig: string
   /** RFC 3339, UTC, milliseconds. */
   readonly ts: string
-  /** Names the audit, for a place where checkpoints of several are collected. */
+  /** The name of the audit, for collections of checkpoints of several audits. */
   readonly writer: string
 }
 
@@ -69,7 +75,7 @@ export function newSigningKey(): string {
   return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
 
-/** @throws {ConfigError} for anything but an Ed25519 private key in PEM */
+/** Parses a private key. @throws {ConfigError} for anything but an Ed25519 private key in PEM */
 export function parseSigningKey(pem: string): SigningKey {
   const key = readKey(() => createPrivateKey(pem), 'private')
   const publicKey = createPublicKey(key)
@@ -80,7 +86,7 @@ export function parseSigningKey(pem: string): SigningKey {
   }
 }
 
-/** @throws {ConfigError} for anything but an Ed25519 key in PEM */
+/** Parses a public key. @throws {ConfigError} for anything but an Ed25519 key in PEM */
 export function parseVerifyingKey(pem: string): VerifyingKey {
   const key = readKey(() => createPublicKey(pem), 'public')
   return {
@@ -95,7 +101,7 @@ export function signCheckpoint(checkpoint: UnsignedCheckpoint, key: SigningKey):
   return canonicalize({ ...signed, sig: key.sign(canonicalize(signed)) })
 }
 
-/** Returns the hash by which the next checkpoint names this one. */
+/** Returns the hash that links the next checkpoint to this one. */
 export function hashCheckpoint(line: string): string {
   return sha256Hex(DOMAIN + line)
 }
@@ -110,7 +116,10 @@ export function parseCheckpoint(line: string): Checkpoint | undefined {
   }
 }
 
-/** Whether a checkpoint was signed with the key that it names, which must be one of these. */
+/**
+ * Returns whether a checkpoint was signed with the key that it names, which must be one of
+ * `keys`.
+ */
 export function isSigned({ sig, ...signed }: Checkpoint, keys: ReadonlyMap<string, VerifyingKey>): boolean {
   return keys.get(signed.keyId)?.verifies(canonicalize(signed), sig) === true
 }
@@ -161,7 +170,7 @@ export interface RecordProof {
   readonly checkpoint: string
   /** The index of the record in the checkpoint, from 0. */
   readonly index: number
-  /** The leaf with the record: the hashes of up to 16 records, one after the other. */
+  /** The leaf with the record: the concatenated hashes of up to 16 records. */
   readonly leaf: string
   /** The roots beside its path in the tree, the lowest first. */
   readonly path: readonly string[]

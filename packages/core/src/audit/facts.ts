@@ -3,10 +3,13 @@ import type { Redactor } from '@toolgate/values/redact'
 import { hmacSha256Hex } from '@toolgate/values'
 import { canonicalize, isObject } from '@toolgate/values/json'
 
-/** A part of a call: `[value]`, `[]` for one that is absent, and the keyed hash of a text. Absent: it is not known. */
+/**
+ * A recorded part of a call: `[value]`, `[]` for an absent part, or the keyed hash of a text.
+ * Missing: unknown.
+ */
 export type Fact = readonly [value?: unknown] | string
 
-/** What rules read of a call. Paths such as `order.id`. */
+/** The recorded parts of a call that rules read, by paths such as `order.id`. */
 export interface KeptFacts {
   readonly caller?: {
     readonly roles: readonly string[]
@@ -21,8 +24,9 @@ const MAX_VALUE = 1024
 const MAX_FACTS = 16_384
 
 /**
- * Returns what rules read of a call, as JSON, for judging it again under others: texts that are only compared for equality as keyed
- * hashes, and other values as previews show them. A value with a secret is left out, and so is a long one.
+ * Returns what rules read of a call, as JSON, so that other rules can judge it later. Texts that
+ * are only compared for equality are keyed hashes, other values are as in previews. Values with a
+ * secret and long values are left out.
  */
 export function factsText(
   asked: AskedCall,
@@ -82,7 +86,7 @@ export function hashOfText(key: Uint8Array, text: string): string {
   return `hmac-sha256:${hmacSha256Hex(key, JSON.stringify(text))}`
 }
 
-/** Returns the value at a path; where it ends before, what is there and where that is. */
+/** Returns the value at a path. If the path ends early, returns the last value and its path. */
 function walk(value: unknown, path: string): { readonly at: string; readonly value: unknown } {
   const done: string[] = []
   let found = value

@@ -14,7 +14,7 @@ export type GateNotice =
 
 export type Revisions = Pick<AuditEntry, 'policy_revision' | 'catalog_revision' | 'in_force'>
 
-/** Records and emits what happens to a gate beside its calls. Never throws. */
+/** Records and emits the events of a gate outside calls. Never throws. */
 export interface GateRecorder {
   policyChanged(revisions: Revisions): void
   requested(approval: Approval): void
@@ -47,7 +47,7 @@ export function createGateRecorder({ audit, clock, events, revisions, onFault }:
       record('policy_changed', {}, at)
       events.emit({ event: 'policy-changed', policyRevision: at.policy_revision })
     },
-    // The attempt that asks has a record of its own.
+    // The attempt that requests the approval has its own record.
     requested: (approval) => events.emit({ event: 'approval-requested', approval }),
     decided(approval) {
       const { id, tenant, tool, status, decidedBy, reason } = approval

@@ -2,8 +2,9 @@ import { canonicalize, isObject, readOwnJson } from '@toolgate/values/json'
 import { isHash } from './merkle.ts'
 
 /**
- * What a leaf of the log of several replicas says: where a chain was when it joined, at a checkpoint, when it left, or when it
- * was found lost; `pruned`: that its records up to here may be removed; or `signed`: that a checkpoint was made.
+ * The kind of a leaf in the log of several replicas. It states a chain's position when the
+ * replica joined, at a checkpoint, when it left, or when it was found lost. `pruned`: records up
+ * to here may be removed. `signed`: a checkpoint was made.
  */
 export const LEAF_TYPES = ['joined', 'live', 'left', 'lost', 'pruned', 'signed'] as const
 
@@ -12,10 +13,10 @@ export type Leaf =
       readonly type: Exclude<(typeof LEAF_TYPES)[number], 'signed'>
       readonly replica: string
       readonly incarnation: string
-      /** The newest record, and its hash. */
+      /** The number of the newest record. */
       readonly seq: number
       readonly head: string
-      /** RFC 6962 root over the hashes of all records of the chain, 16 in an entry. */
+      /** The RFC 6962 root over the hashes of all records of the chain, 16 per entry. */
       readonly root: string
       /** RFC 3339, UTC, milliseconds. */
       readonly ts: string

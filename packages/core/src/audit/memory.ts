@@ -25,7 +25,7 @@ export interface MemoryAudit extends AuditSink, AuditReader, AuditExporter, Audi
   query(query: AuditQuery): readonly AuditRecord[]
   countOutcomes(query: AuditCountQuery): AuditCounts
   inputBoxes(records: readonly AuditRecord[]): readonly (string | undefined)[]
-  /** Returns the keyed hash by which `facts` keep a text, for `whatIf`. */
+  /** Returns the keyed hash of a text, as `facts` store it, for `whatIf`. */
   hashText(text: string): string
 }
 
@@ -45,8 +45,9 @@ const OPTIONS = shapeOf<MemoryAuditOptions>({
 /**
  * Returns an audit that keeps its newest records in memory, for tests and embedding.
  *
- * An entry is sealed when it is first read, or within a second, so that a write costs next to nothing. Until then its
- * input is kept. Records do not survive the process, and are not chained: anyone who can change them can change the process.
+ * An entry is sealed when it is first read, or within a second, so that a write is cheap. Its
+ * input is kept until then. Records do not survive the process and are not chained: anyone who
+ * can change them can change the process.
  */
 export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
   checkShape('memoryAudit', given, OPTIONS)
@@ -54,7 +55,7 @@ export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
   if (!Number.isInteger(capacity) || capacity < 1) throw new RangeError('capacity must be a whole number above 0')
   checkSealOptions(options)
   const sealing = { ...options, inputKey: options.inputKey ?? crypto.getRandomValues(new Uint8Array(32)) }
-  /** Oldest first. A ring once it is full: the place of a record is its `seq - 1` modulo the capacity. */
+  /** Oldest first. A ring once it is full: a record is at `seq - 1` modulo the capacity. */
   const kept: (AuditEntry | undefined)[] = []
   const sealed: AuditRecord[] = []
   const boxes = new KeptBoxes(typeof options.inputs === 'object' ? options.inputs.keepForMs : undefined)
@@ -76,7 +77,7 @@ export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
         const box = sealedOf(entry, sealing)?.box
         if (box !== undefined) boxes.add({ seq, atMs: entry.wallMs, box })
       }
-      // It holds the input, which may be large.
+      // Frees the entry's input, which may be large.
       kept[place] = undefined
     }
     sealedTo = written
@@ -138,7 +139,7 @@ export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
   }
 }
 
-/** Characters of sealed inputs that are kept. Then the oldest go. */
+/** The most characters of sealed inputs. Beyond it, the oldest are removed. */
 const MAX_BOXES = 64 * 1024 * 1024
 
 interface KeptBox {
@@ -167,7 +168,10 @@ class KeptBoxes {
     return this.#kept.get(seq)?.box
   }
 
-  /** Removes the boxes of records before a number, those that are too old, and the oldest where all are too long. */
+  /**
+   * Removes boxes before a record number, expired boxes, and the oldest ones beyond the size
+   * limit.
+   */
   removeBefore(first: number): void {
     const sinceMs = Date.now() - this.#keepForMs
     for (const { seq, atMs, box } of this.#kept.values()) {

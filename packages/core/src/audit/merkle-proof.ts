@@ -13,7 +13,7 @@ import {
 /** The roots that prove something about a tree, 64 hex digits each: of RFC 6962 §2.1.1 or §2.1.2, in its order. */
 export type MerklePath = readonly string[]
 
-/** The leaves from one index up to, without, another one. */
+/** The leaves from one index up to, but not including, another one. */
 export interface TreePart {
   readonly from: number
   readonly to: number
@@ -40,7 +40,7 @@ export function consistencyParts(size: number, oldSize: number): readonly TreePa
     throw new RangeError(`a tree of ${size} leaves was never one of ${oldSize}`)
   if (oldSize === 0) return []
   const { parts, last } = siblings(size, oldSize, ({ to }) => to === oldSize)
-  // Its verifier knows the root of the whole earlier tree.
+  // The verifier knows the root of the whole earlier tree.
   return last.from === 0 ? parts : [last, ...parts]
 }
 
@@ -92,7 +92,7 @@ export function createPartRoots(parts: readonly TreePart[], from: TreeState = { 
   }
 }
 
-/** Returns what a part of a tree has of an earlier one. */
+/** Returns the state of the earlier tree within a part. */
 function within({ size, frontier }: TreeState, part: TreePart): TreeState {
   const end = Math.min(part.to, size)
   const kept: string[] = []
@@ -127,7 +127,10 @@ export interface Inclusion {
   readonly root: string
 }
 
-/** Whether a proof is valid (RFC 9162 §2.1.3.2, the step-by-step form of RFC 6962's proof). */
+/**
+ * Returns whether a proof is valid (RFC 9162 §2.1.3.2, the step-by-step form of RFC 6962's
+ * proof).
+ */
 export function verifyInclusion({ entry, index, size, path, root }: Inclusion): boolean {
   if (!isIndex(index) || !isIndex(size) || index >= size) return false
   if (![root, ...path].every(isHash)) return false
@@ -149,7 +152,10 @@ export interface Consistency {
   readonly path: MerklePath
 }
 
-/** Whether a proof is valid (RFC 9162 §2.1.4.2). Any tree goes on from one without leaves, which needs no proof. */
+/**
+ * Returns whether a proof is valid (RFC 9162 §2.1.4.2). Any tree goes on from one without leaves,
+ * which needs no proof.
+ */
 export function verifyConsistency({ oldSize, oldRoot, size, root, path }: Consistency): boolean {
   if (!isIndex(oldSize) || !isIndex(size) || oldSize > size || ![oldRoot, root, ...path].every(isHash)) return false
   if (oldSize === size) return path.length === 0 && oldRoot === root

@@ -1,29 +1,35 @@
 import { hash } from 'node:crypto'
 
-/** A Merkle tree that is grown leaf by leaf, in memory that grows with the logarithm of their number. */
+/**
+ * A Merkle tree that grows leaf by leaf. Its memory grows with the logarithm of the number of
+ * leaves.
+ */
 export interface MerkleTree {
   readonly size: number
   /** Adds an entry, its bytes as hex digits. */
   add(entryHex: string): void
   /** Returns the root as 64 hex digits; with `last`, as if this entry were added too. */
   root(last?: string): string
-  /** The roots of its full subtrees, the largest first, 64 hex digits each: all that is needed to go on with it. */
+  /**
+   * The roots of its full subtrees, the largest first, 64 hex digits each. They are enough to
+   * continue the tree.
+   */
   readonly frontier: readonly string[]
 }
 
-/** A tree to go on with. */
+/** The state from which a tree continues. */
 export type TreeState = Pick<MerkleTree, 'size' | 'frontier'>
 
 /** The root of a tree without leaves: the hash of the empty text (RFC 6962 §2.1). */
 export const EMPTY_ROOT: string = hash('sha256', '', 'hex')
 
 /**
- * Returns a tree as RFC 6962 §2.1 defines it, empty or one to go on with.
+ * Returns a tree as in RFC 6962 §2.1, empty or continued from a state.
  *
- * It holds one root for each full subtree, as a number in binary has a digit for each power of two.
+ * It holds one root for each full subtree, like the binary digits of the size.
  */
 export function createMerkleTree(from: TreeState = { size: 0, frontier: [] }): MerkleTree {
-  /** Roots of full subtrees, the largest first, as latin1 texts; `heights` are theirs. */
+  /** Roots of full subtrees, the largest first, as latin1 texts. `heights` has their heights. */
   const roots = from.frontier.map(fromHex)
   const heights = from.size
     .toString(2)
@@ -66,7 +72,7 @@ export function merkleRoot(entries: Iterable<string>): string {
 
 const HASH = /^[\da-f]{64}$/
 
-/** Whether a value is a SHA-256 hash: 64 lower-case hex digits. */
+/** Returns whether a value is a SHA-256 hash: 64 lower-case hex digits. */
 export function isHash(value: unknown): value is string {
   return typeof value === 'string' && HASH.test(value)
 }
@@ -97,8 +103,9 @@ export function fromHex(hex: string): string {
 }
 
 /**
- * How many records form one leaf of a checkpoint's tree. A leaf is the hashes of its records, one after the other. A tree
- * with a leaf for each record would cost as much as the chain, and a proof shows other records' hashes either way.
+ * The number of records in one leaf of a checkpoint's tree. A leaf is the concatenated hashes of
+ * its records. One leaf for each record would cost as much as the chain, and a proof shows hashes
+ * of other records either way.
  */
 const RECORDS_A_LEAF = 16
 
@@ -106,7 +113,7 @@ const RECORDS_A_LEAF = 16
 export interface RecordTree {
   /** How many records it has. */
   readonly size: number
-  /** All that is needed to go on with it. */
+  /** The state from which the tree continues. */
   readonly state: RecordTreeState
   /** Adds the next record's hash, 64 hex digits. */
   add(hash: string): void
@@ -114,7 +121,7 @@ export interface RecordTree {
   root(): string
 }
 
-/** A tree of records to go on with, as JSON can hold it. */
+/** The state of a tree of records, as JSON. */
 export interface RecordTreeState {
   /** How many records it has. */
   readonly size: number

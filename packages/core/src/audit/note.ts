@@ -3,8 +3,8 @@ import { ConfigError } from '@toolgate/values'
 import { isHash } from './merkle.ts'
 
 /**
- * Signed notes and tree heads as the C2SP specifications `signed-note` and `tlog-checkpoint` define them, so that other
- * programs than ours read and witness them.
+ * Signed notes and tree heads as in the C2SP specifications `signed-note` and `tlog-checkpoint`,
+ * so that other programs can read and witness them.
  */
 
 /** The head of a log: a tree of RFC 6962. */
@@ -18,7 +18,7 @@ export interface TreeHead {
 }
 
 export interface NoteSigner {
-  /** The public key as other programs take it: `name+id+key`. */
+  /** The public key in the standard form `name+id+key`. */
   readonly verifierKey: string
   /** Returns the note of a tree head. */
   sign(head: TreeHead): string
@@ -42,7 +42,10 @@ const RAW_BYTES = 32
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex')
 const NAME = /^[^\s+]{1,200}$/u
 
-/** @throws {ConfigError} for a name that notes cannot have, and for anything but an Ed25519 private key in PEM */
+/**
+ * Creates a signer. @throws {ConfigError} for an invalid name, and for anything but an Ed25519
+ * private key in PEM
+ */
 export function createNoteSigner(name: string, pem: string): NoteSigner {
   if (!NAME.test(name)) throw new ConfigError('', 'the name of a log must have no spaces and no "+"')
   let key: KeyObject
@@ -64,7 +67,10 @@ export function createNoteSigner(name: string, pem: string): NoteSigner {
   }
 }
 
-/** @throws {ConfigError} for anything but the key of a verifier, `name+id+key`, with Ed25519 */
+/**
+ * Creates a verifier. @throws {ConfigError} for anything but an Ed25519 verifier key,
+ * `name+id+key`
+ */
 export function createNoteVerifier(verifierKey: string): NoteVerifier {
   const { name, signed } = parseVerifierKey(verifierKey, ALGORITHM)
   return {
@@ -83,7 +89,7 @@ export interface WitnessVerifier {
 }
 
 /**
- * Returns a verifier of cosignatures, as the C2SP specification `tlog-cosignature` defines them for Ed25519.
+ * Returns a verifier of Ed25519 cosignatures (C2SP `tlog-cosignature`).
  *
  * @throws {ConfigError} for anything but the key of such a witness, `name+id+key`
  */
@@ -108,7 +114,7 @@ function parseVerifierKey(
   algorithm: Uint8Array,
 ): { readonly name: string; signed(note: string, isValid: Verify): string | undefined } {
   const [name = '', idText = '', ...rest] = verifierKey.trim().split('+')
-  // Base64 may hold a plus.
+  // Base64 may contain a plus sign.
   const bytes = Buffer.from(rest.join('+'), 'base64')
   const raw = bytes.subarray(1)
   const isKey = NAME.test(name) && bytes.length === RAW_BYTES + 1 && bytes[0] === algorithm[0]

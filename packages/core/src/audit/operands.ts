@@ -4,7 +4,7 @@ import { cut } from '@toolgate/values'
 import { previewField } from './preview.ts'
 import { readOwnJson } from '@toolgate/values/json'
 
-/** A fact that counted against a call, as a record has it: every value is a text, redacted and cut. */
+/** A recorded fact that counted against a call. Every value is a text, redacted and cut. */
 export interface Operand {
   readonly kind: FactRead['kind']
   readonly of: string
@@ -12,7 +12,7 @@ export interface Operand {
   readonly values?: readonly { readonly field?: string; readonly value: string; readonly origin: string }[]
   /** The fields that had to be equal, with the values that they had to have. */
   readonly wanted?: Readonly<Record<string, string>>
-  /** The earlier calls; without any, the tools that a selector names. */
+  /** The earlier calls. If there are none, `tools` has those that the selector matches. */
   readonly calls?: FactRead['calls']
   readonly tools?: readonly string[]
 }
@@ -21,12 +21,12 @@ const MAX_OPERANDS = 8
 const MAX_TEXT = 200
 const MAX_LENGTH = 4096
 
-/** Shows a field of the input; `undefined` where previews are switched off. */
+/** Shows a field of the input; `undefined` if previews are switched off. */
 type Show = (name: string, value: unknown) => string | undefined
 
 /**
- * Returns what counted against a call, as JSON of at most 4,096 characters. Values are redacted as previews are, and left out
- * without previews.
+ * Returns the facts that counted against a call, as JSON of at most 4,096 characters. Values are
+ * redacted like previews, and left out if previews are switched off.
  */
 export function operandsText(read: readonly FactRead[], redact: Redactor, preview: boolean): string | undefined {
   const show: Show = (name, value) => (preview ? shownField(name, value, redact) : undefined)
@@ -70,7 +70,7 @@ export function shownField(name: string, value: unknown, redact: Redactor): stri
   }
 }
 
-/** Returns the operands of a record, for people. Anything else is none. */
+/** Returns the operands of a record, for people. Invalid text gives none. */
 export function parseOperands(text: string | undefined): readonly Operand[] {
   try {
     const operands: unknown = readOwnJson(text ?? '[]')

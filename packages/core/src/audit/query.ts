@@ -79,7 +79,7 @@ export function bucketCount({ since, until, bucketMs }: AuditCountQuery): number
   return Math.ceil((until - since) / bucketMs)
 }
 
-/** Whether a record matches a query, without its limit. */
+/** Returns whether a record matches a query, ignoring its limit. */
 export function matchesAuditQuery(record: AuditRecord, query: AuditExportQuery): boolean {
   return (
     (query.tool === undefined || record.tool === query.tool) &&
@@ -105,7 +105,7 @@ const OUTCOMES: ReadonlyMap<AuditEvent, AuditOutcome> = new Map<AuditEvent, Audi
   ['tool_abandoned', 'abandoned'],
 ])
 
-/** Returns the outcome of the attempt that a record ends; `undefined` for a record that ends none. */
+/** Returns the outcome of the attempt that a record ends; `undefined` if it ends none. */
 export function outcomeOfRecord({
   event,
   error,

@@ -8,7 +8,7 @@ import { previewInput } from './preview.ts'
 import { type AuditInputs, type SealedInput, sealingKeyOf, sealInput } from './sealed-input.ts'
 
 const MAX_TOOL_LENGTH = 256
-/** A cut URI could be that of another resource. */
+/** A shorter cut could turn a URI into that of another resource. */
 const MAX_ITEM_LENGTH = 2400
 const MAX_TEXT_LENGTH = 1024
 const MAX_CHAIN_LENGTH = 4096
@@ -21,23 +21,33 @@ export interface SealOptions {
   /** Whether a record has the redacted beginning of the input. Default `true`. */
   readonly preview?: boolean | undefined
   /**
-   * What is kept of inputs beside the preview. `facts`: what the loaded rules read of a call, for `whatIf`. {@link SealedInputs}:
-   * the whole input, encrypted, and the facts. Default `redacted`: nothing.
+   * What is stored of inputs besides the preview. `facts`: what the loaded rules read of a call,
+   * for `whatIf`. {@link SealedInputs}: the whole input, encrypted, and the facts. Default
+   * `redacted`: only the preview.
    */
   readonly inputs?: AuditInputs | undefined
-  /** The key of the hashes of inputs, a secret of the audit. Without a key they are plain SHA-256, from which short inputs can be guessed. */
+  /**
+   * The secret key of input hashes. Without it they are plain SHA-256, from which short inputs
+   * can be guessed.
+   */
   readonly inputKey?: Uint8Array | undefined
 }
 
 const SEAL = shapeOf<SealOptions>({ redact: true, preview: true, inputs: true, inputKey: true })
 
-/** @throws {ConfigError} for an unknown option: a misspelt `preview: false` would keep the input */
+/**
+ * Checks the options. @throws {ConfigError} for an unknown option: a misspelt `preview: false`
+ * would keep the input
+ */
 export function checkSealOptions(options: SealOptions): void {
   checkShape('seal', options, SEAL)
   sealingKeyOf(options.inputs)
 }
 
-/** An entry that waits for long. It has the hash and the preview of the input instead of the input. */
+/**
+ * An entry that waits to be stored. It has the hash and the preview of the input instead of the
+ * input.
+ */
 export interface HeldEntry extends AuditEntry {
   readonly held: Pick<AuditRecord, 'input_hash' | 'input_preview' | 'operands' | 'facts'> & {
     readonly sealed?: SealedInput
@@ -48,9 +58,9 @@ export interface HeldEntry extends AuditEntry {
 interface FieldWriter {
   /** A name or an id, cut at `max` characters. */
   name(field: keyof AuditRecord, value: string | undefined, max?: number): void
-  /** A text that may hold a secret. */
+  /** A text that may contain a secret. */
   free(field: keyof AuditRecord, value: string | undefined): void
-  /** A text of our own, of any length. */
+  /** A text from Toolgate, of any length. */
   own(field: keyof AuditRecord, value: string | undefined): void
   /** A hash or a time: JSON needs no escapes for it. */
   plain(field: keyof AuditRecord, value: string | undefined): void
@@ -177,7 +187,10 @@ class RecordWriter implements FieldWriter {
   hash(): void {}
 }
 
-/** Returns an entry that cannot be stored yet without its input, which may be large. It seals to the same record. */
+/**
+ * Returns an entry without its input, which may be large, for an entry that must wait. It seals
+ * to the same record.
+ */
 export function holdEntry(entry: AuditEntry | HeldEntry, options: SealOptions = {}): HeldEntry {
   checkSealOptions(options)
   if ('held' in entry) return entry
@@ -199,7 +212,10 @@ export interface RecordText {
   readonly afterHash: string
 }
 
-/** Returns the text of an entry's record, to be chained. Makes no object: this runs for every record. */
+/**
+ * Returns the text of an entry's record, for the chain. Creates no object, because this runs for
+ * every record.
+ */
 export function writeRecord(entry: AuditEntry, place: Required<Place>, options: SealOptions): RecordText {
   const writer = new TextWriter(options)
   writeFields(entry, place, options, writer)
@@ -247,7 +263,7 @@ class TextWriter implements FieldWriter {
 }
 
 const TEXT_PATTERN = String.raw`"[^"\\\x00-\x1f]*(?:\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[\da-f]))[^"\\\x00-\x1f]*)*"`
-/** Numbers that ECMAScript is sure to write like this. The texts of other records are parsed. */
+/** Numbers that ECMAScript always writes in this form. Records with other numbers are parsed. */
 const NUMBER_PATTERN = String.raw`(?:0|[1-9]\d{0,14}|(?:0|[1-9]\d{0,8})\.\d{0,4}[1-9])`
 
 /** Collects the name of each field, and a pattern of its JSON. */
@@ -303,7 +319,7 @@ function isRecord(value: unknown): value is AuditRecord {
   return isObject(value) && Number.isSafeInteger(value['seq'])
 }
 
-/** Whether the text of a record is in RFC 8785 form. The record may have unknown fields. */
+/** Returns whether the text of a record is in RFC 8785 form. The record may have unknown fields. */
 export function isCanonicalRecord(record: string): boolean {
   if (record.startsWith('{') && RECORD.test(`{,${record.slice(1)}`)) return record.isWellFormed()
   try {
@@ -338,7 +354,10 @@ function maxToolLength({ kind }: Pick<AuditEntry, 'kind'>): number {
   return kind === undefined ? MAX_TOOL_LENGTH : MAX_ITEM_LENGTH
 }
 
-/** Reason of an `audit_opened` record: there was no other writer, and calls that were left open have been ended. */
+/**
+ * The reason of an `audit_opened` record: this is the only writer, and calls that were left open
+ * have been ended.
+ */
 export const SOLE_WRITER = 'sole_writer'
 
 /** Distinguishes keyed hashes from those of earlier versions. */
@@ -387,7 +406,7 @@ function factsOf(
   }
 }
 
-/** By entry: a record that is sealed again, after the disk has refused it, has the same box. */
+/** By entry, so that a record that is sealed again after a disk error has the same box. */
 const sealedInputs = new WeakMap<AuditEntry, SealedInput>()
 
 /** Returns the sealed input of an entry; `undefined` if it has none, or inputs are not sealed. */
@@ -448,7 +467,7 @@ function capText(text: string, max: number = MAX_TEXT_LENGTH): string {
 let latestMs = Number.NaN
 let latestTimestamp = ''
 
-/** RFC 3339 with milliseconds; written once for all records of one millisecond. */
+/** RFC 3339 with milliseconds. Computed once for all records of a millisecond. */
 function toTimestamp(wallMs: number): string {
   const ms = toWholeMs(wallMs)
   if (ms !== latestMs) {
@@ -461,13 +480,15 @@ function toTimestamp(wallMs: number): string {
 /** The latest date of ECMAScript. */
 const MAX_DATE_MS = 8.64e15
 
-/** Returns a valid time: a clock without one must not lose the record, which is then of 1970. */
+/**
+ * Returns a valid time. If the clock is invalid, the record gets a time in 1970 and is not lost.
+ */
 function toWholeMs(wallMs: number): number {
   const ms = Math.trunc(wallMs)
   return Math.abs(ms) <= MAX_DATE_MS ? ms : 0
 }
 
-// Last in this file, as writing the fields needs everything above.
+// Last in this file, because writing the fields needs everything above.
 const PATTERN = new PatternWriter()
 const NOTHING: AuditEntry = { event: 'audit_opened', wallMs: 0, policy_revision: 0, catalog_revision: 0 }
 writeFields(NOTHING, { seq: 0 }, {}, PATTERN)

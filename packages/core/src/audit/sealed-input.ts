@@ -6,11 +6,17 @@ import { isObject, toJsonText } from '@toolgate/values/json'
 /** Keeps the whole input of each call, sealed with AES-256-GCM under a key of the operator. */
 export interface SealedInputs {
   readonly keep: 'sealed'
-  /** 32 bytes, as bytes, hex or base64. Seals about 4 billion inputs; then, or once it is known to others, use another one. */
+  /**
+   * 32 bytes, as bytes, hex or base64. One key seals about 4 billion inputs. Replace it then, or
+   * once others know it.
+   */
   readonly key: string | Uint8Array
-  /** Keys that sealed earlier inputs. They still open those, and seal nothing. */
+  /** Keys of earlier inputs. They only open inputs. */
   readonly olderKeys?: readonly (string | Uint8Array)[] | undefined
-  /** How long inputs are kept at least. Their records stay. Default: as long as the records. */
+  /**
+   * How long inputs are kept at least, in milliseconds. Their records stay. Default: as long as
+   * the records.
+   */
   readonly keepForMs?: number | undefined
 }
 
@@ -23,12 +29,15 @@ const INPUTS = shapeOf<SealedInputs>({ keep: true, key: true, olderKeys: true, k
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** Longer inputs are not kept, and their records say so. A message to the gateway has at most half of it. */
+/**
+ * Longer inputs are not stored, and their records say so. A message to the gateway has at most
+ * half this length.
+ */
 const MAX_INPUT = 8 * 1024 * 1024
 /** The `input_box` of a record whose input was too long to be kept. */
 export const TOO_LARGE = 'too_large'
 
-/** A key for inputs, with the name that boxes have for it. */
+/** A key for inputs, and the id by which boxes name it. */
 interface InputKey {
   readonly id: string
   readonly key: KeyObject
@@ -58,7 +67,10 @@ function toKey(given: string | Uint8Array, name: string): InputKey {
 
 const known = new WeakMap<SealedInputs, InputKey>()
 
-/** Returns the key that seals; `undefined` if inputs are not sealed. @throws {ConfigError} for settings that cannot be used */
+/**
+ * Returns the key that seals; `undefined` if inputs are not sealed. @throws {ConfigError} for
+ * invalid settings
+ */
 export function sealingKeyOf(inputs: AuditInputs | undefined): InputKey | undefined {
   if (inputs === undefined || typeof inputs === 'string') {
     if (inputs === undefined || AUDIT_INPUTS.includes(inputs)) return undefined
@@ -84,13 +96,16 @@ function checkInputs(inputs: SealedInputs): InputKey {
 
 /** An input, sealed. */
 export interface SealedInput {
-  /** What its record has of it: the SHA-256 of the box, or that the input was too long. It says nothing about the input. */
+  /**
+   * The SHA-256 of the box, or a mark for an input that was too long. The record stores it. It
+   * reveals nothing about the input.
+   */
   readonly hash: string
   /** Absent for an input that was too long. */
   readonly box?: string
 }
 
-/** What a box is bound to, so that no other record can have it. */
+/** The fields that a box is bound to, so that it is valid for one record only. */
 export type BoundTo = readonly (string | number | undefined)[]
 
 /** Returns an input in a box for one record; `undefined` if it is not JSON. */
@@ -118,7 +133,7 @@ function aadOf(keyId: string, to: BoundTo): Buffer {
   return Buffer.from(`toolgate.input.v1\0${JSON.stringify([keyId, ...to.map((part) => part ?? null)])}`)
 }
 
-/** Returns what the box of a record is bound to. */
+/** Returns the fields that the box of a record is bound to. */
 export function boundTo(record: BoxedRecord): BoundTo {
   const { event, ts, tool, tool_call_id: call, user_id: user, session_id: session, tenant } = record
   return [event, Date.parse(ts), tool, call, user, session, tenant]
@@ -132,11 +147,13 @@ export type BoxedRecord = Pick<
 
 /** Reads sealed inputs. */
 export interface InputBoxes {
-  /** Returns the boxes of records, in their order; `undefined` for one that is not kept. */
+  /** Returns the boxes of records, in the same order; `undefined` for a box that is not stored. */
   inputBoxes(records: readonly AuditRecord[]): MaybePromise<readonly (string | undefined)[]>
 }
 
-/** `wrong_key`: none of the keys has sealed it. `altered`: it is not what was recorded. */
+/**
+ * `wrong_key`: none of the keys sealed the box. `altered`: the box differs from the recorded one.
+ */
 export type OpenedInput =
   | { readonly status: 'opened'; readonly text: string }
   | { readonly status: 'wrong_key' | 'altered' }
@@ -148,7 +165,10 @@ const KEYS = shapeOf<InputKeys>({ key: true, olderKeys: true })
 /** Opens the box of a record. */
 export type InputOpener = (record: BoxedRecord, box: string) => OpenedInput
 
-/** Returns what opens boxes that any of these keys has sealed. @throws {ConfigError} for something else than a key */
+/**
+ * Returns a function that opens boxes sealed with any of these keys. @throws {ConfigError} for an
+ * invalid key
+ */
 export function createInputOpener(given: InputKeys): InputOpener {
   checkShape('createInputOpener', given, KEYS)
   const { key, olderKeys = [] } = given
@@ -175,7 +195,7 @@ export function createInputOpener(given: InputKeys): InputOpener {
   }
 }
 
-/** Whether a box is the one that a record was written with. Needs no key. */
+/** Returns whether a box is the one that a record names. Needs no key. */
 export function isBoxOf({ input_box: hash }: Pick<AuditRecord, 'input_box'>, box: string): boolean {
   return hash !== undefined && sha256Hex(box) === hash
 }

@@ -6,13 +6,13 @@ import { countLeaves, isHash, placeOf } from './merkle.ts'
 import { type NoteVerifier, openNote, type TreeHead } from './note.ts'
 import { isCanonicalRecord } from './record.ts'
 
-/** How a record is in a chain that a leaf of the log has signed. */
+/** Links a record to a signed leaf of the log, through the chain of its replica. */
 export interface RecordLink {
   /** The record as it is stored. */
   readonly record: string
-  /** The hashes of up to 16 records, one after the other: the entry of the record in the tree of its chain. */
+  /** The concatenated hashes of up to 16 records: the record's entry in the tree of its chain. */
   readonly hashes: string
-  /** From that entry to the `root` of the leaf. */
+  /** The path from that entry to the `root` of the leaf. */
   readonly path: MerklePath
   /** The leaf, which is the entry in the log. */
   readonly leaf: string
@@ -20,9 +20,9 @@ export interface RecordLink {
 
 /** The proof that a record is in a signed log of chains. */
 export interface TlogProof extends RecordLink {
-  /** The leaf in the log, from 0. */
+  /** The index of the leaf in the log, from 0. */
   readonly index: number
-  /** From the leaf to the root of the log. */
+  /** The path from the leaf to the root of the log. */
   readonly logPath: MerklePath
   /** The signed tree head of the log. */
   readonly note: string
@@ -32,14 +32,15 @@ export interface TlogProof extends RecordLink {
 export const TLOG_PROOF = 'c2sp.org/tlog-proof@v1'
 
 /**
- * Returns a proof in the C2SP format `tlog-proof`, for the leaf. `extra` has what links the record to the leaf, as JSON: {@link RecordLink}.
+ * Returns a proof for the leaf in the C2SP format `tlog-proof`. Its `extra` links the record to
+ * the leaf, as JSON: {@link RecordLink}.
  */
 export function formatTlogProof({ index, logPath, note, ...link }: TlogProof): string {
   const extra = Buffer.from(canonicalize(link)).toString('base64')
   return [TLOG_PROOF, `extra ${extra}`, `index ${index}`, ...logPath.map(toBase64), '', note].join('\n')
 }
 
-/** Parses a proof of ours, which it does not check; `undefined` for any other text. */
+/** Parses a Toolgate proof without checking it; `undefined` for any other text. */
 export function parseTlogProof(text: string): TlogProof | undefined {
   const end = text.indexOf('\n\n')
   const [first, extraLine = '', indexLine = '', ...steps] = text.slice(0, Math.max(0, end)).split('\n')
@@ -85,7 +86,7 @@ export function checkTlogProof(proof: TlogProof, keys: readonly NoteVerifier[]):
   return isThere ? undefined : 'the record is not in the chain that the leaf names'
 }
 
-/** The proof that a log goes on from an earlier one. */
+/** The proof that a log continues an earlier one. */
 export interface GrowthProof {
   readonly oldSize: number
   readonly path: MerklePath
@@ -93,12 +94,15 @@ export interface GrowthProof {
   readonly note: string
 }
 
-/** Returns a proof as witnesses take it: the body of `add-checkpoint` of C2SP `tlog-witness`. */
+/**
+ * Returns a proof in the form that witnesses accept: the body of `add-checkpoint` of C2SP
+ * `tlog-witness`.
+ */
 export function formatGrowthProof({ oldSize, path, note }: GrowthProof): string {
   return [`old ${oldSize}`, ...path.map(toBase64), '', note].join('\n')
 }
 
-/** Parses a proof, which it does not check; `undefined` for any other text. */
+/** Parses a proof without checking it; `undefined` for any other text. */
 export function parseGrowthProof(text: string): GrowthProof | undefined {
   const end = text.indexOf('\n\n')
   const [first = '', ...steps] = text.slice(0, Math.max(0, end)).split('\n')
@@ -107,7 +111,7 @@ export function parseGrowthProof(text: string): GrowthProof | undefined {
   return oldSize === undefined || !path.every(isHash) ? undefined : { oldSize, path, note: text.slice(end + 2) }
 }
 
-/** Returns the problem of a proof that a log goes on from `old`; `undefined` if it is valid. */
+/** Returns the problem of a proof that a log continues `old`; `undefined` if it is valid. */
 export function checkGrowthProof(
   { oldSize, path, note }: GrowthProof,
   old: TreeHead,
@@ -123,7 +127,7 @@ export function checkGrowthProof(
     : 'the log does not go on from the earlier checkpoint'
 }
 
-/** Returns the number after a word, in its one spelling. */
+/** Returns the number after a word, if it is written in canonical form. */
 function wordAfter(word: string, line: string): number | undefined {
   const text = line.startsWith(word) ? line.slice(word.length) : ''
   const number = Number(text)

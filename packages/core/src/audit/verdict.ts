@@ -25,7 +25,7 @@ export type AuditVerdictStatus = 'ok' | 'tampered' | 'gap' | 'unsigned' | 'torn'
 
 export interface AuditFinding {
   readonly kind: AuditFindingKind
-  /** The replica and the start of it that has the record. Absent without replicas. */
+  /** The replica, and its start, that wrote the record. Absent without replicas. */
   readonly replica?: string
   readonly incarnation?: string
   /** The record, or the first of several. */
@@ -38,13 +38,13 @@ export interface AuditFinding {
   readonly text: string
 }
 
-/** What was found of sealed inputs. */
+/** The result of checking sealed inputs. */
 export interface InputsVerdict {
-  /** Those that are the ones that were recorded. */
+  /** Inputs that are equal to the recorded ones. */
   readonly present: number
-  /** Those that retention has removed, as a record says. */
+  /** Inputs that retention removed, according to a record. */
   readonly gone: number
-  /** Those that are not there, though nothing has removed them. */
+  /** Inputs that are missing without such a record. */
   readonly missing: number
   readonly altered: number
 }
@@ -60,7 +60,9 @@ export interface AuditVerdict {
   readonly head: string
   /** Records before this number were written by a version without a chain. They cannot be verified. */
   readonly unchainedBefore: number | undefined
-  /** Absent unless records at the beginning were removed by retention, as a signed checkpoint says. */
+  /**
+   * Present only if retention removed records at the beginning, according to a signed checkpoint.
+   */
   readonly pruned?: {
     /** The last removed record. The audit begins after it. */
     readonly seq: number
@@ -78,7 +80,7 @@ export interface AuditVerdict {
   }
   /** In the order of the audit, at most `maxFindings`. */
   readonly findings: readonly AuditFinding[]
-  /** How many there are in all. */
+  /** The number of all findings. */
   readonly findingCount: number
 }
 

@@ -5,19 +5,22 @@ import type { AuditFinding, InputsVerdict } from './verdict.ts'
 
 /** Compares sealed inputs with their records. Memory grows by the hour, not by the record. */
 export interface InputsCheck {
-  /** `box`: `null` where it is not there; `undefined` where nobody has looked. */
+  /** Adds a record. `box`: `null` if the box is missing; `undefined` if it was not looked up. */
   add(text: string, box: string | null | undefined): void
-  /** `removedBefore`: a time before which records of other chains say that inputs were removed. */
+  /**
+   * Returns the verdict. `removedBefore`: records of other chains say that inputs before this
+   * time were removed.
+   */
   finish(removedBefore?: number): InputsVerdict | undefined
 }
 
 const HOUR_MS = 3_600_000
 
-/** In JSON, the quotes of a field's name occur nowhere else. */
+/** Field names with their quotes occur only as names, because quotes in texts are escaped. */
 const BOX = ',"input_box":"'
 const BEFORE = ',"inputs_before":"'
 
-/** Returns the time before which a record says that sealed inputs were removed; `undefined` if it does not. */
+/** Returns the time before which sealed inputs were removed, if a record states one. */
 export function inputsRemovedBefore(text: string): number | undefined {
   if (!text.includes(BEFORE)) return undefined
   const record = parseRecord(text)
@@ -26,7 +29,7 @@ export function inputsRemovedBefore(text: string): number | undefined {
 }
 
 export function createInputsCheck(report: (finding: AuditFinding) => void): InputsCheck {
-  /** Inputs that are not there, by the hour of their records. */
+  /** Missing inputs, by the hour of their records. */
   const absent = new Map<number, { readonly first: AuditRecord; count: number }>()
   let [present, altered, looked] = [0, 0, 0]
   let removed = Number.NEGATIVE_INFINITY

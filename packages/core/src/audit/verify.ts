@@ -11,13 +11,13 @@ import { AUDIT_FINDINGS, type AuditFinding, type AuditVerdict, type AuditVerdict
 export interface VerifyOptions {
   /** Lines of checkpoints, oldest first. */
   readonly checkpoints?: Iterable<string> | undefined
-  /** Checkpoints that were checked before, in place of lines. */
+  /** Checkpoints that were already checked, instead of lines. */
   readonly signed?: readonly SignedPoint[] | undefined
   /** The trusted keys. */
   readonly keys?: readonly VerifyingKey[] | undefined
   /**
-   * The text of the finding `unsigned`, for records without a checkpoint. Default: no such finding, unless the records say
-   * that there are checkpoints.
+   * The text of the finding `unsigned`, for records without a checkpoint. Default: no such
+   * finding, unless the records say that checkpoints exist.
    */
   readonly missing?: string | undefined
   /** How many findings are kept; all are counted. Default 100. */
@@ -34,7 +34,10 @@ const OPTIONS = shapeOf<VerifyOptions>({
 export interface VerifyEnd {
   /** The last line is incomplete. */
   readonly torn?: boolean
-  /** Wall-clock milliseconds: records of other chains say that sealed inputs before then were removed. */
+  /**
+   * Wall-clock milliseconds: records of other chains say that sealed inputs before this time were
+   * removed.
+   */
   readonly inputsRemovedBefore?: number | undefined
 }
 
@@ -42,19 +45,24 @@ const END = shapeOf<VerifyEnd>({ torn: true, inputsRemovedBefore: true })
 
 /** Receives the records of an audit in the order in which they are stored. */
 export interface AuditVerifier {
-  /** Verifies the next record, given as the stored text, and its sealed input: `null` if that is not there, absent if nobody has looked. */
+  /**
+   * Verifies the next record, given as the stored text, and its sealed input: `null` if it is
+   * missing, absent if it was not looked up.
+   */
   add(text: string, box?: string | null): void
-  /** Reports a problem of the last record that the store itself has found. */
+  /** Reports a problem that the store itself found in the last record. */
   report(text: string): void
   /** Returns the verdict. */
   finish(end?: VerifyEnd): AuditVerdict
 }
 
 /**
- * Returns a verifier of an audit against its chain and its checkpoints. Takes one pass, and memory that does not grow.
+ * Creates a verifier that checks an audit against its chain and its checkpoints. It takes one
+ * pass and constant memory.
  *
- * Finds and locates an edit, an insertion, a deletion, a reordering, a tail that was cut off, a complete rewriting, and lost
- * checkpoints. Works on the stored texts, and parses only records with a problem.
+ * It finds and locates edits, insertions, deletions, reorderings, a cut-off end, a complete
+ * rewriting, and lost checkpoints. It works on the stored texts, and parses only records with a
+ * problem.
  */
 export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
   checkShape('createVerifier', options, OPTIONS)
@@ -135,7 +143,8 @@ function seqOf({ seq }: Link): { seq?: number } {
 function problemOf(text: string, link: Link): string | undefined {
   const { seq, hash, prev, hashed } = link
   if (hashRecord(prev, hashed) !== hash) return `Record ${seq} was edited: its content does not have its hash.`
-  // Checked last: a record with the right hash was written by us, or by someone who can compute it.
+  // Checked last: a record with the right hash was written by Toolgate, or by someone who can
+  // compute the hash.
   return isHash(prev) && isCanonicalRecord(text)
     ? undefined
     : `Record ${seq} was edited: it is not in canonical form (RFC 8785).`
@@ -148,7 +157,7 @@ function createSequence(report: Report): {
   readonly head: string
   readonly unchainedBefore: number | undefined
   addUnchained(text: string, line: number): void
-  /** Whether the record is in its place. */
+  /** Adds a record. Returns whether it is in its place. */
   addChained(link: Link, line: number, isEdited: boolean): boolean
   /** `prunedTo`: records at the beginning, up to this one, were removed by retention. */
   finish(prunedTo: number): void
@@ -172,7 +181,7 @@ function createSequence(report: Report): {
     lastSeq = seq
   }
 
-  /** Whether the number was missing, which it is no more. */
+  /** Removes a number from the missing ones. Returns whether it was missing. */
   function found(seq: number): boolean {
     const gap = missing.find(({ from, to }) => from <= seq && seq <= to)
     if (!gap) return false
@@ -271,7 +280,7 @@ function createClaims(report: Report): {
 
   return {
     add(text, signedSeq) {
-      // In JSON, the quotes of a field's name occur nowhere else.
+      // Field names with their quotes occur only as names, because quotes in texts are escaped.
       if (!text.includes(',"signed_seq":')) return
       const record = parseRecord(text)
       if (record?.signed_seq === undefined) return

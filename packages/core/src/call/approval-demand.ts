@@ -6,10 +6,13 @@ import { coversApprover, strictestApprover } from '../policy/approver.ts'
 import type { ApprovalBinding } from '../ports/ports.ts'
 import type { CallView } from './attempt.ts'
 
-/** What clauses that ask demand of the approver; and, where one of them reads the run, which they are and what they read. */
+/**
+ * What asking clauses demand of the approver. Includes the clauses and what they read, if any of
+ * them reads the run.
+ */
 export type ApprovalDemand = Pick<ApprovalBinding, 'approver' | 'asked'>
 
-/** Returns the reasons that ask for a person. */
+/** Returns the reasons that require an approval. */
 export function askingReasons(view: CallView, decided: Decided, withInput: Decision | undefined): readonly Reason[] {
   const byView = decided.outcome === 'ask' ? view.explainDecided(decided).reasons : []
   return [...byView, ...(withInput?.reasons ?? [])].filter(({ outcome }) => outcome === 'ask')
@@ -22,7 +25,7 @@ export function demandOf(asking: readonly Reason[]): ApprovalDemand {
   return { approver, asked: [...new Set(asked)].toSorted() }
 }
 
-/** Without its position: a clause that moves is the same. */
+/** Leaves out the position, because a clause that moves is the same clause. */
 function toClause({ policy, clause }: Reason): string {
   return `clause ${policy}, ${clause?.id ?? clause?.match}`
 }
@@ -35,14 +38,17 @@ function ifUnknown({ code }: Reason): readonly string[] {
   return code === 'history_unknown' ? ['unknown'] : []
 }
 
-/** Whether an approval under one demand is as good as one under another: by as good an approver, who saw all of it or worse. */
+/**
+ * Returns whether an approval under one demand satisfies another: the approver met as strict a
+ * rule, and saw all the facts or worse ones.
+ */
 export function coversDemand(given: ApprovalDemand | undefined, wanted: ApprovalDemand): boolean {
   if (!coversApprover(given?.approver, wanted.approver)) return false
   const seen = new Set(given?.asked)
   return (wanted.asked ?? []).every((fact) => asBad(fact).some((one) => seen.has(one)))
 }
 
-/** Returns a fact, and the same with each worse origin. */
+/** Returns a fact, and its variants with a worse origin. */
 function asBad(fact: string): readonly string[] {
   const origin = ORIGINS.find((one) => fact.startsWith('origin ') && fact.endsWith(` ${one}`))
   if (origin === undefined) return [fact]
@@ -50,7 +56,10 @@ function asBad(fact: string): readonly string[] {
   return ORIGINS.slice(0, ORIGINS.indexOf(origin) + 1).map((one) => rest + one)
 }
 
-/** Returns why a person is asked, for people: the message, what the run has done, the values that the clause compares, and the clause. */
+/**
+ * Returns why an approval is needed, for people: the message, the history of the run, the values
+ * that the clause compares, and the clause.
+ */
 export function whyAsked({ text, message, read = [] }: Reason, compared = ''): string {
   return [message, because(read, (id) => id), compared, text].filter(Boolean).join(' ')
 }

@@ -15,18 +15,18 @@ import type {
 import { canonicalize, toJsonText } from '@toolgate/values/json'
 import type { Redactor } from '@toolgate/values/redact'
 
-/** Approvals as people handle them. */
+/** Lists and decides approvals, on behalf of people. */
 export interface Approvals {
   get(id: string): Promise<Approval | undefined>
-  /** Newest first, the history among them. */
+  /** Returns approvals, newest first, including finished ones. */
   list(filter?: ApprovalFilter): Promise<readonly Approval[]>
-  /** Returns whether this person may decide this approval. `decide` asks the same. */
+  /** Returns whether this person may decide this approval. `decide` checks the same. */
   mayDecide(approver: Caller, approval: Approval): boolean
   /**
    * Approves or rejects a pending approval, or revokes an approved one that was not used yet.
    *
-   * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`, `approval_forbidden`,
-   * `approval_needs_other`, `approval_needs_login`
+   * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`,
+   * `approval_forbidden`, `approval_needs_other`, `approval_needs_login`
    * @throws {ConfigError} for a verdict other than `approve`, `reject` and `revoke`
    */
   decide(
@@ -39,17 +39,17 @@ export interface Approvals {
 export interface ApprovalsPorts {
   readonly approvals: Pick<ApprovalStore, 'get' | 'list' | 'decide'>
   readonly clock: Clock
-  /** Called with each verdict. */
+  /** Called after each verdict. */
   readonly onDecided?: ((approval: Approval) => void) | undefined
 }
 
 const PORTS = shapeOf<ApprovalsPorts>({ approvals: true, clock: true, onDecided: true })
 
-/** Returns the desk where people decide, over the store where calls ask. */
+/** Returns the approvals of a gate, over the store that its calls use. */
 export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = mayApproveByDefault): Approvals {
   checkShape('createApprovals', ports, PORTS)
   const { approvals, clock, onDecided } = ports
-  // Only `true` allows: a promise does not.
+  // Only `true` allows. A promise does not.
   const isAllowed: MayApprove = (approver, approval) => mayApprove(defineCaller(approver), approval) === true
   return {
     mayDecide(approver, approval) {
@@ -74,7 +74,7 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
           'approval_forbidden',
           mayApprove === mayApproveByDefault ? WHO_MAY : 'You may not decide this approval.',
         )
-      // The store knows only the name, and nothing else about the credential.
+      // The store knows only the approver's name, not their credential.
       if (decision === 'approve' && approval.status === 'pending') checkOther(approval, approver)
       const by = approver.user ?? NOBODY
       const decided = await approvals.decide(id, {
@@ -93,8 +93,8 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
 const WHO_MAY = 'Only the role "approver" and the person who asked may decide this approval, each within the tenant.'
 
 /**
- * Returns whether a person may decide an approval where the host has no rule of its own: within their tenant, the role
- * `approver` and the requester.
+ * The default rule of who may decide an approval: the requester, or a person of the same tenant
+ * with the role `approver`.
  */
 export function mayApproveByDefault(approver: Caller, approval: Pick<Approval, 'user' | 'tenant'>): boolean {
   if (approver.tenant !== approval.tenant) return false
@@ -102,7 +102,7 @@ export function mayApproveByDefault(approver: Caller, approval: Pick<Approval, '
   return isRequester || (approver.roles ?? []).includes('approver')
 }
 
-/** Returns whether a person sees the very input of an approval, with nothing masked. */
+/** Returns whether a person sees the whole input of an approval, with nothing masked. */
 export function isShownWhole({ input, inputHash }: Pick<Approval, 'input' | 'inputHash'>): boolean {
   return sha256Hex(canonicalize(input)) === inputHash
 }
@@ -111,7 +111,7 @@ export function keyOf(binding: ApprovalBinding): string {
   return approvalKeys(binding).binding
 }
 
-/** Returns the approval of a binding that a store's `request` would return without making one. */
+/** Returns the live approval of a binding, like a store's `request`, but never makes one. */
 export async function findLive(
   { approvals, clock }: Pick<ApprovalsPorts, 'approvals' | 'clock'>,
   binding: ApprovalBinding,
@@ -127,15 +127,14 @@ const MAX_LISTED = 1000
 const LIVE: ReadonlySet<ApprovalStatus> = new Set(['pending', 'approved', 'rejected', 'revoked'])
 
 /**
- * Returns an input as the person sees it who is to approve it: redacted, and where what is hidden could be more than a
- * secret, saying so.
+ * Returns the input to show to an approver: redacted, with the length of any masked part that
+ * could be more than a secret.
  *
- * What looks like a cookie or a password to the redactor may be the rest of a command, and the
- * author of the input chose it. One opaque word can hide nothing. Anything else is shown with its length, so that
- * nobody
- * takes the rest for all.
+ * The author of the input chooses what the redactor takes for a cookie or a password, so a masked
+ * part could hide the rest of a command. One opaque word can hide nothing and is masked without
+ * its length.
  *
- * @throws what the redactor throws, and a TypeError for one that gives its answer later: nobody could see that
+ * @throws any error of the redactor, and a TypeError if the redactor is asynchronous
  */
 export function shownInput(
   input: unknown,
@@ -153,7 +152,7 @@ function withNotices(input: unknown, shown: unknown): unknown {
   if (typeof shown === 'string') return shown + noticeOf(input, shown)
   if (Array.isArray(input) && Array.isArray(shown)) return shown.map((item, i) => withNotices(input[i], item))
   if (!isObject(input) || !isObject(shown)) return shown
-  // Names may be redacted too, and keep their places.
+  // The redactor may also mask names, but it keeps their order.
   const values = Object.values(input)
   return Object.fromEntries(Object.entries(shown).map(([key, value], i) => [key, withNotices(values[i], value)]))
 }
@@ -168,7 +167,8 @@ function noticeOf(input: unknown, shown: string): string {
   const left = shown.replace(MARKER, '')
   const isMore =
     isObject(input) || countOf(SIGN, text) > countOf(SIGN, left) || countOf(BLANK, text) > countOf(BLANK, left) + 1
-  // On a line of its own: a header is hidden up to the end of its line, and this may be redacted again.
+  // The note has its own line, because a header is masked up to the end of its line and this text
+  // may be redacted again.
   return isMore ? `\n[hidden here: ${text.length - left.length} characters, which are more than one word]` : ''
 }
 

@@ -19,7 +19,7 @@ import { bindingOf, continuedBy } from './rounds.ts'
 import { isYes, peekLimits, takenInTime } from './take-limits.ts'
 import { trailOf } from './trail.ts'
 
-/** Checks that the limits would allow a call before a person is asked: nobody should approve what cannot run. */
+/** Checks the limits before a person is asked, so that nobody approves a call that cannot run. */
 export function peekBeforeAsking(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   const takes = attempt.uses.length > 0 && continuedBy(attempt, tool) === undefined
   return takes && needsApproval(attempt, tool) ? peekLimits(attempt, tool) : undefined
@@ -28,16 +28,20 @@ export function peekBeforeAsking(attempt: Attempt, tool: Tool): MaybePromise<Sto
 function needsApproval(attempt: Attempt, tool: Tool): boolean {
   if (!attempt.asksPerson) return false
   const before = continuedBy(attempt, tool)
-  // An earlier round's approval is as good as the rule that it was given under.
+  // An approval of an earlier round counts if the current demand is no stricter than the one it
+  // was given under.
   return before?.approvalId === undefined || !coversDemand(before, wantedBy(attempt))
 }
 
-/** Returns what the clauses that ask demand, and what they are. */
+/** Returns what the asking clauses demand. */
 function wantedBy({ view, decided, withInput }: Attempt): ApprovalDemand {
   return demandOf(askingReasons(view, decided, withInput))
 }
 
-/** Stops the call unless a person has approved it, or is no longer needed. */
+/**
+ * Stops the call until a person has approved it. Lets it pass if no approval is needed any
+ * longer.
+ */
 export function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   if (!needsApproval(attempt, tool)) return undefined
   const { as, spends } = attempt.request
@@ -45,7 +49,7 @@ export function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | und
   return typeof spends === 'string' ? findApproval(attempt, tool, spends) : requestApproval(attempt, tool)
 }
 
-/** Finds the one approval that the call may spend. Nobody is asked for another. */
+/** Finds the one approval that the call may spend. No new approval is requested. */
 async function findApproval(attempt: Attempt, tool: Tool, id: string): Promise<Stop | undefined> {
   const { ports } = attempt
   const approval = await storeInTime(ports, ports.approvals.get(id, ports.clock.wallMs()))
@@ -90,10 +94,10 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
   return { decision: strictest(withInput ? [...byView, withInput] : byView), approval }
 }
 
-/** Hashing, masking and keeping an input of more characters take milliseconds each. */
+/** Beyond this size, hashing, masking and storing an input take milliseconds each. */
 const LARGE_CHARS = 64 * 1024
 
-/** Lets other callers go first, where the input is large. */
+/** Lets other callers run first if the input is large. */
 async function turnOf({ input }: Attempt): Promise<void> {
   if (sizeOf(input, LARGE_CHARS) > LARGE_CHARS) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -104,7 +108,7 @@ function shownOnce({ input, ports }: Attempt): () => unknown {
   return () => (shown ??= { input: shownInput(input, ports.redactor, ports.onFault) }).input
 }
 
-/** Returns what the clause of a reason compares of the input, as far as people may see it. */
+/** Returns the input values that the clause of a reason compares, redacted for people. */
 function comparedBy({ hits }: Attempt, { path }: Reason, shown: () => unknown): string {
   const clause = hits?.find((one) => one.path === path)
   return clause?.input ? comparedValues(clause.input, shown()) : ''
@@ -132,7 +136,7 @@ function askerOf({ app, caller: { session } }: CallView, { asker: id }: CallRequ
     : { id, ...(app !== undefined && { app }), ...(session !== undefined && { session }) }
 }
 
-/** Uses the approval up. */
+/** Consumes the approval. */
 export function takeApproval(attempt: Attempt): MaybePromise<Stop | undefined> {
   return attempt.approval ? consume(attempt, attempt.approval) : undefined
 }

@@ -47,13 +47,16 @@ import type { LiveCalls } from './lifetime.ts'
 import type { CallDone, CallFailed, CallInputRequired, CallOutcome, Continuation } from './outcome.ts'
 import type { Slots } from './slots.ts'
 
-/** What a call is for that is not made for what the item returns. Each kind has a list of checks of its own. */
+/**
+ * The purpose of a call that is not made for the item's result. Each kind has its own list of
+ * checks.
+ */
 export type CallAs = CallInstead | CallToCompare | CallAbandoned
 
 /**
- * To complete an argument, or to be told of updates. `run` takes the place of the item's `execute`, under the same decision,
- * limits, hooks and records. Where a person would have to approve the call, it is refused. The input of `complete` is not
- * validated: its arguments are not complete.
+ * Completes an argument or subscribes to updates. `run` replaces the item's `execute`, under the
+ * same decision, limits, hooks and records. A call that would need an approval is refused. The
+ * input of `complete` is not validated, because its arguments are incomplete.
  */
 export interface CallInstead {
   readonly kind: 'complete' | 'subscribe'
@@ -61,9 +64,10 @@ export interface CallInstead {
 }
 
 /**
- * A person who is to decide an approval reads what is there, with the rights of the caller who asked for it. The call passes the
- * same checks, but it takes no limit, leaves nothing in the history of the run, counts for no clause, and no `afterToolCall` hook is
- * called. Where a person would have to approve it, it is refused.
+ * Reads current data for a person who decides an approval, with the rights of the caller who
+ * requested it. The call passes the same checks, but takes no limit, is not in the history of the
+ * run, counts for no clause, and calls no `afterToolCall` hook. A call that would need an
+ * approval is refused.
  */
 export interface CallToCompare {
   readonly kind: 'compare'
@@ -73,124 +77,155 @@ export interface CallToCompare {
   readonly by: string
 }
 
-/** Nobody goes on with the call that this request continues. It is recorded as abandoned, whatever the policy says, and runs nothing. */
+/**
+ * The client no longer continues the call. It is recorded as abandoned whatever the policy
+ * decides, and runs nothing.
+ */
 export interface CallAbandoned {
   readonly kind: 'abandoned'
   readonly why: string
 }
 
 export interface CallRequest<Name extends string = string> {
-  /** The id of a tool, a resource or a prompt. Adapters map wire names back; `undefined` where a name maps to none. */
+  /**
+   * The id of a tool, a resource or a prompt. Adapters translate the client's names; `undefined`
+   * for an unknown name.
+   */
   readonly tool: Name | undefined
   readonly input?: unknown
   /** Default: a random UUID. */
   readonly callId?: string | undefined
   /**
-   * The host's own name of the call, for a host that makes it again, as a durable runner that replays a step does. The limits
-   * are taken once for all calls of a user to a tool with one key, until the longest of their windows has passed. It must not
-   * come from a model or a client, who would be free of limits with it.
+   * The host's own key of the call, for a host that may repeat it, such as a durable runner that
+   * replays a step. All calls of a user to a tool with the same key take from the limits once,
+   * until the longest window has passed. Never take the key from a model or a client, who could
+   * evade limits with it.
    */
   readonly idempotencyKey?: string | undefined
   readonly signal?: AbortSignal | Cancelling | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** Ends the execution after so many milliseconds. Default: the gate's. */
+  /** Milliseconds after which the execution is ended. Default: the gate's. */
   readonly deadlineMs?: number | undefined
-  /** Asked before those of the view's gate, which have the last word. */
+  /** Called before the hooks of the view's gate, which have the last word. */
   readonly hooks?: HooksInput | undefined
-  /** The run that the call belongs to: for the audit, and what an approval of the call is bound to. */
+  /**
+   * The run that the call belongs to. It is recorded in the audit, and an approval of the call is
+   * bound to it.
+   */
   readonly run?: RunOfCall | undefined
   /**
-   * The next round of a call that ended `input_required`: its limit and its approval are not taken again. Everything else
-   * is decided again.
+   * The earlier round of a call that ended `input_required`. Its limit and its approval are not
+   * taken again; all other checks are repeated.
    */
   readonly continues?: Continuation | undefined
   /**
-   * The id of the approval that the call spends, where the host makes a call that a person has approved. The call is
-   * refused without it, also if the policy no longer asks, and nobody is asked again.
+   * The id of the approval that the call spends. Use it when the host makes a call that a person
+   * has approved. Without that approval the call is refused, even if the policy no longer asks,
+   * and no new approval is requested.
    *
-   * `true` spends any that exists for this call, and asks nobody for a new one: for a call of which the host has read in
-   * messages, which anyone can write and send again, that a person was asked.
+   * `true` spends any existing approval for this call and requests no new one. Use it if messages
+   * claim that a person was asked, because anyone can write and resend messages.
    */
   readonly spends?: string | true | undefined
-  /** The host's own name of who calls, such as the id of their credential. Kept with an approval of the call; it decides nothing. */
+  /**
+   * The host's own name of the requester, such as the id of their credential. Stored with an
+   * approval of the call; decides nothing.
+   */
   readonly asker?: string | undefined
   /**
-   * Returns the caller as they are now, of the same user and tenant; `undefined` where they may no longer call. Read when
-   * the call is decided, and again before it runs. Default: the view's caller.
+   * Returns the caller as they are now, of the same user and tenant; `undefined` if they may no
+   * longer call. Called when the call is decided, and again before it runs. Default: the view's
+   * caller.
    */
   readonly callerNow?: (() => Caller | undefined) | undefined
-  /** The host's data for the tool beside its input, such as the framework's own execution options. */
+  /** The host's data for the tool besides its input, such as the framework's execution options. */
   readonly context?: unknown
-  /** The host's description of a malformed request: the call is refused and recorded, and runs nothing. */
+  /**
+   * The host's description of a malformed request. The call is refused and recorded, and runs
+   * nothing.
+   */
   readonly malformed?: string | undefined
   /** The name as the client spelled it, for refusals and the audit. Default: `tool`. */
   readonly calledAs?: string | undefined
   /** Returns the name of a tool as the client knows it, for refusals. Default: its id. */
   readonly nameOf?: ((id: string) => string) | undefined
   /**
-   * Returns the id of a name, for tools that take names of tools; `undefined` for an unknown name. Default: names are
-   * ids.
+   * Returns the id for a tool name, for tools whose input names tools; `undefined` for an unknown
+   * name. Default: names are ids.
    */
   readonly idOf?: ((name: string) => string | undefined) | undefined
-  /** What else the call is for. Default: for what the item returns. */
+  /** The purpose of the call, if it is not made for the item's result. */
   readonly as?: CallAs | undefined
 }
 
-/** The questions of a call to its view. Each answer is today's. */
+/** What a call asks of its view. Each answer is current. */
 export interface CallView {
   readonly caller: Caller
-  /** The view's app. A call through the view cannot belong to another. */
+  /** The view's app. A call through the view cannot use another app. */
   readonly app: string | undefined
-  /** Whether what happens in runs was kept when the view was made. */
+  /** Whether histories of runs were kept when the view was made. */
   readonly kept: Kept
-  /** The ids that are visible in the view and today, for refusals. */
+  /** The ids that the view shows and that are available today, for refusals. */
   idsToday(): readonly string[]
-  /** `caller` takes the place of the view's in today's part of the decision. */
+  /** Decides an id. `caller` replaces the view's caller in today's part of the decision. */
   decide(id: string | undefined, caller?: Caller): Decided
-  /** Returns the decision of the clauses that read the input or the run. `hits` receives those that hold. */
+  /**
+   * Returns the decision of the clauses that read the input or the run. Adds the clauses that
+   * hold to `hits`.
+   */
   decideInput(decided: Decided, input: unknown, facts?: RunFacts, hits?: ParsedClause[]): Decision
   explainDecided(decided: Decided): Decision
-  /** Whether anything has changed since; if not, the answer would be the same. */
+  /** Returns whether a decision is out of date. If not, a new decision would be the same. */
   isStale(decided: Decided): boolean
   /** Returns the uses that a call takes from the limits. */
   usesOf(decided: Decided): readonly LimitUseOf[]
-  /** The same object for as long as nothing changes. */
+  /** Returns the same object until something changes. */
   visibleToday(): Visible
-  /** Those, and the ones that a search would open. */
+  /** Returns the visible tools, and those that a search would unlock. */
   findableToday(): Visible
   /** The locked groups that a call of `request_tools` through this view opens. */
   openable(): readonly string[]
-  /** The ids that are visible from the next step on, as known today. */
+  /** The ids that will be visible from the next step on, as far as known today. */
   idsOfNextStep(): readonly string[]
   call(request: CallRequest): Promise<CallOutcome>
-  /** Returns the request with the run that the caller's token is for, if it is for one, and a resource as it is decided. */
+  /**
+   * Returns the request with the run of the caller's token, if there is one, and with the name
+   * that a resource is decided by.
+   */
   ofRun(request: CallRequest): CallRequest
 }
 
 /**
- * What a gate has because its rules ask for it. A call does not enter what is absent.
+ * Optional parts of a gate that exist only if its rules need them. A call does not enter absent
+ * parts.
  *
- * One object for a gate and its forks, which changes with the rules. All but the checks stay once they are there: calls under way
- * may need them.
+ * A gate and its forks share one object, which changes with the rules. Parts other than the
+ * checks are never removed, because calls under way may need them.
  */
 export interface Collaborators {
   checks: Readonly<Record<CheckList, readonly Check[]>>
-  /** Some rule reads what has happened in runs. */
+  /** Present if a rule reads the history of runs. */
   history?: Histories | undefined
-  /** Some policy has a shadow. Notes what shadows would decide. */
+  /** Present if a policy has a shadow. Notes what shadows would decide. */
   noteShadows?: ((attempt: Attempt, call?: CallFacts) => void) | undefined
-  /** Some limit has a cost. */
+  /** Present if a limit has a cost. */
   costs?: CostsOfCalls | undefined
 }
 
-/** The checks of each kind of call, in order; and those up to the approval, for an attempt that only asks for one. */
+/**
+ * The lists of checks, one for each kind of call, and `approval` for an attempt that only
+ * requests an approval.
+ */
 export type CheckList = 'call' | 'approval' | 'preview' | Exclude<CallAs['kind'], 'abandoned'>
 
-/** What calls cost of limits that have a `cost`. */
+/** Computes what calls cost, for limits that have a `cost`. */
 export interface CostsOfCalls {
-  /** Returns the uses with what this call costs of each, or why that is not known. */
+  /** Returns the uses with the cost of this call, or why the cost is unknown. */
   priced(attempt: Attempt, tool: Tool, uses: readonly LimitUseOf[]): readonly LimitUseOf[] | Stop
-  /** Sets what the limits count for a call to what it has really cost. Returns what is to be recorded of it. Never rejects. */
+  /**
+   * Sets the costs in the limits to the real cost of the call. Returns the costs to record. Never
+   * rejects.
+   */
   settle(attempt: Attempt, tool: Tool, outcome: Ran, output: unknown): MaybePromise<string | undefined>
 }
 
@@ -204,57 +239,66 @@ export interface CallPorts {
   readonly deadlines: Deadlines
   readonly validate: ValidateInput
   readonly newCallId: () => string
-  /** Of the gate and the gates above it, its own first. */
+  /** The hooks of the gate, then those of the gates above it. */
   readonly hooks: readonly Hooks[]
-  /** Absent where nothing caps how many calls run at once. */
+  /** Absent if no cap limits concurrent calls. */
   readonly slots: Slots | undefined
-  /** Absent where no tool needs a place for each caller. */
+  /** Absent if no tool needs a place for each caller. */
   readonly admission: Admission | undefined
   readonly histories: Histories
   readonly coverage: Coverage
   readonly runs: RunSource | undefined
-  /** Absent where this process shares its state with no other. */
+  /** Absent if this process shares its state with no other. */
   readonly lease: ReplicaLease | undefined
   readonly live: LiveCalls
   readonly telemetry: Telemetry | undefined
   readonly redactor: Redactor
   readonly deadlineMs: number
-  /** Ends the wait for a store. */
+  /** Milliseconds to wait for a store. */
   readonly storeDeadlineMs: number
-  /** Ends the wait for a hook. */
+  /** Milliseconds to wait for a hook. */
   readonly hookDeadlineMs: number
   /** Characters of JSON. */
   readonly maxOutputChars: number
-  /** A person is asked to approve. */
+  /** Called when an approval is requested. */
   readonly onApproval: (approval: Approval) => void
-  /** Receives faults that must not change an answer, such as a terminal record that could not be written. */
+  /**
+   * Receives errors that do not change an answer, such as a terminal record that could not be
+   * written.
+   */
   readonly onFault: (error: unknown) => void
 }
 
-/** Why a call ends before its tool runs. With an approval it is not refused: it waits for a person. */
+/**
+ * Why a call ends before its tool runs. With an approval, the call waits for a person instead of
+ * being refused.
+ */
 export interface Stop {
   readonly decision: Decision
   readonly approval?: Approval | undefined
 }
 
-/** One question that a call must pass before its tool runs. */
+/** One check that a call must pass before its tool runs. */
 export interface Check {
   readonly name: string
   readonly asks: string
-  /** The reasons of its own; the layers of the decision have theirs. */
+  /** The reasons that this check itself refuses with, besides those of the decision's layers. */
   readonly refusesWith: readonly ReasonCode[]
-  /** Only gates that have some of these ask it. */
+  /** The check runs only in gates that have these parts. */
   readonly needs?: 'stepUp' | 'limits' | 'slots' | 'admission' | 'lease' | 'history'
-  /** Only calls that have it ask it: hooks, or a person who must approve. */
+  /** The check runs only for calls with hooks, or with a person who must approve. */
   readonly of?: 'hooks' | 'person'
   /**
-   * Returns what stops the call, at once where everything that it asks answers at once. What it throws refuses the
-   * call.
+   * Returns what stops the call. Answers synchronously if everything it asks does. An error
+   * refuses the call.
    */
   readonly run: (attempt: Attempt, tool: Tool) => MaybePromise<Stop | undefined>
 }
 
-/** The decision that shadows of policies would have made. `unknown`: it depends on what the run has done, which nobody knows. */
+/**
+ * The decision that shadow policies would have made. `unknown`: it depends on the history of the
+ * run, which is unknown.
+ */
 export interface Would {
   readonly outcome: 'ask' | 'deny' | 'unknown'
   readonly clause: string | undefined
@@ -268,35 +312,38 @@ export interface Attempt {
   readonly callId: string
   readonly cancelling: Cancelling | undefined
   readonly decided: Decided
-  /** The caller that it was decided for, where the host reads callers again. */
+  /** The caller that the call was decided for, if the host reads callers again. */
   readonly asked: Caller | undefined
   readonly hooks: readonly Hooks[]
-  /** Of one that only asks, from when it is known to have been an attempt. */
+  /** For an attempt that only requests an approval, it is set once the attempt is recorded. */
   trace: CallTrace | undefined
-  /** It goes as far as the approval, and takes and runs nothing. */
+  /** The attempt stops at the approval, and takes and runs nothing. */
   readonly onlyAsks: boolean
-  /** The frozen input, once it is known to be one. */
+  /** The frozen input, once it has been parsed. */
   input: unknown
   /** The decision of the clauses that read the input or the run. */
   withInput: Decision | undefined
   /** The clauses that hold for its input and its run. */
   hits: readonly ParsedClause[]
-  /** What the shadows of policies would decide, if that is stricter. */
+  /** What shadow policies would decide, if that is stricter. */
   would: Would | undefined
   /** Whether its clauses are counted. */
   isCounted: boolean
-  /** Whether policy lets it run only with a person's word. Known once the input is decided. */
+  /** Whether policy requires an approval. Known once the input is decided. */
   asksPerson: boolean
-  /** The approval that it would use, or has used. */
+  /** The approval that the call would use or has used. */
   approval: ApprovalOfCall | undefined
-  /** Whether it is a later round of a call. Known once the input is. */
+  /** The earlier round, if this is a later round of a call. Known once the input is known. */
   continues: Continuation | undefined
-  /** What it takes from the limits; and what was taken, which is given back if it does not go ahead. */
+  /**
+   * The uses that the call takes from the limits, and the taken ones, which are returned if the
+   * call does not run.
+   */
   uses: readonly LimitUseOf[]
   taken: LimitAnswer | undefined
-  /** What happens in its run, where rules read that. */
+  /** The history of its run, if rules read it. */
   history: HistoryOfCall | undefined
-  /** The slots and the place that it holds until it has run. */
+  /** The slots and the place that the call holds until it ends. */
   held: readonly Held[]
 }
 
@@ -306,9 +353,12 @@ export interface ApprovalOfCall {
   spend: string | undefined
 }
 
-/** What a call knows and leaves of its run. The same for shadows of rules, which have histories of their own. */
+/**
+ * What a call reads and adds in the history of its run. Shadow rules have histories of their own,
+ * of the same form.
+ */
 export interface HistoryOfCall {
-  /** What is known of its run. Read before the first decision with the input. */
+  /** The known facts about its run, read before the first decision with the input. */
   facts: RunFacts | undefined
   shadowFacts: RunFacts | undefined
   /** The call in the history of its run. */
@@ -318,12 +368,12 @@ export interface HistoryOfCall {
   labels: readonly string[] | undefined
 }
 
-/** Something that one call has at a time. */
+/** A resource that one call holds at a time. */
 export interface Held {
   release(): void
 }
 
-/** How a call ended that has run. */
+/** The end of a call that has run. */
 export type Ran = CallDone | CallFailed | CallInputRequired
 
 export function openAttempt(view: CallView, request: CallRequest, ports: CallPorts, onlyAsks: boolean): Attempt {
@@ -334,7 +384,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
   const asked = request.callerNow && callerNow(view, request)
   const decided = view.decide(request.tool, asked)
   const uses = request.as?.kind === 'compare' ? NO_USES : view.usesOf(decided)
-  // Nothing throws from here on: an attempt that has begun must end.
+  // Nothing throws from here on, because an attempt that has begun must end.
   ports.live.begin()
   const attempt: Attempt = {
     view,
@@ -369,7 +419,10 @@ const NO_USES: readonly LimitUseOf[] = []
 
 const NOTHING_HELD: readonly Held[] = []
 
-/** Returns the caller as the host reads them now; `undefined` where it does not, or where they may no longer call. */
+/**
+ * Returns the current caller from the host; `undefined` if the host does not read callers again
+ * or they may no longer call.
+ */
 export function callerNow({ caller }: CallView, request: CallRequest): Caller | undefined {
   const now = request.callerNow?.()
   return now && now.user === caller.user && now.tenant === caller.tenant ? now : undefined
@@ -381,7 +434,8 @@ export function startTrace(attempt: Attempt): void {
 }
 
 /**
- * Checks the fields that only a host sets. Faults of a model or a client are refusals instead. @throws {ConfigError}
+ * Checks the fields that only a host sets. Errors of a model or a client are refusals instead.
+ * @throws {ConfigError}
  */
 export function checkRequest(request: CallRequest): void {
   checkShape('call', request, REQUEST)
@@ -482,9 +536,10 @@ function isCancelling(signal: object): boolean {
 }
 
 /**
- * Gives back the limit, the approval, the place and the slots that were taken for a call that does not go ahead. Never rejects.
+ * Returns the limit, the approval, the place and the slots that a call took but did not use.
+ * Never rejects.
  *
- * Where nothing was taken it does not wait: the refusal is recorded in the turn in which the call was made.
+ * Does not wait if nothing was taken, so the refusal is recorded synchronously.
  */
 export function giveBack(attempt: Attempt): MaybePromise<void> {
   releaseHeld(attempt)
@@ -496,14 +551,15 @@ async function giveBackTaken(attempt: Attempt): Promise<void> {
   const spend = approval?.spend
   attempt.taken = undefined
   attempt.approval = undefined
-  // Each by itself: that one store fails must not keep the other from giving back.
+  // Each store is tried separately, so that one failing store does not keep the other from its
+  // return.
   if (taken) await tryStep(ports, () => ports.counters.giveBack(usesToTake(attempt), taken))
   if (approval && spend !== undefined) await tryStep(ports, () => ports.approvals.giveBack(approval.approval.id, spend))
 }
 
 /**
- * Returns the uses that are taken for a call. One that its host may make again has a use more, of which there is one: it is the
- * first, so where it is refused the others were taken before.
+ * Returns the uses to take for a call. A call that its host may repeat has one more use, of which
+ * there is only one. It is the first, so its refusal means that the others were taken before.
  */
 export function usesToTake({ uses, request, view: { caller } }: Attempt): readonly LimitUse[] {
   const { idempotencyKey, tool } = request
@@ -513,14 +569,14 @@ export function usesToTake({ uses, request, view: { caller } }: Attempt): readon
   return [{ key: `repeated|${sha256Hex(named)}`, max: 1, windowMs }, ...uses]
 }
 
-/** The latest first. */
+/** Releases the latest first. */
 export function releaseHeld(attempt: Attempt): void {
   const { held } = attempt
   attempt.held = NOTHING_HELD
   for (const one of held.toReversed()) one.release()
 }
 
-/** Runs a step that must not change an answer. Its fault, or a late answer, goes to `onFault`. */
+/** Runs a step that must not change an answer. Passes its error or a late answer to `onFault`. */
 async function tryStep(ports: CallPorts, step: () => MaybePromise<void>): Promise<void> {
   try {
     await storeInTime(ports, step())
@@ -529,19 +585,19 @@ async function tryStep(ports: CallPorts, step: () => MaybePromise<void>): Promis
   }
 }
 
-/** Returns what runs in place of the item's own `execute`; `undefined` where nothing does. */
+/** Returns the function that replaces the item's own `execute`, if any. */
 export function insteadOf({ as }: CallRequest): CallInstead['run'] | undefined {
   return as && 'run' in as ? as.run : undefined
 }
 
 export type StorePorts = Pick<CallPorts, 'deadlines' | 'clock' | 'storeDeadlineMs'>
 
-/** Returns a store's answer. Rejects when it does not come in time. */
+/** Returns a store's answer. Rejects if it is late. */
 export function storeInTime<T>(ports: StorePorts, answer: MaybePromise<T>): MaybePromise<T> {
   return isThenable(answer) ? withDeadline(answer, ports.deadlines, ports.clock, ports.storeDeadlineMs) : answer
 }
 
-/** Returns the names that a refusal may use: those of the client. */
+/** Returns the client's names, for refusals. */
 export function namesOf({ view, request }: Attempt): Names {
   const { nameOf } = request
   const kind = kindOfId(textOf(request.tool) ?? '')
@@ -557,12 +613,12 @@ export function calledAs({ calledAs: name, tool }: CallRequest): string {
   return textOf(name) ?? textOf(tool) ?? ''
 }
 
-/** A name that is not a string is no name. */
+/** Returns `undefined` for a name that is not a string. */
 export function textOf(name: unknown): string | undefined {
   return typeof name === 'string' ? name : undefined
 }
 
-/** Returns an attempt as its hooks are asked about it. */
+/** Returns the form of an attempt that hooks receive. */
 export function toHooked(attempt: Attempt, tool: Tool, cancelling: Cancelling | undefined): HookedCall {
   const { callId, input, view, onlyAsks } = attempt
   return { tool, callId, input, caller: view.caller, cancelling, onlyAsks, visibleIds: () => view.idsToday() }

@@ -4,26 +4,26 @@ import type { LimitPart } from './limits.ts'
 
 /** What is left of one budget: a limit with a cost, for one holder. */
 export interface Budget {
-  /** The selector of its rule. */
+  /** The selector of the limit. */
   readonly rule: string
-  /** As people write it: `50000/86400`. */
+  /** The limit as written in the configuration: `50000/86400`. */
   readonly limit: string
-  /** Whose it is, by the parts that the rule counts apart. */
+  /** Who uses the budget: the fields of the caller that the limit counts separately. */
   readonly holder: Readonly<Partial<Record<LimitPart, string>>>
   readonly max: number
   readonly used: number
   readonly remaining: number
-  /** Milliseconds until some of it is free again; 0 if nothing is used. */
+  /** Milliseconds until part of the budget is free again; 0 if nothing is used. */
   readonly resetMs: number
 }
 
 const MAX_NOTED = 1000
 
-/** The budgets that calls of this process have asked for, the latest 1,000. Their counts are those of the store. */
+/** The latest 1,000 budgets that calls of this process used. The store has their counts. */
 export class Budgets {
   readonly #counters: Pick<CounterStore, 'peek'>
   readonly #inTime: <T>(answer: MaybePromise<T>) => MaybePromise<T>
-  /** By key, the latest last. */
+  /** Noted uses by key, the latest last. */
   readonly #noted = new Map<string, LimitUseOf>()
 
   constructor(counters: Pick<CounterStore, 'peek'>, inTime: <T>(answer: MaybePromise<T>) => MaybePromise<T>) {
@@ -53,7 +53,7 @@ export class Budgets {
     const peek = (cost: number) => this.#inTime(this.#counters.peek([{ key, max, windowMs, cost }]))
     const { remaining } = await peek(0)
     const left = Math.max(0, Math.min(max, remaining))
-    // What does not fit any more fits when something is free again.
+    // A use that does not fit now fits when something is free again.
     const { resetMs } = left < max ? await peek(left + 1) : { resetMs: 0 }
     return { rule, limit: label, holder, max, used: max - left, remaining: left, resetMs }
   }

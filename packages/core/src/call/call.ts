@@ -22,16 +22,17 @@ import { approvalsFull, callerGone, historyFull, storeFailed } from './refusals.
 import { run } from './run.ts'
 
 /**
- * Makes one call: it passes the checks and runs, or ends with the first that stops it. It leaves one terminal record.
+ * Makes one call: it passes the checks and runs, or ends at the first check that stops it. Leaves
+ * one terminal record.
  */
 export function call(view: CallView, request: CallRequest, ports: CallPorts): Promise<CallOutcome> {
   return passChecks(view, request, ports, CALLING)
 }
 
 /**
- * Asks a person for a call that policy lets run only with their word, and runs nothing: for hosts whose own loop
- * must know before. `undefined` where nobody has to be asked, or the person has approved: then make the call,
- * which is decided again.
+ * Requests an approval if policy requires one, and runs nothing. Use it for hosts whose own loop
+ * must know before the call. `undefined`: no approval is needed, or a person has approved. Then
+ * make the call, which is decided again.
  *
  * An attempt that waits or is refused here leaves its terminal record.
  */
@@ -46,21 +47,21 @@ export async function requestApproval(
 
 /** How far an attempt goes. */
 interface Way<Passed> {
-  /** Up to the approval. */
+  /** Stops at the approval. */
   readonly onlyAsks: boolean
-  /** Runs after the last check, in the same turn. */
+  /** Runs synchronously after the last check. */
   readonly next: (attempt: Attempt, tool: Tool) => MaybePromise<Passed>
 }
 
 const CALLING: Way<CallOutcome> = { onlyAsks: false, next: run }
 const ASKING: Way<undefined> = { onlyAsks: true, next: leaveNoTrace }
 
-/** An attempt without anything to ask leaves no record: the call that follows does. */
+/** An attempt that needs no approval leaves no record, because the call that follows leaves one. */
 function leaveNoTrace({ ports }: Attempt): undefined {
   ports.live.end()
 }
 
-/** Asks the checks in order. Runs in one turn where everything answers at once. */
+/** Runs the checks in order, synchronously if every answer is synchronous. */
 async function passChecks<Passed>(
   view: CallView,
   request: CallRequest,
@@ -87,9 +88,9 @@ async function passChecks<Passed>(
   return next(attempt, tool)
 }
 
-/** The one place where a failing store, validator or condition becomes an answer: failure refuses. */
+/** Turns an error of a store, validator or condition into a refusal. No other place does. */
 function failure({ ports }: Attempt, error: unknown): Stop {
-  // The store works: there is no room.
+  // The store works but is full.
   if (error instanceof ToolgateError && error.code === 'approval_too_many') return { decision: approvalsFull(error) }
   if (error instanceof ToolgateError && error.code === 'history_full') return { decision: historyFull(error) }
   ports.onFault(error)
@@ -106,7 +107,7 @@ function recordStop(attempt: Attempt, { decision, approval }: Stop): Promise<Cal
   return approval ? waitFor(attempt, approval, decision) : refuse(attempt, decision)
 }
 
-/** Returns the text for the model. It lists no names where the host's `nameOf` fails. */
+/** Returns the text for the model. Lists no names if the host's `nameOf` throws. */
 export function textFor(attempt: Attempt, decision: Decision): string {
   const names = namesOf(attempt)
   try {

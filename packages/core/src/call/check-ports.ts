@@ -14,7 +14,7 @@ import type {
 } from '../ports/ports.ts'
 import type { Redactor } from '@toolgate/values/redact'
 
-/** Lists the functions of a port. The type lists every one that each has. */
+/** Lists the functions of a port. The type requires all functions of the port. */
 function functionsOf<Port extends object>(functions: Readonly<Record<FunctionKeys<Port>, true>>): readonly string[] {
   return Object.keys(functions)
 }
@@ -56,8 +56,8 @@ const FUNCTIONS = ['validateInput', 'mayApprove', 'onFault', 'onWarning'] as con
 type GateParts = Readonly<Partial<Record<keyof typeof PORTS | (typeof FUNCTIONS)[number], unknown>>>
 
 /**
- * Checks that the options that a gate calls can be called. One that is null would be replaced by the default, and a
- * store that was not awaited would be found out by the first call.
+ * Checks that the gate can call its ports. Otherwise a null option would be replaced by the
+ * default, and the first call would find out that a store was not awaited.
  *
  * @throws {ConfigError} naming the option, and the function that it lacks
  */

@@ -17,7 +17,7 @@ import { recordCall } from './records.ts'
 import { checkStillAllowed, peekLimits, takeLimits } from './take-limits.ts'
 import { takePlace, takeSlots } from './waiting.ts'
 
-/** What may come to be against a call while it waits. */
+/** Reasons that can arise while a call waits. */
 const MEANWHILE: Check['refusesWith'] = [
   'approval_required',
   'tool_changed',
@@ -28,10 +28,11 @@ const MEANWHILE: Check['refusesWith'] = [
 ]
 
 /**
- * Everything that must say yes before a tool runs, in order. The first that stops the call ends it. The table in
- * docs/guide/the-call.md has a row for each.
+ * The checks that a call must pass before its tool runs, in order. The first check that stops the
+ * call ends it. The table in docs/guide/the-call.md has a row for each.
  *
- * No check touches the tool. A slot, limit or approval is given back if a later check stops the call.
+ * No check touches the tool. A slot, limit or approval is given back if a later check stops the
+ * call.
  */
 export const CHECKS: readonly Check[] = [
   {
@@ -163,7 +164,7 @@ export const CHECKS: readonly Check[] = [
   },
 ]
 
-/** A preview asks the limits last, whoever else would have to be asked. */
+/** A preview checks the limits last, also if an approval would be needed. */
 const PREVIEWED_LIMITS: Check = {
   name: 'peek at the limits',
   asks: 'would the limits allow it?',
@@ -172,7 +173,10 @@ const PREVIEWED_LIMITS: Check = {
   run: (attempt, tool) => (attempt.uses.length > 0 ? peekLimits(attempt, tool) : undefined),
 }
 
-/** What a person reads who decides an approval takes nothing and is entered nowhere. */
+/**
+ * A call that shows data to an approver takes nothing and is not recorded in histories, so these
+ * checks are skipped.
+ */
 const NOT_COMPARED: ReadonlySet<string> = new Set([
   'peek at the limits',
   'take the limits',
@@ -180,7 +184,10 @@ const NOT_COMPARED: ReadonlySet<string> = new Set([
   'enter the call',
 ])
 
-/** Returns the checks of a gate for each kind of call, without those that need what the gate does not have. */
+/**
+ * Returns the checks of a gate for each kind of call, without checks that need parts that the
+ * gate does not have.
+ */
 export function checksOf(has: Readonly<Record<NonNullable<Check['needs']>, boolean>>): Collaborators['checks'] {
   const call = CHECKS.filter(({ needs }) => needs === undefined || has[needs])
   const before = (name: string) =>
@@ -193,13 +200,13 @@ export function checksOf(has: Readonly<Record<NonNullable<Check['needs']>, boole
     approval: [...before('approval'), ...call.filter(({ name }) => name === 'approval')],
     preview: [...before('beforeToolCall'), ...(has.limits ? [PREVIEWED_LIMITS] : [])],
     compare: call.filter(({ name }) => !NOT_COMPARED.has(name)),
-    // They run something else under the same checks, and spend no approval: nobody is asked for one.
+    // These calls pass the same checks but spend no approval, because none is requested for them.
     complete: call.filter(({ name }) => name !== 'take the approval'),
     subscribe: call.filter(({ name }) => name !== 'take the approval'),
   } satisfies Record<CheckList, readonly Check[]>
 }
 
-/** Where the store had to be waited for, it is looked at once more. */
+/** If the store was slow to answer, the call is checked once more. */
 function enterCall(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   const begun = beginCall(attempt, tool, () => {
     const decision = decideNow(attempt, tool)

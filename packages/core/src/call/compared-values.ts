@@ -26,10 +26,11 @@ const COMPARISONS: ReadonlyMap<string, Comparison> = new Map<string, Comparison>
 const FLIPPED: Readonly<Record<string, string>> = { '>': '<', '>=': '<=', '<': '>', '<=': '>=' }
 
 /**
- * Returns the fields of an input that a condition compares with values of its own, as a sentence for the approver:
- * `amount is 150; more than 100 needs a person.` Only comparisons that hold are named; empty where there is none.
+ * Returns the input fields that a condition compares with constants, as a sentence for the
+ * approver: `amount is 150; more than 100 needs a person.` Names only comparisons that hold;
+ * empty if there are none.
  *
- * `input`: as people may see it. A secret stays masked, and a comparison with it is left out.
+ * Pass `input` as people may see it: masked values and comparisons with them are left out.
  */
 export function comparedValues(condition: Pick<ParsedCondition, 'tree'> | undefined, input: unknown): string {
   const found = condition?.tree ? [...new Set(sentencesOf(condition.tree, input))].slice(0, MAX_COMPARED) : []

@@ -3,21 +3,29 @@ import type { LimitUse } from '../ports/ports.ts'
 import { parseAmount, type AmountContext, type ParsedAmount } from '../policy/amount.ts'
 import { ConfigError, messageOf } from '@toolgate/values'
 
-/** What a limit says about costs. */
+/** The cost fields of a limit. */
 export interface CostFields {
   /**
-   * How much of `max` a call takes: CEL over `input`, `caller` and `tool`, such as `units(input.amount, 2)` for cents. Fractions
-   * are rounded up; a call whose cost is negative, infinite or no number is refused. `max` may be up to 2^53 - 1 then.
+   * How much of `max` a call takes: CEL over `input`, `caller` and `tool`, such as
+   * `units(input.amount, 2)` for cents. Fractions are rounded up. A call whose cost is negative,
+   * infinite or not a number is refused. With a cost, `max` may be up to 2^53 - 1.
    */
   readonly cost?: string | undefined
-  /** What a call costs whose input does not say it, and the most that a call may cost. Without it, such calls are refused. */
+  /**
+   * The cost of a call if its input does not state one, and the most that a call may cost.
+   * Without it, such calls are refused.
+   */
   readonly maxCost?: number | undefined
   /**
-   * What a call has really cost: CEL over the structured `output` too. Asked of tools that the operator trusts, when they end
-   * without an error. What is more than `cost` counts against the calls that follow.
+   * The real cost of a call: CEL that can also read the structured `output`. Evaluated for tools
+   * that the operator trusts, when they end without an error. A real cost above `cost` counts
+   * against later calls.
    */
   readonly settle?: string | undefined
-  /** `failed`: a call that fails, or whose result reports a failure, costs nothing. Else nothing is given back once it began. */
+  /**
+   * `failed`: a call that fails, or whose result reports a failure, costs nothing. Otherwise a
+   * call that began is never refunded.
+   */
   readonly refund?: 'failed' | undefined
 }
 
@@ -25,13 +33,13 @@ export interface CostFields {
 export interface LimitUseOf extends LimitUse {
   readonly label: string
   readonly rule: string
-  /** How its cost is known, once the input is. */
+  /** How to compute the cost from the input. */
   readonly costing?: Costing | undefined
-  /** Of one with a cost: whose budget it is. */
+  /** For a limit with a cost: whose budget it is. */
   readonly holder?: Readonly<Record<string, string>> | undefined
 }
 
-/** How much of its limit a call takes. */
+/** The expressions that compute how much of a limit a call takes. */
 export interface Costing {
   readonly cost: ParsedAmount
   readonly maxCost: number | undefined
@@ -40,9 +48,9 @@ export interface Costing {
 }
 
 /**
- * Returns the cost of a limit; `undefined` where each call takes 1.
+ * Returns the cost of a limit; `undefined` if each call takes 1.
  *
- * @throws {ConfigError} naming the field that cannot be used
+ * @throws {ConfigError} naming the invalid field
  */
 export function parseCosting(
   path: string,
@@ -54,7 +62,7 @@ export function parseCosting(
     if (without) throw new ConfigError(`${path}.${without}`, 'has no meaning without a "cost"')
     return undefined
   }
-  // "500 a day" must not mean 500 for each tool and each chat.
+  // Without `per`, "500 a day" would mean 500 for each tool and each chat.
   if (per === undefined)
     throw new ConfigError(
       `${path}.per`,
@@ -74,7 +82,7 @@ export function parseCosting(
   }
 }
 
-/** The cost of a call is not known, or not a number that can count. */
+/** The cost of a call is unknown or is not a valid number. */
 export class CostError extends Error {
   readonly use: LimitUseOf
   constructor(use: LimitUseOf, problem: string) {
@@ -84,9 +92,9 @@ export class CostError extends Error {
 }
 
 /**
- * Returns uses with what this call costs of each.
+ * Returns the uses with the cost of this call.
  *
- * @throws {CostError} for a cost that cannot count
+ * @throws {CostError} for an invalid cost
  */
 export function withCosts(uses: readonly LimitUseOf[], context: AmountContext): readonly LimitUseOf[] {
   if (!uses.some(({ costing }) => costing)) return uses
@@ -110,14 +118,17 @@ function firstLine(error: unknown): string | undefined {
   return messageOf(error).split('\n')[0]
 }
 
-/** How a call ended, for what it costs. */
+/** The end of a call, as far as its cost depends on it. */
 export interface CostEnd {
   readonly failed: boolean
   /** The structured output of a tool that the operator trusts. */
   readonly output?: unknown
 }
 
-/** Returns what each use has really cost; `undefined` where nothing has changed. What cannot be known counts as it was taken. */
+/**
+ * Returns the real cost of each use; `undefined` if nothing changed. A use with an unknown real
+ * cost keeps the cost taken.
+ */
 export function settledCosts(
   uses: readonly LimitUseOf[],
   { failed, output }: CostEnd,

@@ -57,7 +57,7 @@ export function checkScopes({ view, decided }: Attempt): Stop | undefined {
   return lacking && { decision: scopeNeeded(lacking) }
 }
 
-/** Returns why the caller would have to get scopes first, if nothing else is against the call. */
+/** Returns the scopes that the caller must get first, if nothing else refuses the call. */
 function lackingScopes(view: CallView, decided: Decided): Reason | undefined {
   if (decided.outcome !== 'ask') return undefined
   return view.explainDecided(decided).reasons.find(({ code }) => code === 'scope_step_up')
@@ -70,7 +70,10 @@ export function checkInput(attempt: Attempt, tool: Tool): Stop | undefined {
   return 'problem' in copy ? { decision: invalidInput(copy.problem) } : validate(attempt, tool, copy.value)
 }
 
-/** Makes a frozen input the attempt's, with the defaults that a schema of the tool's own may fill in. */
+/**
+ * Sets the attempt's input to a frozen copy, with defaults that the tool's own schema may fill
+ * in.
+ */
 function validate(attempt: Attempt, tool: Tool, value: unknown): Stop | undefined {
   const { ports, request } = attempt
   // A completion has only some of the arguments.
@@ -88,19 +91,25 @@ function parseInput(tool: Tool, value: unknown, ports: CallPorts): ReturnType<Pa
   return { problem }
 }
 
-/** Returns an input as a call of a tool would be decided on it, with defaults; `undefined` if the tool does not take it. */
+/**
+ * Returns the input on which a call of the tool would be decided, with defaults; `undefined` if
+ * the tool rejects it.
+ */
 export function acceptedInput(tool: Tool, input: unknown, ports: CallPorts): { readonly value: unknown } | undefined {
   try {
     const copy = frozenCopy(input ?? {})
     const parsed = 'problem' in copy ? copy : parseInput(tool, copy.value, ports)
     return 'value' in parsed ? parsed : undefined
   } catch {
-    // The call is refused where it is made.
+    // The call itself is refused later.
     return undefined
   }
 }
 
-/** Decides with the input. A person is asked where this or the decision without it asks, or where the call spends an approval. */
+/**
+ * Decides with the input. An approval is needed if this decision or the one without the input
+ * asks, or if the call spends an approval.
+ */
 export function decideInput(attempt: Attempt): Stop | undefined {
   const { decided, request, input, history, ports } = attempt
   const hits: ParsedClause[] = []
@@ -124,7 +133,7 @@ export function askHooks(attempt: Attempt, tool: Tool): MaybePromise<Stop | unde
   })
 }
 
-/** Returns whether a person would have to approve this call, as far as that is known before the hooks. */
+/** Returns whether this call needs an approval, as far as that is known before the hooks run. */
 export function asksPeople(view: CallView, { tool: id, input }: CallRequest, ports: CallPorts): boolean {
   const decided = view.decide(id)
   if (decided.tool === undefined || lackingScopes(view, decided)) return false
@@ -133,12 +142,15 @@ export function asksPeople(view: CallView, { tool: id, input }: CallRequest, por
   try {
     return accepted !== undefined && decideWithInput(decided, accepted.value).outcome === 'ask'
   } catch {
-    // Nobody is asked about it: it is refused where it is made.
+    // No approval is requested for it: the call itself is refused later.
     return false
   }
 }
 
-/** A wait ends early when its caller leaves, a person halts the call, the gate closes, or the lease ends. All but the first say why. */
+/**
+ * A wait ends early when its caller leaves, a person halts the call, the gate closes, or the
+ * lease ends. All but the first have a reason.
+ */
 export function stoppedBy(attempt: Attempt, tool: Tool, decision: Decision): Stop {
   const isGone = decision.reasons[0]?.code === 'caller_gone'
   if (!isGone) return { decision }
@@ -146,7 +158,7 @@ export function stoppedBy(attempt: Attempt, tool: Tool, decision: Decision): Sto
   return decided ? { decision: decided } : (checkLease(attempt) ?? { decision: callerGone() })
 }
 
-/** Returns the decision that stops the call now, if there is one: the first question, asked again. */
+/** Repeats the first check and returns the decision that stops the call now, if any. */
 export function decideNow(attempt: Attempt, tool: Tool, { mayAsk = false } = {}): Decision | undefined {
   const { view, request, ports, cancelling, decided, input, history, approval } = attempt
   if (ports.live.isClosed) return gateClosed()

@@ -16,7 +16,7 @@ import type { FailureCode } from './outcome.ts'
 
 export interface Execution {
   readonly tool: Tool
-  /** Runs in place of the tool's own. */
+  /** Runs instead of the tool's `execute`. */
   readonly instead?: ((input: unknown, call: CallContext) => unknown) | undefined
   readonly input: unknown
   readonly callId: string
@@ -31,18 +31,18 @@ export interface Execution {
   readonly through?: Through | undefined
 }
 
-/** The call of a context. */
+/** The call that a context belongs to. */
 export type Through = Attempt
 
 export type Executed =
   | { readonly ok: true; readonly output: unknown; readonly lasting: Lasting | undefined }
   | { readonly ok: false; readonly code: FailureCode; readonly error: unknown }
 
-/** An execution that goes on in the stream that it answered with. */
+/** An execution that continues while its answer is streamed. */
 export interface Lasting extends Cancelling {
-  /** Why it was stopped. */
+  /** Why the execution was stopped. */
   readonly stoppedBy: FailureCode | undefined
-  /** The stream is over. */
+  /** Ends the execution, because the stream is over. */
   close(): void
 }
 
@@ -52,10 +52,11 @@ export interface ExecutionPorts {
 }
 
 /**
- * Runs a tool until it answers, throws, its caller goes away or its deadline passes, whichever is first.
+ * Runs a tool until it answers, it throws, its caller leaves or its deadline passes, whichever is
+ * first.
  *
- * A later answer is dropped, and a later error is not an unhandled rejection. A stream as an answer is still under way:
- * the deadline and the caller's leaving end the stream.
+ * A later answer is dropped, and a later error is not an unhandled rejection. If the answer is a
+ * stream, the execution continues, and the deadline or the caller's leaving ends the stream.
  */
 export function execute(execution: Execution, ports: ExecutionPorts): MaybePromise<Executed> {
   const run = new Run(execution, ports)
@@ -71,12 +72,12 @@ export function execute(execution: Execution, ports: ExecutionPorts): MaybePromi
   }
 }
 
-/** Returns the view and the request of a call; `undefined` for a context that no gate has made. */
+/** Returns the view and the request of a call; `undefined` for a context that no gate created. */
 export function throughOf(call: CallContext): Through | undefined {
   return Run.throughOf(call)
 }
 
-/** One execution: what the tool is given, and what ends it. */
+/** One execution: the context that the tool gets, and the events that end it. */
 class Run implements CallContext, Timed, LiveCall, Lasting {
   readonly callId: string
   readonly tool: Tool
@@ -135,7 +136,10 @@ class Run implements CallContext, Timed, LiveCall, Lasting {
     }
   }
 
-  /** Made on demand: a controller costs more than the rest of a call, and most tools never read it. */
+  /**
+   * Created on demand: a controller costs more than the rest of a call, and most tools never read
+   * it.
+   */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController()
@@ -150,10 +154,10 @@ class Run implements CallContext, Timed, LiveCall, Lasting {
       this.#watch()
       const fail = (error: unknown) => this.#end(undefined, { ok: false, code: 'tool_failed', error })
       try {
-        // A thenable that throws in its `then` rejects here; a promise passes as it is.
+        // A thenable whose `then` throws rejects here. A promise passes unchanged.
         Promise.resolve(answer).then((output) => this.#end(output, undefined), fail)
       } catch (error) {
-        // An odd promise throws when its constructor is read.
+        // Reading the constructor of a hostile promise can throw.
         fail(error)
       }
     })
@@ -202,7 +206,7 @@ class Run implements CallContext, Timed, LiveCall, Lasting {
       this.#unwatchParent = parent.onAbort(onAbort)
       if (parent.aborted) onAbort()
     } catch (error) {
-      // A caller whose leaving cannot be watched counts as gone: the call still ends.
+      // A caller whose leaving cannot be watched counts as gone, so that the call still ends.
       this.#stop('tool_aborted', error)
     }
   }

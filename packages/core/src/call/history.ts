@@ -11,7 +11,10 @@ import { InputRequired } from './outcome.ts'
 import { continuedBy } from './rounds.ts'
 import type { StreamEnd } from './streams.ts'
 
-/** Returns what a call knows and leaves of its run: of a call that begins to, nothing yet. */
+/**
+ * Returns what the call reads and adds in the history of its run. Creates it, empty, at the first
+ * use.
+ */
 function historyOf(attempt: Attempt): HistoryOfCall {
   return (attempt.history ??= {
     facts: undefined,
@@ -22,7 +25,10 @@ function historyOf(attempt: Attempt): HistoryOfCall {
   })
 }
 
-/** Reads what has happened in the run. Where that fails, nothing is known of it, and the strictest answer holds. */
+/**
+ * Reads the history of the run. If that fails, the history is unknown, and the strictest answer
+ * applies.
+ */
 export function readHistory(attempt: Attempt, tool: Tool): MaybePromise<undefined> {
   const { ports, decided } = attempt
   const { rules, shadows } = ports.histories
@@ -31,7 +37,10 @@ export function readHistory(attempt: Attempt, tool: Tool): MaybePromise<undefine
   return chain(read, () => forShadows(attempt, () => readOfShadows(attempt, tool, shadows)))
 }
 
-/** Whether a person reads what another call would change: it leaves nothing. */
+/**
+ * Returns whether the call only shows data to an approver. Such a call is not added to the
+ * history.
+ */
 function leavesNothing({ request }: Attempt): boolean {
   return request.as?.kind === 'compare'
 }
@@ -55,14 +64,17 @@ function readOfShadows(attempt: Attempt, tool: Tool, shadows: Histories): MaybeP
   })
 }
 
-/** Returns what has happened in a run, for its next step; `undefined` where no rule reads it. Its history begins now, if not before. */
+/**
+ * Returns the history of a run, for its next step; `undefined` if no rule reads it. Creates the
+ * history if there is none.
+ */
 export function factsOfRun(
   { caller, kept }: Pick<CallView, 'caller' | 'kept'>,
   run: RunOfCall,
   { histories, onFault }: CallPorts,
 ): MaybePromise<RunFacts | undefined> {
   const { rules, shadows } = histories
-  // A run that goes on later has begun for its shadows, too.
+  // Creates the history of shadow rules, too, for a run that continues later.
   const begun = shadows?.rules && quietly(() => chain(shadows.of(caller, run, kept.shadows, false), noFacts), onFault)
   if (!rules) return chain(begun, noFacts)
   const unknown = (error?: unknown) => {
@@ -82,7 +94,7 @@ export function factsOfRun(
 
 function noFacts(): undefined {}
 
-/** A run for which there is no room is refused. */
+/** A run is refused if there is no room for its history. */
 function unread({ ports }: Attempt, error: unknown): undefined {
   if (error instanceof ToolgateError && error.code === 'history_full') throw error
   ports.onFault(error)
@@ -99,7 +111,7 @@ function openHistory(attempt: Attempt, tool: Tool, reads: boolean): MaybePromise
   })
 }
 
-/** The two histories of a call know it by one name. */
+/** Both histories of a call use the same id for it. */
 function openShadow(attempt: Attempt, tool: Tool, shadows: Histories, reads: boolean): MaybePromise<CallHistory> {
   const { view, request } = attempt
   return chain(shadows.of(view.caller, request.run, view.kept.shadows, reads), (history) => {
@@ -109,7 +121,7 @@ function openShadow(attempt: Attempt, tool: Tool, shadows: Histories, reads: boo
   })
 }
 
-/** Reads a history, and makes none. */
+/** Reads a history without creating one. */
 function lookAtHistory(attempt: Attempt): MaybePromise<undefined> {
   const { ports, view, request } = attempt
   return chain(ports.histories.read(view.caller, request.run), (history) => {
@@ -118,7 +130,7 @@ function lookAtHistory(attempt: Attempt): MaybePromise<undefined> {
   })
 }
 
-/** Returns whether more has happened in the run since it was last read. */
+/** Returns whether the history has grown since it was last read. */
 export function refreshFacts({ history, decided }: Attempt): boolean {
   if (history?.entered === undefined || !readsRun(decided)) return false
   const facts = history.entered.facts()
@@ -127,7 +139,10 @@ export function refreshFacts({ history, decided }: Attempt): boolean {
   return true
 }
 
-/** Enters that the call begins. What cannot be entered does not begin; whether shadows know of it stops nothing. */
+/**
+ * Adds the beginning of the call to the history. If that fails, the call does not begin. Failures
+ * of shadow histories stop nothing.
+ */
 export function beginCall(
   attempt: Attempt,
   tool: Tool,
@@ -142,7 +157,7 @@ export function beginCall(
 function enterBegin(attempt: Attempt, tool: Tool, decide: () => Stop | undefined): MaybePromise<Stop | undefined> {
   const { ports, view, request } = attempt
   const reads = readsRun(attempt.decided)
-  // Most calls are of such tools. Rounds count by themselves.
+  // Most calls are of tools that no rule about runs reads. Later rounds count by themselves.
   if (!reads && !request.continues && ports.histories.hasNothingToEnter(tool, view.caller, request.run))
     return undefined
   const opened = attempt.history?.entered ? undefined : openHistory(attempt, tool, reads)
@@ -156,7 +171,7 @@ function enterShadow(attempt: Attempt, tool: Tool, shadows: Histories): MaybePro
   return chain(opened, (history) => history.begin(tool, attempt.input, false, () => undefined))
 }
 
-/** Does something for shadows. Where it fails, nothing is stopped, and they no longer know what has happened in the run. */
+/** Runs work for shadow rules. A failure stops no call, but makes the history unknown to them. */
 function forShadows(attempt: Attempt, work: () => MaybePromise<void>): MaybePromise<undefined> {
   const { ports, view, request } = attempt
   const failed = (error: unknown): MaybePromise<undefined> => {
@@ -168,7 +183,7 @@ function forShadows(attempt: Attempt, work: () => MaybePromise<void>): MaybeProm
   return quietly(work, failed)
 }
 
-/** Returns once something is done, or its error is handled. */
+/** Resolves when the work is done or its error is handled. */
 function quietly(
   work: () => MaybePromise<void>,
   onError: (error: unknown) => MaybePromise<void>,
@@ -182,27 +197,27 @@ function quietly(
   }
 }
 
-/** Enters something in the histories of a call. */
+/** Adds something to the histories of a call. */
 function enter(attempt: Attempt, work: (history: CallHistory) => MaybePromise<void>): MaybePromise<void> {
   const { entered, shadow } = attempt.history ?? {}
   const done = entered && work(entered)
   return shadow ? chain(done, () => forShadows(attempt, () => work(shadow))) : done
 }
 
-/** A call that this one has made has put something out, which is entered. */
+/** Notes that the output of a call made by this tool was already added to the history. */
 export function passedOn({ history }: Attempt): void {
   history?.entered?.passedOn()
   history?.shadow?.passedOn()
 }
 
-/** Runs a tool in its call's history, and notes the labels of its output. */
+/** Runs a tool within its call's history, and notes the labels of its output. */
 export function withinHistory<T>(attempt: Attempt, tool: Tool, work: () => T): T {
   const { view, request, ports } = attempt
   if (!leavesNothing(attempt)) historyOf(attempt).labels = ports.histories.raisedBy(tool)
   return ports.histories.within(view.caller, request.run, work)
 }
 
-/** Enters how a call ended, before its caller gets the output. */
+/** Adds the end of a call to the history before its caller gets the output. */
 export function enterEnd(attempt: Attempt, tool: Tool, executed: Executed): MaybePromise<Executed> {
   const { input } = attempt
   const output = outputOf(executed)
@@ -224,20 +239,23 @@ function outputOf(executed: Executed): unknown {
   return executed.output instanceof InputRequired ? executed.output.payload : executed.output
 }
 
-/** An error of a tool is its output, with the data that errors of JSON-RPC have. */
+/** The error of a tool counts as output, with the `data` of a JSON-RPC error. */
 function messagesOf(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   return [error.message, 'data' in error ? error.data : undefined, messagesOf(error.cause)]
 }
 
-/** What was not entered would be taken for the model's own words, or for the user's. */
+/**
+ * An output that was not added would count as the model's or the user's own words, so it is
+ * withheld.
+ */
 function withheld({ ports }: Attempt, cause: unknown): Executed {
   ports.onFault(cause)
   const error = new Error('it ran, and its output is withheld: the history of the run cannot be written', { cause })
   return { ok: false, code: 'tool_failed', error }
 }
 
-/** Enters the end of a stream, whose items were entered as they came. */
+/** Adds the end of a stream. Its items were added as they came. */
 export async function enterStreamEnd(attempt: Attempt, tool: Tool, end: StreamEnd): Promise<void> {
   const error = 'error' in end ? messagesOf(end.error) : undefined
   try {
@@ -247,7 +265,7 @@ export async function enterStreamEnd(attempt: Attempt, tool: Tool, end: StreamEn
   }
 }
 
-/** Returns what enters the items of a stream. */
+/** Returns a function that adds the items of a stream to the history. */
 export function watchItems(attempt: Attempt): ((item: unknown) => void) | undefined {
   if (!isEntered(attempt)) return undefined
   return (item) => {
@@ -256,12 +274,12 @@ export function watchItems(attempt: Attempt): ((item: unknown) => void) | undefi
   }
 }
 
-/** Whether what a call puts out is entered somewhere. */
+/** Returns whether any history records the call's output. */
 function isEntered({ history }: Attempt): boolean {
   return history?.entered !== undefined || history?.shadow !== undefined
 }
 
-/** Returns the listener, which hears of progress once its text is entered. */
+/** Wraps a progress listener. It is called after the text of the progress is in the history. */
 export function watchProgress(attempt: Attempt, listener: (progress: Progress) => void): (progress: Progress) => void {
   if (!isEntered(attempt)) return listener
   return (progress) => {
@@ -271,20 +289,25 @@ export function watchProgress(attempt: Attempt, listener: (progress: Progress) =
   }
 }
 
-/** Enters what a running tool says before it answers. Nobody may get it before this resolves. */
+/**
+ * Adds text that a running tool sends before it answers. Do not pass the text on until this
+ * resolves.
+ */
 export function enterSaid(call: CallContext, said: unknown): MaybePromise<void> {
   const attempt = throughOf(call)
   return attempt && enter(attempt, (history) => history.put(said))
 }
 
-/** Raises labels in the run of a running call. Nobody may get what the labels are about before this resolves. */
+/**
+ * Adds labels to the run of a running call. Do not pass the labelled data on until this resolves.
+ */
 export function raiseLabels(call: CallContext, labels: readonly string[]): MaybePromise<void> {
   const attempt = throughOf(call)
   if (!attempt?.ports.current.history || labels.length === 0 || leavesNothing(attempt)) return
   const { rules, shadows } = attempt.ports.histories
   const known = historyOf(attempt)
   known.labels = [...new Set([...(known.labels ?? []), ...labels])].toSorted()
-  // A call that had nothing to enter has not opened it.
+  // A call that had nothing to add has not opened its history yet.
   const opened = rules && !known.entered ? openHistory(attempt, call.tool, readsRun(attempt.decided)) : undefined
   const raised = rules && chain(opened, () => known.entered?.raise(call.tool, labels))
   if (!shadows?.rules) return raised

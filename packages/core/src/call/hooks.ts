@@ -21,7 +21,7 @@ import { callerGone } from './refusals.ts'
 
 /** Functions of the host around each call. Either may be absent or asynchronous. */
 export interface HooksOf<Before, After> {
-  /** For people: refusals and faults name it. Default: its number, counted from 1. */
+  /** Shown to people in refusals and faults. Default: the number of the hooks, counted from 1. */
   readonly name?: string | undefined
   /**
    * Called before a call that the layers allow. An error, an answer after the deadline, and an answer that is not a
@@ -29,9 +29,9 @@ export interface HooksOf<Before, After> {
    */
   beforeToolCall?(context: Before): MaybePromise<BeforeAnswer | undefined | void>
   /**
-   * Called after each call that was executed. It changes nothing: its errors go to `onFault`, and its answer is
-   * dropped.
-   * The output is the same object that the caller gets, and must not be changed.
+   * Called after each call that was executed. It cannot change the outcome: its errors go to
+   * `onFault`, and its answer is dropped. The output is the same object that the caller gets, and
+   * must not be changed.
    */
   afterToolCall?(context: After): MaybePromise<void>
 }
@@ -39,25 +39,28 @@ export interface HooksOf<Before, After> {
 export interface Hooks extends HooksOf<BeforeToolCall, AfterToolCall> {}
 
 export interface BeforeAnswer {
-  /** `false` refuses. `true` grants nothing: it equals no answer. */
+  /** `false` refuses. `true` grants nothing: it is the same as no answer. */
   readonly allow?: boolean | undefined
-  /** Why it refuses. The model sees it. */
+  /** Why the hook refuses. The model sees it. */
   readonly reason?: string | undefined
   /**
-   * Replaces the input where the answer has the field; plain JSON. The new input is validated and decided like any
-   * other.
+   * A new input that replaces the old one, if the field is present; plain JSON. It is validated
+   * and decided like any other.
    */
   readonly input?: unknown
 }
 
-/** One call, as hooks see it. */
+/** A call, in the form that `beforeToolCall` receives. */
 export interface BeforeToolCall extends Cancelling {
   readonly tool: Tool
   readonly callId: string
-  /** Frozen; as the hooks before this one have replaced it. */
+  /** Frozen. Includes replacements by earlier hooks. */
   readonly input: unknown
   readonly caller: Caller
-  /** Whether this only asks for an approval. The call itself comes later, and calls the hooks again. */
+  /**
+   * Whether this attempt only requests an approval. The call itself comes later, and calls the
+   * hooks again.
+   */
   readonly onlyAsks: boolean
   /** The ids that the caller may see now. Computed on demand. */
   readonly visibleIds: readonly string[]
@@ -67,7 +70,7 @@ export interface BeforeToolCall extends Cancelling {
 
 export interface AfterToolCall extends BeforeToolCall {
   readonly durationMs: number
-  /** Whether the tool gave an output. */
+  /** Whether the tool returned an output. */
   readonly ok: boolean
   /** An `InputRequired` if the tool asks for more input: the next round calls the hooks again. */
   readonly output?: unknown
@@ -75,7 +78,7 @@ export interface AfterToolCall extends BeforeToolCall {
   readonly error?: unknown
 }
 
-/** The call that hooks are asked about. */
+/** The call that hooks are called for. */
 export interface HookedCall {
   readonly tool: Tool
   readonly callId: string
@@ -94,9 +97,9 @@ export type CallEnd =
 export interface HookPorts {
   readonly deadlines: Deadlines
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /** Of each hook. */
+  /** Milliseconds, for each hook. */
   readonly deadlineMs: number
-  /** Receives what hooks throw. */
+  /** Receives errors of hooks. */
   readonly onFault?: ((error: unknown) => void) | undefined
 }
 
@@ -143,20 +146,21 @@ function isList<Some extends AnyHooks>(hooks: Some | readonly Some[]): hooks is 
 }
 
 /**
- * Asks each hook in turn whether a call may go on, each seeing the input as those before it left it.
+ * Calls each hook in turn. Each sees the input as replaced by the hooks before it.
  *
- * The first that refuses or fails ends it. It answers at once where every hook does. Never throws or rejects.
+ * The first hook that refuses or fails ends it. Answers synchronously if every hook does. Never
+ * throws or rejects.
  */
 export function askBefore(hooks: readonly Hooks[], call: HookedCall, ports: HookPorts): MaybePromise<BeforeResult> {
   return hooks.length === 0 ? { ok: true, input: call.input, replaced: false } : askEach(hooks, new Asking(call), ports)
 }
 
-/** A call as hooks of some kind are asked about it. */
+/** A call, in the form that hooks of one kind receive. */
 export interface AskedCall<Context> {
   readonly input: unknown
   readonly cancelling: Cancelling | undefined
   contextFor(input: unknown): Context
-  /** The hook has answered. */
+  /** Called when the hook has answered. */
   close(context: Context): void
 }
 
@@ -180,7 +184,7 @@ class Asking implements AskedCall<Context> {
   }
 }
 
-/** As {@link askBefore}, for hooks of any kind. */
+/** Like {@link askBefore}, for hooks of any kind. */
 export function askEach<Before>(
   hooks: readonly HooksOf<Before, never>[],
   call: AskedCall<Before>,
@@ -237,7 +241,7 @@ async function askLater<Before>(
   return stopped(verdict, hooks[i] as AnyHooks, i, ports)
 }
 
-/** The verdict of a hook; `undefined` where it lets the call pass. */
+/** The verdict of a hook; `undefined` if it lets the call pass. */
 type Verdict = Replacement | Refusal | Failure | undefined
 
 class Replacement {
@@ -263,7 +267,7 @@ class Failure {
 
 const ANSWER_KEYS: ReadonlySet<string> = new Set(['allow', 'reason', 'input'])
 
-/** A misspelt `allow` would let the call pass, so what is not understood is an error. */
+/** A misspelt `allow` would let the call pass, so an unknown answer is an error. */
 function readAnswer(answer: unknown, input: unknown): Verdict {
   if (answer === undefined) return undefined
   if (!isPlain(answer)) return nonsense('it answered something other than an object or nothing')
@@ -280,7 +284,7 @@ function readAnswer(answer: unknown, input: unknown): Verdict {
 }
 
 function replace(by: unknown, input: unknown): Verdict {
-  // It was frozen before, so it is what was decided.
+  // The input was frozen before, so it is the one that was decided.
   if (by === input) return undefined
   const copy = frozenCopy(by)
   if ('value' in copy) return new Replacement(copy.value)
@@ -331,7 +335,7 @@ function labelOf({ name }: AnyHooks, i: number): string {
 }
 
 /**
- * Calls each hook with how a call ended: all of them at once, each for no longer than its deadline.
+ * Calls all hooks at once with the end of a call, each for no longer than its deadline.
  *
  * Never throws or rejects. A hook cannot change the outcome.
  */
@@ -350,7 +354,7 @@ function closeContext(context: Context): void {
   context.close()
 }
 
-/** As {@link tellAfter}, for hooks of any kind; each gets a context of its own. */
+/** Like {@link tellAfter}, for hooks of any kind. Each hook gets its own context. */
 export function tellEach<After>(
   hooks: readonly HooksOf<never, After>[],
   newContext: () => After,
@@ -390,7 +394,7 @@ function reportFault(onFault: HookPorts['onFault'], when: 'before' | 'after', la
   try {
     onFault?.(new Error(`${label} failed ${when} a call: ${messageOf(error)}`, { cause: error }))
   } catch {
-    // A listener for faults must not cause one.
+    // A fault listener that throws must not cause another fault.
   }
 }
 
@@ -441,7 +445,7 @@ class Context implements BeforeToolCall {
     return this.#controller.signal
   }
 
-  /** The hook has answered: a caller who stays must not keep a listener of each call. */
+  /** Called when the hook has answered, so that a long-lived caller does not collect listeners. */
   close(): void {
     this.#closed = true
     this.#unlisten?.()

@@ -8,12 +8,12 @@ export interface LiveCall {
   readonly caller: Caller
   readonly tool: Tool
   stop(reason: unknown): void
-  /** Its neighbours among the live ones. */
+  /** The neighbours in the list of live calls. */
   before: LiveCall | undefined
   after: LiveCall | undefined
 }
 
-/** The calls under way that are waiting or running: adding one and taking it out cost a few assignments. */
+/** The calls that wait or run. Adding and removing a call costs a few assignments. */
 export interface LiveCalls {
   add(call: LiveCall): void
   remove(call: LiveCall): void
@@ -21,17 +21,19 @@ export interface LiveCalls {
   count(test: (call: LiveCall) => boolean): number
   /** Stops the calls for which `reasonOf` returns a reason. */
   stopWhere(reasonOf: (call: LiveCall) => unknown): void
-  /** An attempt has begun. */
+  /** Counts an attempt that begins. */
   begin(): void
-  /** An attempt has left its terminal record. */
+  /** Counts an attempt that has written its terminal record. */
   end(): void
-  /** Nothing may begin to run. */
+  /** Whether new calls are refused. */
   readonly isClosed: boolean
   /** Whether any attempt has begun yet. */
   readonly hasBegun: boolean
   /** Resolves when no attempt is under way. */
   idle(): Promise<void>
-  /** Stops all calls, also later ones. Resolves when each attempt has left its terminal record. */
+  /**
+   * Stops all calls, also later ones. Resolves when each attempt has written its terminal record.
+   */
   close(reason: unknown): Promise<void>
 }
 
@@ -52,7 +54,8 @@ class LinkedCalls implements LiveCalls {
     call.after = this.#first
     if (this.#first) this.#first.before = call
     this.#first = call
-    // It was let in just before the closing. Later, as it cannot be taken out yet.
+    // The call was admitted right before the closing. It is stopped in a microtask, as it cannot
+    // be removed yet.
     if (this.isClosed) queueMicrotask(() => call.stop(this.#reason))
   }
 
@@ -72,7 +75,7 @@ class LinkedCalls implements LiveCalls {
   }
 
   stopWhere(reasonOf: (call: LiveCall) => unknown): void {
-    // A copy, as stopping one takes it out.
+    // A copy, because stopping a call removes it.
     const calls: LiveCall[] = []
     for (let call = this.#first; call; call = call.after) calls.push(call)
     for (const call of calls) {
@@ -109,7 +112,7 @@ class LinkedCalls implements LiveCalls {
   }
 }
 
-/** A call that has to wait for something. */
+/** What a call needs in order to wait. */
 interface Waiting {
   readonly view: { readonly caller: Caller }
   readonly ports: { readonly live: LiveCalls }
@@ -117,9 +120,9 @@ interface Waiting {
 }
 
 /**
- * Waits for something until the caller leaves, a halt stops it, or the gate closes.
+ * Waits for a result until the caller leaves, a halt stops the call, or the gate closes.
  *
- * `start` may answer at once. Its `cancelling` aborts when the wait is over.
+ * `start` may answer synchronously. Its `cancelling` aborts when the wait is over.
  */
 export function waitWhile<T>(
   attempt: Waiting,
@@ -131,7 +134,7 @@ export function waitWhile<T>(
   return answer instanceof Promise ? waiting.until(answer) : answer
 }
 
-/** Makes its canceller on demand: an answer at once needs none. */
+/** Creates its canceller on demand, as a synchronous answer needs none. */
 class WaitingCall implements LiveCall, Cancelling {
   readonly caller: Caller
   readonly tool: Tool
@@ -171,7 +174,7 @@ class WaitingCall implements LiveCall, Cancelling {
     try {
       return await answer
     } finally {
-      // Its error must not lose the answer, which may be a slot.
+      // An error of `unwatch` must not lose the answer, which may be a slot.
       if (unwatch) callAll([unwatch])
       ports.live.remove(this)
     }
@@ -181,7 +184,7 @@ class WaitingCall implements LiveCall, Cancelling {
     try {
       return cancelling.onAbort(() => this.stop(cancelling.reason))
     } catch (error) {
-      // A caller whose leaving cannot be watched counts as gone: the wait still ends.
+      // A caller whose leaving cannot be watched counts as gone, so that the wait still ends.
       this.stop(error)
       return undefined
     }

@@ -24,17 +24,23 @@ import { readOwnJson } from '@toolgate/values/json'
 
 /** At most `max` calls in any window of `windowMs`: for each tenant, tool, chat and user, unless `per` says otherwise. */
 export interface RateLimit extends CostFields {
-  /** A selector. `*` gives each tool a bucket of its own. */
+  /** A selector. `*` counts each tool separately. */
   readonly match: string
   /** 1 to 1,000,000. */
   readonly max: number
   /** 1 ms to 31 days. */
   readonly windowMs: number
-  /** The parts that the limit counts apart. Default: tenant, tool, chat and user. Required with a `cost`. */
+  /**
+   * The fields that are counted separately. Default: tenant, tool, chat and user. Required with a
+   * `cost`.
+   */
   readonly per?: readonly LimitPart[] | undefined
 }
 
-/** A limit in the shape that chat bots keep in their environment: the same as `match` and `windowMs`. */
+/**
+ * A limit in the shape that chat bots keep in their environment, an alternative to `match` and
+ * `windowMs`.
+ */
 export interface ToolRateLimit {
   /** A selector. */
   readonly tool: string
@@ -45,7 +51,7 @@ export interface ToolRateLimit {
 
 /** `actor`: who acts for the user. `client`: the OAuth client. */
 export const LIMIT_PARTS = ['tenant', 'tool', 'chat', 'user', 'actor', 'client'] as const
-/** With an actor or a client, a user would get more by using several. */
+/** Leaves out `actor` and `client`, because a user could get more by using several of them. */
 const DEFAULT_PARTS: readonly LimitPart[] = ['tenant', 'tool', 'chat', 'user']
 export type LimitPart = (typeof LIMIT_PARTS)[number]
 
@@ -57,16 +63,16 @@ export interface ParsedLimit {
   readonly max: number
   readonly windowMs: number
   readonly per: readonly LimitPart[]
-  /** As people write it: `20/60`. */
+  /** The limit as written in the configuration: `20/60`. */
   readonly label: string
-  /** Absent where each call takes 1. */
+  /** Absent if each call takes 1. */
   readonly costing?: Costing | undefined
 }
 
 /**
  * Checks rate limits and returns them: `web_search:10/60` is ten calls in any 60 seconds.
  *
- * @throws {ConfigError} naming the entry that cannot be read
+ * @throws {ConfigError} naming the invalid entry
  */
 export function parseLimits(
   limits: LimitInput | undefined,
@@ -79,7 +85,7 @@ export function parseLimits(
 }
 
 /**
- * Returns the entries of a text: with commas between them, or a JSON list of such texts and of objects.
+ * Parses limits from a text: entries separated by commas, or a JSON list of entries and objects.
  *
  * @throws {ConfigError} for text that looks like JSON and is not valid JSON
  */
@@ -147,7 +153,7 @@ const LIMIT_SHAPE = shapeOf<EitherShape>(
   'key',
 )
 
-/** Reads either shape, and what `parseToolRateLimits` returns, which has both. */
+/** Accepts both shapes, and the output of `parseToolRateLimits`, which has the fields of both. */
 function toRateLimit(path: string, written: RateLimit | ToolRateLimit): RateLimit {
   if (typeof written !== 'object' || written === null || Array.isArray(written))
     throw new ConfigError(path, 'must be a text as "web_search:10/60", or an object')
@@ -159,7 +165,7 @@ function toRateLimit(path: string, written: RateLimit | ToolRateLimit): RateLimi
   if (windowMs !== undefined && windowSeconds !== undefined && windowMs / 1000 !== windowSeconds)
     throw new ConfigError(`${path}.windowSeconds`, 'differs from "windowMs", which means the same')
   const ms = windowMs ?? (typeof windowSeconds === 'number' ? windowSeconds * 1000 : windowSeconds)
-  // `parseLimit` refuses missing fields and wrong types.
+  // `parseLimit` rejects missing fields and wrong types.
   return { ...rule, match: match ?? tool, windowMs: ms } as RateLimit
 }
 
@@ -171,18 +177,24 @@ function readText(path: string, text: string): RateLimit {
   return { match, max: Number(max), windowMs: Number(seconds) * 1000 }
 }
 
-/** Whom one call is counted for. Only what was authenticated; what is not known is a part of its own. */
+/**
+ * Who a call is counted for. Holds authenticated values only; an unknown value is counted
+ * separately.
+ */
 export type CountedParts = Readonly<Record<LimitPart, string | undefined>>
 
-/** A limit that names a tool, with what its keys begin with. */
+/** A limit that matches a tool, with the prefix of its keys. */
 interface MatchingLimit extends ParsedLimit {
   readonly bucket: string
 }
 
-/** Returns the uses of one call of a tool: one for each limit that names it, to be taken together. */
+/**
+ * Returns the uses of one call of a tool: one for each limit that matches it, to be taken
+ * together.
+ */
 export type UsesOfTool = (tool: Tool, parts: CountedParts) => readonly LimitUseOf[]
 
-/** Looks a limit over once for each tool, so that a call costs as much however many limits do not name its tool. */
+/** Matches limits once for each tool, so that limits for other tools do not slow a call down. */
 export function createUsesOfTool(limits: readonly ParsedLimit[]): UsesOfTool {
   const known = new WeakMap<Tool, readonly MatchingLimit[]>()
   return (tool, parts) => {
@@ -203,7 +215,7 @@ function holderOf({ per }: MatchingLimit, parts: CountedParts): Readonly<Record<
   return Object.fromEntries(per.flatMap((part) => (parts[part] === undefined ? [] : [[part, parts[part]]])))
 }
 
-/** Of limits that count the same uses, only the smallest matters. */
+/** If several limits count the same uses, only the smallest matters. */
 function matchingLimits(limits: readonly ParsedLimit[], tool: Tool): readonly MatchingLimit[] {
   const byBucket = new Map<string, MatchingLimit>()
   for (const limit of limits) {
@@ -216,11 +228,12 @@ function matchingLimits(limits: readonly ParsedLimit[], tool: Tool): readonly Ma
 }
 
 /**
- * Returns the bucket of a limit: its selector, its window, the parts that it counts apart, and its cost.
+ * Returns the bucket of a limit: its selector, its window, the fields that it counts separately,
+ * and its cost.
  *
- * It is the same in every process that has the limit, wherever in its list. How many are allowed is no part of it:
- * those
- * who change that, one replica after the other, go on counting what was counted, and nobody gets both amounts.
+ * The bucket is the same in every process, wherever the limit stands in its list. `max` is not
+ * part of the bucket. While replicas change `max` one after the other, the counts continue, and
+ * no caller gets both amounts.
  */
 function bucketOf({ selector, windowMs, per, costing }: ParsedLimit): string {
   const apart = per.join('+')
@@ -230,12 +243,14 @@ function bucketOf({ selector, windowMs, per, costing }: ParsedLimit): string {
 
 const DEFAULT_APART = DEFAULT_PARTS.join('+')
 
-/** A limit that is written with an alias counts with those that have the id. */
+/** A limit that is written with an alias shares its count with limits that use the id. */
 function nameOf(selector: Selector): string {
   return selector.kind === 'id' ? (selector.target ?? selector.text) : selector.text
 }
 
-/** Parts are length-prefixed and missing ones explicit, so that no two callers can share a key by their spelling. */
+/**
+ * Parts have a length prefix and missing parts are marked, so that two callers never share a key.
+ */
 function keyOf({ bucket, per }: MatchingLimit, parts: CountedParts): string {
   let key = bucket
   for (const part of per) key += `|${lengthPrefixed(parts[part])}`
@@ -273,13 +288,11 @@ export function createUses(limits: readonly ParsedLimit[]): UsesOf {
 const VARIABLE = 'TOOL_RATE_LIMITS'
 
 /**
- * Returns the rate limits that `TOOL_RATE_LIMITS` asks for: `web_search:10/60,*:100/60`, or a JSON list of such texts
- * and of
- * objects as `{"tool":"web_search","max":10,"windowSeconds":60}` or `{"match":"web_search","max":10,"windowMs":60000}`.
- * Blank is
- * unset.
+ * Returns the rate limits in `TOOL_RATE_LIMITS`: `web_search:10/60,*:100/60`, or a JSON list of
+ * such texts and of objects like `{"tool":"web_search","max":10,"windowSeconds":60}` or
+ * `{"match":"web_search","max":10,"windowMs":60000}`. A blank value counts as unset.
  *
- * @throws {ConfigError} naming the entry that cannot be read
+ * @throws {ConfigError} naming the invalid entry
  * @example
  * createGate({ tools, limits: ['*:100/60', ...limitsFromEnv(process.env)] })
  */

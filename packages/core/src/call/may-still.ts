@@ -8,8 +8,8 @@ import type { LimitUseOf } from './costs.ts'
 type Ports = Pick<CallPorts, 'hooks' | 'slots'>
 
 /**
- * Returns the reasons that may still be against a call of a listed item. All its limits and caps are included, as
- * asking a store for their use takes time.
+ * Returns the reasons that may still refuse a call of a listed item. Includes all limits and caps
+ * that match the item, because reading their use from a store takes time.
  */
 export function mayStill(view: CallView, decided: Decided, ports: Ports): readonly MayStill[] {
   const { tool, outcome, bounds } = decided
@@ -43,7 +43,7 @@ function byLimit({ rule, label, costing }: LimitUseOf): MayStill {
     : { ...reason('limits', 'rate_limited', `${limit} may be used up`, { limit: label }), on: 'now' }
 }
 
-/** Returns that a cap may have no free slot. */
+/** Returns the reason that a cap may have no free slot. */
 export function byCap({ selector, max }: ParsedCap): MayStill {
   const text = `at most ${max} calls of ${selector.text} run at once, and others wait their turn`
   return { ...reason('limits', 'too_busy', text), on: 'now' }

@@ -1,7 +1,7 @@
 import type { Decision, OutcomeWord } from '../decide/decision.ts'
 import type { Approval, ApproverRule } from '../ports/ports.ts'
 
-/** The outcome of one call. `text` is the one field for the model. */
+/** The outcome of one call. `text` is the only field for the model. */
 export type CallOutcome = CallDone | CallRefused | CallWaiting | CallFailed | CallInputRequired
 
 export interface CallDone {
@@ -9,7 +9,10 @@ export interface CallDone {
   readonly callId: string
   /** What `execute` returned, unchanged. */
   readonly output: unknown
-  /** The tool ran and its result says that it failed: an MCP result with `isError`. It is `failed` in the audit. */
+  /**
+   * The tool ran and its result reports a failure: an MCP result with `isError`. The audit
+   * records `failed`.
+   */
   readonly isError: boolean
   readonly durationMs: number
   readonly text: string
@@ -40,7 +43,7 @@ export interface CallWaiting {
 export class InputRequired {
   /** Plain JSON for the host. */
   readonly payload: unknown
-  /** For a tool that calls another one, whose call needs the input: the next round of that call. */
+  /** For a tool that calls another tool, whose call needs the input: continues that inner call. */
   readonly inner: Continuation | undefined
 
   constructor(payload: unknown, inner?: Continuation) {
@@ -49,23 +52,26 @@ export class InputRequired {
   }
 }
 
-/** Links the rounds of one call. Plain JSON, for the host to keep and to pass on as it is. */
+/** Links the rounds of one call. Plain JSON that the host stores and passes on unchanged. */
 export interface Continuation {
   /** The id of the first round. */
   readonly callId: string
   /** How many rounds have ended. */
   readonly round: number
-  /** SHA-256, hex, of caller, tool, definition and input. A call that differs in any of them continues nothing. */
+  /**
+   * SHA-256, hex, of caller, tool, definition and input. A call that differs in any of them does
+   * not continue this one.
+   */
   readonly binding: string
-  /** The approval that the first round has used. */
+  /** The approval that the first round used. */
   readonly approvalId?: string | undefined
-  /** The rule for the approver of that approval. */
+  /** The demand on the approver of that approval. */
   readonly approver?: ApproverRule | undefined
-  /** What asked for it. */
+  /** The clauses that required the approval. */
   readonly asked?: readonly string[] | undefined
-  /** The gate's own name of the call. Absent where no rule reads what happened. */
+  /** The gate's id of the call. Absent if no rule reads histories. */
   readonly event?: string | undefined
-  /** The rounds of the call that the tool has made itself. */
+  /** The continuation of a call that the tool itself made. */
   readonly inner?: Continuation | undefined
 }
 
@@ -74,7 +80,7 @@ export interface CallInputRequired {
   readonly callId: string
   /** The payload of the tool's {@link InputRequired}. */
   readonly payload: unknown
-  /** For `continues` of the next round. */
+  /** Pass this as `continues` in the next round. */
   readonly continues: Continuation
   readonly durationMs: number
   readonly text: string
@@ -93,7 +99,7 @@ export interface CallFailed {
   readonly text: string
 }
 
-/** Why a call that was under way was stopped: its gate was closed. */
+/** Why a running call was stopped: its gate was closed. */
 export class GateClosedError extends Error {
   override readonly name = 'GateClosedError'
 
@@ -102,7 +108,10 @@ export class GateClosedError extends Error {
   }
 }
 
-/** Why a call that was under way was stopped: its replica has not known for too long what the others have changed. */
+/**
+ * Why a running call was stopped: its replica has been unable to see the changes of other
+ * replicas for too long.
+ */
 export class LeaseEndedError extends Error {
   override readonly name = 'LeaseEndedError'
 
@@ -111,12 +120,12 @@ export class LeaseEndedError extends Error {
   }
 }
 
-/** Why a call that was under way was stopped: a person halted it. */
+/** Why a running call was stopped: a person halted it. */
 export class HaltedError extends Error {
   override readonly name = 'HaltedError'
 }
 
-/** Returns the word of the decision that a call came to. */
+/** Returns the decision word for the outcome of a call. */
 export function wordOf(outcome: CallOutcome): OutcomeWord {
   switch (outcome.status) {
     case 'refused':

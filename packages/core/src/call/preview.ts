@@ -4,32 +4,38 @@ import { type Attempt, type CallPorts, type CallRequest, type CallView, openAtte
 import { textFor } from './call.ts'
 import { storeFailed } from './refusals.ts'
 
-/** What a call would get if it were made now. */
+/** The outcome that a call would have now. */
 export type CallPreview = PreviewPass | PreviewRefused
 
-/** `allow`: it would run. `ask`: a person would be asked first, or has approved it already. */
+/**
+ * `allow`: the call would run. `ask`: an approval would be requested first, or was already given.
+ */
 export interface PreviewPass {
   readonly status: 'allow' | 'ask'
-  /** With the reasons of the clauses that ask, those about the input and the run included. */
+  /**
+   * The decision, with the reasons of clauses that ask, including those that read the input and
+   * the run.
+   */
   readonly decision: Decision
-  /** What was known of the run, where a rule reads it. */
+  /** The history of the run, if a rule reads it. */
   readonly facts?: RunFacts
-  /** And where a shadow of a rule does. */
+  /** The history of the run, if a shadow rule reads it. */
   readonly shadowFacts?: RunFacts
 }
 
 export interface PreviewRefused {
   readonly status: 'refused'
   readonly decision: Decision
-  /** The text that the call would get. */
+  /** The text that the call would return. */
   readonly text: string
   readonly facts?: RunFacts
   readonly shadowFacts?: RunFacts
 }
 
 /**
- * Returns what a call would get if it were made now: by its decision, its input and its limits. It runs nothing, takes
- * nothing, asks neither hooks nor people, and leaves no record. The call itself is decided again.
+ * Returns how a call would end if it were made now, by its decision, input and limits. Runs
+ * nothing, takes nothing from limits, calls no hooks, asks no person, and leaves no record. The
+ * call itself is decided again.
  */
 export async function preview(view: CallView, request: CallRequest, ports: CallPorts): Promise<CallPreview> {
   const attempt = openAttempt(view, request, ports, true)

@@ -22,7 +22,10 @@ import {
 /** The answer of a limiter. */
 export interface RateLimitAnswer {
   readonly allowed: boolean
-  /** Calls left after this one, by the limit with the fewest; `Infinity` where no limit names the tool. */
+  /**
+   * Calls left after this one, by the limit with the fewest; `Infinity` if no limit matches the
+   * tool.
+   */
   readonly remaining: number
   /** Milliseconds until the call would be allowed; 0 when it is. See {@link retryAfterSeconds}. */
   readonly resetMs: number
@@ -31,10 +34,10 @@ export interface RateLimitAnswer {
 /** Counts calls of tools. */
 export interface ToolRateLimiter<Answer = RateLimitAnswer> {
   /**
-   * Takes one call of every limit that names the tool, or none of any: a call that is not allowed costs nothing.
+   * Takes one call of every limit that matches the tool, or none: a refused call takes nothing.
    *
-   * @throws {UnknownToolError} for an id that none of the limiter's tools has, where it was given its tools
-   * @throws {ToolgateError} `caller_invalid` for a chat or a user that is no text
+   * @throws {UnknownToolError} for an unknown id, if the limiter was given its tools
+   * @throws {ToolgateError} `caller_invalid` for a chat or a user that is not a string
    */
   check(tool: string | Tool, chatId?: string, userId?: string): Answer
 }
@@ -45,18 +48,17 @@ export interface ToolRateLimiterOptions<Counters extends CounterStore = SyncCoun
   /** The tools for `tag:`, `category:` and `hint:` selectors. */
   readonly tools?: Iterable<Tool>
   readonly clock?: Pick<Clock, 'monotonicMs'>
-  /** Default: counters in memory. With those of a store that answers later, so does `check`. */
+  /** Default: counters in memory. With asynchronous counters, `check` is asynchronous. */
   readonly counters?: Counters
 }
 
 /**
- * Checks rate limits and returns them as data: from `web_search:10/60,*:100/60`, from a JSON list as `limitsFromEnv`
- * reads
- * it, or from such a list itself. Each has both shapes: `tool` and `windowSeconds`, `match` and `windowMs`. Blank text
- * is an
- * empty list. {@link createToolRateLimiter} checks the groups.
+ * Checks rate limits and returns them as data, from `web_search:10/60,*:100/60`, from a JSON list
+ * as `limitsFromEnv` reads it, or from a list of objects. Each result has the fields of both
+ * shapes: `tool` and `windowSeconds`, `match` and `windowMs`. Blank text is an empty list. {@link
+ * createToolRateLimiter} checks the groups.
  *
- * @throws {ConfigError} naming the entry that cannot be read
+ * @throws {ConfigError} naming the invalid entry
  * @example
  * createToolRateLimiter(parseToolRateLimits('web_search:10/60'))
  */
@@ -73,7 +75,7 @@ export function parseToolRateLimits(input: LimitInput | undefined): readonly (Ra
   }))
 }
 
-/** A limiter by itself sees no inputs. */
+/** A standalone limiter sees no inputs, so it cannot compute costs. */
 function withoutCosts(limits: readonly ParsedLimit[]): readonly ParsedLimit[] {
   const costly = limits.findIndex(({ costing }) => costing)
   if (costly !== -1)
@@ -81,7 +83,7 @@ function withoutCosts(limits: readonly ParsedLimit[]): readonly ParsedLimit[] {
   return limits
 }
 
-/** Takes every group for one that there is. */
+/** Accepts every group name. */
 function groupsNamedIn(list: unknown): GroupSelectors {
   const names = (Array.isArray(list) ? list : []).flatMap((entry: WrittenLimit | null) => {
     const [, name] = /^group:([^:]+)/.exec(String(selectorIn(entry))) ?? []
@@ -96,12 +98,14 @@ function selectorIn(entry: WrittenLimit | null): unknown {
 }
 
 /**
- * Returns a limiter by itself, for a host that has its own way of deciding and running. A gate has one built in.
+ * Creates a standalone limiter, for a host that decides and runs calls itself. A gate has its
+ * own.
  *
- * It is exact: never more than `max` calls in any window of that length, and a slot is free again exactly at its edge.
+ * The limiter is exact: never more than `max` calls in any window of that length, and a slot is
+ * free again exactly at its edge.
  *
- * @throws {ConfigError} naming the limit that cannot be used: a selector that needs groups or tools which were not
- * given, too
+ * @throws {ConfigError} naming the invalid limit, including a selector that needs groups or tools
+ * which were not given
  * @example
  * const limiter = createToolRateLimiter('web_search:10/60')
  * const { allowed, resetMs } = limiter.check('web_search', chatId, userId)
@@ -147,7 +151,7 @@ const OPTIONS = shapeOf<ToolRateLimiterOptions<CounterStore>>({
 })
 const MAX_REMEMBERED = 10_000
 
-/** Making a key costs more than counting it, so the keys of those who call again and again are kept for them. */
+/** Making a key costs more than counting it, so the keys of frequent callers are cached. */
 function rememberUses(
   usesOf: UsesOfTool,
 ): (tool: Tool, chat: string | undefined, user: string | undefined) => readonly LimitUseOf[] {
@@ -170,7 +174,7 @@ function rememberUses(
 }
 
 function toAnswer({ allowed, remaining, resetMs }: LimitAnswer): RateLimitAnswer {
-  // Only `true` counts, as a store may answer nonsense.
+  // Only `true` counts, because a store may return invalid answers.
   return { allowed: (allowed as unknown) === true, remaining, resetMs }
 }
 
@@ -179,7 +183,7 @@ function checkText(what: string, value: unknown): void {
     throw new ToolgateError('caller_invalid', `${what} must be a string, where there is one`)
 }
 
-/** Answers whether an id is not enough to know if a selector names it. */
+/** Returns whether matching the selector needs more than a tool's id. */
 function looksAtTool(selector: Selector): boolean {
   if (selector.kind === 'group') return selector.members.some(looksAtTool)
   return selector.kind === 'tag' || selector.kind === 'category' || selector.kind === 'hint'
@@ -197,7 +201,7 @@ function finderOf(tools: Iterable<Tool>): (id: string) => Tool {
 const MAX_NAMED = 10_000
 const NAMELESS = defineTool({ name: 'nameless' })
 
-/** Returns tools with an id only. A client may have made the ids up. */
+/** Returns tools that have only an id. A client may have made the ids up. */
 function createNamedTools(): (id: string) => Tool {
   const known = new Map<string, Tool>()
   return (id) => {

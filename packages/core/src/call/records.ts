@@ -14,14 +14,17 @@ import {
 } from './attempt.ts'
 import { auditFailed } from './refusals.ts'
 
-/** The fields of a record beside who, which tool and when. */
+/** The fields of a record besides the caller, the tool and the time. */
 export type AuditFields = Pick<
   AuditEntry,
   'reason' | 'detail' | 'clause' | 'limit' | 'reset_ms' | 'duration_ms' | 'error' | 'is_error' | 'approval_id' | 'read'
 >
 
 const MAX_NAME_LENGTH = 256
-/** The redactor sees this much, so that a secret that the cut would halve is still found. */
+/**
+ * The redactor gets this many characters, so that it still finds a secret that the cut would
+ * split.
+ */
 const MAX_LOOKED_AT = 2 * MAX_NAME_LENGTH
 
 /** An unknown name is free text from the client, so it is redacted before it is recorded. */
@@ -42,7 +45,7 @@ function recordedKindOf({ decided, request }: Attempt): AuditEntry['kind'] {
   return recordedKind(decided.tool?.id ?? textOf(request.tool) ?? '')
 }
 
-/** Returns what counted against a call, of the reasons that decided. */
+/** Returns the facts that counted against a call, from the reasons that decided. */
 export function countedIn({ outcome, reasons }: Decision): AuditEntry['read'] {
   if (reasons.length === 0) return undefined
   const read = reasons.flatMap((one) => (one.outcome === outcome ? (one.read ?? []) : []))
@@ -54,7 +57,7 @@ function labelsOf({ facts, shadowFacts }: HistoryOfCall): AuditEntry['run_labels
   return known?.isUnknown ? undefined : known?.labels
 }
 
-/** Writes a record; throws or rejects as the sink does. */
+/** Writes a record. Throws or rejects if the sink does. */
 export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
   const { view, request, callId, decided, ports, input, trace, would, withInput, history, uses } = attempt
   const { caller } = view
@@ -66,7 +69,7 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
     attempt.isCounted = true
     ports.coverage.count(decided, attempt.hits, wallMs)
   }
-  // One shape for every entry and no spread, as this runs twice in each call.
+  // One shape for every entry and no spread, because this runs twice in each call.
   const written = ports.audit.write({
     event,
     wallMs,
@@ -113,8 +116,8 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
 }
 
 /**
- * Writes the terminal record, which ends the attempt. A fault here goes to
- * `onFault` and does not change the answer.
+ * Writes the terminal record, which ends the attempt. An error goes to `onFault` and does not
+ * change the answer.
  */
 export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
   const { onFault, live } = attempt.ports
@@ -127,7 +130,7 @@ export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFi
   live.end()
 }
 
-/** Records that a call goes ahead. A call that cannot be recorded does not. */
+/** Records that a call is about to run. A call that cannot be recorded does not run. */
 export function recordCall(attempt: Attempt): MaybePromise<Stop | undefined> {
   const { approval: used, continues, ports } = attempt
   try {

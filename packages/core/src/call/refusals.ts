@@ -4,7 +4,7 @@ import type { InputProblem } from '@toolgate/values/json'
 import type { Approval, LimitAnswer, NoPlace, ReplicaLapse } from '../ports/ports.ts'
 import type { CostError, LimitUseOf } from './costs.ts'
 
-/** The decisions that the checks of a call make: they stop a call that the layers allow. */
+/** Decisions made by the checks of a call. They stop a call that the layers allow. */
 
 export function notExecutable(): Decision {
   return denial('door', 'tool_not_executable', 'it is described here and executed elsewhere')

@@ -10,7 +10,7 @@ import type { Continuation } from './outcome.ts'
 
 type RoundAttempt = Pick<Attempt, 'view' | 'request' | 'input'>
 
-/** Returns what an approval of the call is bound to. */
+/** Returns the fields that an approval of the call is bound to. */
 export function bindingOf(
   { view, request, input }: RoundAttempt,
   tool: Tool,
@@ -29,8 +29,9 @@ export function bindingOf(
 }
 
 /**
- * Returns the earlier rounds that this attempt continues. Another caller, definition or input continues nothing: the
- * attempt is then a call of its own, which takes its limit and its approval. Known once the input is.
+ * Returns the earlier rounds that this attempt continues. If the caller, definition or input
+ * differs, the attempt continues nothing: it is a new call, with its own limit and approval.
+ * Known once the input is known.
  */
 export function continuedBy(attempt: RoundAttempt & Pick<Attempt, 'continues'>, tool: Tool): Continuation | undefined {
   const { continues } = attempt.request
@@ -59,7 +60,10 @@ export function nextRound(attempt: Attempt, tool: Tool, inner?: Continuation): C
   }
 }
 
-/** What asked is no part of it, nor the approver's rule: a later round may be under stricter ones. */
+/**
+ * Leaves out the clauses that asked and the approver's rule, because a later round may have
+ * stricter ones.
+ */
 function hashOf({ approver: _, asked: __, ...binding }: ApprovalBinding): string {
   return sha256Hex(approvalKeys(binding).binding)
 }

@@ -54,7 +54,7 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
     : ran(attempt, tool, running, startedMs)
 }
 
-/** Runs the tool in the trace and the history of its call. */
+/** Runs the tool within the trace and the history of its call. */
 function executeWithin(attempt: Attempt, tool: Tool, execution: Execution): MaybePromise<Executed> {
   const { trace, ports } = attempt
   const start = () => execute(execution, ports)
@@ -86,7 +86,7 @@ interface End {
   readonly outcome: Ran
   readonly event: AttemptEvent
   readonly fields: AuditFields
-  /** What the tool returned, before it was cut. Absent for streams. */
+  /** The tool's output before it was cut. Absent for streams. */
   readonly output?: unknown
 }
 
@@ -95,7 +95,7 @@ function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: num
   if (executed.output instanceof InputRequired) return toInputRequired(attempt, tool, executed.output, durationMs)
   const { callId, ports } = attempt
   const returned = executed.output
-  // A text that fits is passed on as it is, and reports no error.
+  // A text that fits is passed on unchanged, and reports no error.
   const isShort = typeof returned === 'string' && returned.length <= ports.maxOutputChars
   const { output, cut } = isShort ? { output: returned, cut: false } : capOutput(returned, ports.maxOutputChars)
   const fields = { duration_ms: toMicros(durationMs), detail: cut ? OUTPUT_CUT : undefined }
@@ -105,7 +105,7 @@ function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: num
   return { outcome, event: 'tool_result', fields: { ...fields, reason: TOOL_ERROR, error, is_error: true } }
 }
 
-/** A payload is never cut, since half a question cannot be answered. */
+/** A payload is never cut, because half a question cannot be answered. */
 function toInputRequired(attempt: Attempt, tool: Tool, { payload, inner }: InputRequired, durationMs: number): End {
   const { callId, request, ports } = attempt
   try {
@@ -128,7 +128,9 @@ const TOOL_ERROR = 'tool_error'
 
 const OUTPUT_CUT = 'the output was cut'
 
-/** The audit keeps less; so much is enough for it to see a secret whole. */
+/**
+ * The audit stores fewer characters. This many are enough for the redactor to see a secret whole.
+ */
 const MAX_ERROR_LENGTH = 16_384
 
 function toFailed(
@@ -156,7 +158,7 @@ function toMicros(ms: number): number {
   return Math.round(ms * 1000) / 1000
 }
 
-/** Settles its costs, calls the `afterToolCall` hooks, and writes the terminal record: as far as there are any. */
+/** Settles the costs, calls the `afterToolCall` hooks, and writes the terminal record. */
 function conclude(attempt: Attempt, tool: Tool, ended: End): MaybePromise<CallOutcome> {
   const { taken, ports, hooks } = attempt
   const { costs } = ports.current
@@ -206,7 +208,10 @@ function record(attempt: Attempt, { outcome, event, fields }: End): MaybePromise
   return written === undefined ? outcome : chain(written, () => outcome)
 }
 
-/** Passes a stream on as it comes. The call ends with the stream: at its end, its error, or when the consumer stops. */
+/**
+ * Passes a stream on as it comes. The call ends when the stream ends or fails, or when the
+ * consumer stops.
+ */
 function passOn(
   attempt: Attempt,
   tool: Tool,
@@ -228,7 +233,7 @@ function passOn(
   try {
     return new Done(callId, watchStream(stream as AsyncIterable<unknown>, options), passedMs, false)
   } catch (error) {
-    // It looks like a stream and throws when it is opened.
+    // The value looks like a stream but throws when it is opened.
     lasting.close()
     releaseHeld(attempt)
     return conclude(attempt, tool, toFailed(attempt, 'tool_failed', error, passedMs))
@@ -270,7 +275,7 @@ class Done implements CallDone {
     this.isError = isError
   }
 
-  /** Made on demand: a host that passes the output on does not need it. */
+  /** Computed on demand, because a host that only passes the output on does not need the text. */
   get text(): string {
     return isStream(this.output) ? '(a stream)' : outputText(this.output)
   }

@@ -7,7 +7,7 @@ import { CostError, settledCosts, withCosts } from './costs.ts'
 import type { LimitUseOf } from './costs.ts'
 import { costInvalid } from './refusals.ts'
 
-/** Returns the uses with what this call costs of each, or why that is not known. */
+/** Returns the uses with the cost of this call, or why the cost is unknown. */
 function priced(
   { view: { caller }, input }: Attempt,
   tool: Tool,
@@ -22,10 +22,10 @@ function priced(
 }
 
 /**
- * Sets what the limits count for a call to what it has really cost. Never rejects: what cannot be settled counts in full.
- * Returns what is to be recorded of it, if it has cost more than was taken for it.
+ * Sets the costs in the limits to the real cost of a call. Never rejects: a cost that cannot be
+ * settled stays as taken. Returns the costs to record, if the call cost more than was taken.
  *
- * `output` is the tool's, before it was cut.
+ * `output` is the tool's output before it was cut.
  */
 function settleLimits(attempt: Attempt, tool: Tool, outcome: Ran, output: unknown): MaybePromise<string | undefined> {
   const { ports, uses, taken, view, input } = attempt
@@ -38,10 +38,10 @@ function settleLimits(attempt: Attempt, tool: Tool, outcome: Ran, output: unknow
   return costs && chain(settle(attempt, costs), () => overrunOf(uses, costs))
 }
 
-/** For gates of which some limit has a cost. */
+/** For gates with a limit that has a cost. */
 export const COSTS_OF_CALLS: CostsOfCalls = { priced, settle: settleLimits }
 
-/** The use of an idempotency key, which is taken before the others, stays as it is. */
+/** The use of an idempotency key comes first and keeps its cost. */
 async function settle(attempt: Attempt, costs: readonly number[]): Promise<void> {
   const { ports, uses, taken } = attempt
   const all = usesToTake(attempt)

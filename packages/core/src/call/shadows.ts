@@ -2,7 +2,7 @@ import { type CallFacts, decideShadows } from '../decide/decide.ts'
 import { compareStrictness, type OutcomeWord, type Reason, ruleText } from '../decide/decision.ts'
 import type { Attempt } from './attempt.ts'
 
-/** Notes what the shadows of policies would decide, which stops nothing. */
+/** Notes what shadow policies would decide. Never stops a call. */
 export function noteShadows(attempt: Attempt, call?: CallFacts): void {
   const { decided, withInput, ports } = attempt
   try {
@@ -19,7 +19,7 @@ export function noteShadows(attempt: Attempt, call?: CallFacts): void {
   }
 }
 
-/** Whether nothing but what is unknown of the run speaks for an outcome. */
+/** Returns whether all reasons for an outcome depend on an unknown history. */
 function isUnknown(reasons: readonly Reason[], outcome: OutcomeWord): boolean {
   return reasons.every((one) => one.outcome !== outcome || one.code === 'history_unknown')
 }

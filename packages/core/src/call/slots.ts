@@ -27,11 +27,14 @@ export interface ConcurrencyCap {
   /** A selector. */
   readonly match: string
   readonly max: number
-  /** The parts that are counted apart. Users, sessions and chats are those of one tenant. Default: `['tool']`. */
+  /**
+   * The fields that are counted separately. Users, sessions and chats count within their tenant.
+   * Default: `['tool']`.
+   */
   readonly per?: readonly CapPart[] | undefined
-  /** How long a call waits for its turn. `0` refuses at once. Default: 10 s. */
+  /** Milliseconds that a call waits for a slot. `0` refuses at once. Default: 10 s. */
   readonly waitMs?: number | undefined
-  /** How many calls may wait for one. Default: 100. */
+  /** The most calls that may wait for a slot. Default: 100. */
   readonly maxWaiting?: number | undefined
 }
 
@@ -58,7 +61,7 @@ const DEFAULT_MAX_WAITING = 100
 /**
  * Checks caps and returns them: `browser:*:2` is two calls at once of each tool of `browser`.
  *
- * @throws {ConfigError} naming the entry that cannot be read
+ * @throws {ConfigError} naming the invalid entry
  */
 export function parseCaps(
   caps: CapInput | undefined,
@@ -90,7 +93,7 @@ function parseCap(path: string, written: string | ConcurrencyCap, groups: GroupS
   }
 }
 
-/** Two tenants may each have a user "vera", and one must not hold up the other. */
+/** Two tenants may both have a user "vera", and they must not block each other. */
 function withTenant(per: readonly CapPart[]): readonly CapPart[] {
   const isWithinTenant = per.some((part) => part !== 'tool' && part !== 'tenant')
   return CAP_PARTS.filter((part) => per.includes(part) || (part === 'tenant' && isWithinTenant))
@@ -118,15 +121,15 @@ function readText(path: string, text: string): ConcurrencyCap {
   return { match, max: Number(max) }
 }
 
-/** One cap as it counts one call. */
+/** One cap, applied to one call. */
 export interface CapUse {
   readonly key: string
   readonly cap: ParsedCap
 }
 
-/** The right to run, until it is given back. */
+/** The slots of a running call, until they are released. */
 export interface HeldSlots {
-  /** Lets the next one run; a second time does nothing. */
+  /** Frees the slots for the next call. A second call does nothing. */
   release(): void
 }
 
@@ -136,34 +139,38 @@ export interface SlotPorts {
   readonly cancelling?: Cancelling | undefined
 }
 
-/** Keeps the calls that run at once within the caps. */
+/** Limits the number of concurrent calls to the caps. */
 export interface Slots {
-  /** Returns the caps that count a tool's calls by a caller; worked out once for each. */
+  /** Returns the caps that apply to a tool and a caller. Computed once for each pair. */
   capsOf(tool: Tool, caller: Caller): readonly CapUse[]
   /** Returns a cap that has no free slot now; `undefined` if all have one. */
   fullOf(uses: readonly CapUse[]): ParsedCap | undefined
   /**
-   * Takes a slot of every cap, all together or none: at once where all are free, else in turn. A `Decision` where
-   * too many wait, the wait is too long, or the caller goes away.
+   * Takes a slot of every cap, or none: at once if all have a free slot, otherwise in turn.
+   * Returns a `Decision` if too many calls wait, the wait is too long, or the caller leaves.
    */
   acquire(uses: readonly CapUse[], ports: SlotPorts): MaybePromise<HeldSlots | Decision>
-  /** Replaces the selectors of the caps, after the groups have changed: the same caps in the same order. */
+  /**
+   * Replaces the selectors of the caps after the groups have changed. Pass the same caps in the
+   * same order.
+   */
   regroup(caps: readonly ParsedCap[]): void
-  /** How many keys are kept: those of calls that run or wait. */
+  /** The number of stored keys, which are those of running and waiting calls. */
   readonly size: number
 }
 
-/** Whether a call may run now. */
+/** Returns whether a call may run now. */
 export function isHeld(answer: HeldSlots | Decision): answer is HeldSlots {
   return 'release' in answer
 }
 
 /**
- * Returns slots for caps, in this process.
+ * Creates slots for caps, in this process.
  *
- * A slot that is given back goes to the first of those who wait that can run with it: calls under the same caps run in
- * the order in which they came, and none that waits for one cap keeps a slot of another idle. Nothing is held while
- * waiting, so no two can wait for each other. Nothing is kept of a key under which nothing runs or waits.
+ * A released slot goes to the first waiting call that can use it. Calls under the same caps run
+ * in the order in which they came, and a call that waits for one cap does not block another cap.
+ * A waiting call holds no slots, so there are no deadlocks. Keys without running or waiting calls
+ * are deleted.
  */
 export function createSlots(caps: readonly ParsedCap[]): Slots {
   const lanes = new Map<string, Lane>()
@@ -212,7 +219,9 @@ function usesOf(caps: readonly ParsedCap[], tool: Tool, caller: Caller): readonl
   )
 }
 
-/** Parts are length-prefixed and missing ones explicit, so that no two callers can share a key by their spelling. */
+/**
+ * Parts have a length prefix and missing parts are marked, so that two callers never share a key.
+ */
 function keyOf(position: number, { per }: ParsedCap, tool: Tool, caller: Caller): string {
   const { user, tenant, session, chat } = caller
   const parts = { tool: countedAs(tool), user, tenant, session, chat: chat?.id }
@@ -223,7 +232,7 @@ function lengthPrefixed(text: string | undefined): string {
   return text === undefined ? '-' : `${text.length}:${text}`
 }
 
-/** The calls that run and wait under one key. */
+/** The running and waiting calls under one key. */
 class Lane {
   readonly key: string
   readonly cap: ParsedCap
@@ -283,13 +292,14 @@ class Held implements HeldSlots {
     const lanes = this.#lanes
     this.#lanes = undefined
     if (!lanes) return
-    // All are given back before another call runs, so that a call that waits for several of them is not passed.
+    // Frees all slots before another call runs, so that a call that waits for several of them is
+    // not overtaken.
     for (const lane of lanes) lane.leave()
     for (const lane of lanes) lane.letIn()
   }
 }
 
-/** A call that waits for its turn under each of its caps. */
+/** A call that waits for a slot of each of its caps. */
 class Waiter implements Timed {
   readonly #lanes: readonly Lane[]
   readonly #resolve: (answer: HeldSlots | Decision) => void

@@ -10,35 +10,38 @@ import {
 } from '@toolgate/values'
 import type { Clock, MaybePromise } from '../ports/ports.ts'
 
-/** How a stream came to its end. */
+/** How a stream ended. */
 export type StreamEnd =
-  /** It gave all it had. */
+  /** All items were read. */
   | { readonly how: 'ended' }
-  /** It threw, or kept no protocol. */
+  /** The stream threw, or broke the iterator protocol. */
   | { readonly how: 'failed'; readonly error: unknown }
-  /** Nobody reads on: the consumer broke off, or let it go without reading. */
+  /** The consumer stopped reading, or dropped the stream without reading. */
   | { readonly how: 'abandoned' }
   | { readonly how: 'timeout' | 'aborted' | 'flooded'; readonly error: unknown }
 
 export interface StreamOptions {
   /** Called exactly once. Its errors are ignored. */
   readonly onEnd: (end: StreamEnd) => MaybePromise<void>
-  /** Told of each item before the consumer has it. */
+  /** Called with each item before the consumer gets it. */
   readonly onItem?: ((item: unknown) => void) | undefined
   readonly deadlines: Deadlines
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /** From now on, until the last item; one of a second or more is kept to 100 ms. Default: no end. */
+  /**
+   * Milliseconds from now until the last item. A deadline of a second or more is accurate to 100
+   * ms. Default: none.
+   */
   readonly deadlineMs?: number | undefined
   readonly cancelling?: Cancelling | undefined
-  /** Of all items together, as `sizeOf` counts. Default: no end. */
+  /** The most characters of all items together, as `sizeOf` counts. Default: no limit. */
   readonly maxChars?: number | undefined
-  /** How long a consumer who breaks off waits for the stream to close. Default: 1 s. */
+  /** Milliseconds that a consumer who stops reading waits for the stream to close. Default: 1 s. */
   readonly closeMs?: number | undefined
 }
 
 const CLOSE_MS = 1000
 
-/** A stream gave more than it may. */
+/** A stream returned more characters than allowed. */
 export class StreamTooLongError extends Error {
   override readonly name = 'StreamTooLongError'
 
@@ -50,21 +53,24 @@ export class StreamTooLongError extends Error {
 /**
  * Returns a stream of the same items in the same order, and reports how it ended.
  *
- * The end is reported exactly once: when the items end, when the stream throws (the consumer gets the error too), when
- * the
- * consumer breaks off or lets the stream go unread, when the call is aborted, at the deadline, and when there are more
- * characters than may be; at the last three the consumer gets an error. In each case the source is closed. A
- * `ReadableStream` stays one; of any other stream an async generator is given, which is read once.
+ * The end is reported exactly once: when the items end, when the stream throws, when the consumer
+ * stops reading or drops the stream, when the call is aborted, at the deadline, and at too many
+ * characters. The consumer gets an error if the stream throws, and in the last three cases. The
+ * source is always closed. A `ReadableStream` stays one; any other stream becomes an async
+ * generator, which can be read once.
  */
 export function watchStream<T extends AsyncIterable<unknown>>(stream: T, options: StreamOptions): T
 export function watchStream(stream: AsyncIterable<unknown>, options: StreamOptions): AsyncIterable<unknown> {
   return isReadableStream(stream) ? watchReadable(stream, options) : watchIterable(stream, options)
 }
 
-/** Ends streams that were collected before their end was read. */
+/** Ends streams that were garbage-collected before they were read to the end. */
 const unread = new FinalizationRegistry<StreamWatch>((watch) => watch.abandon())
 
-/** How one stream ends. Holds nothing that holds what the consumer has: else that would never be let go. */
+/**
+ * Tracks how one stream ends. Must not reference anything that references the consumer's object,
+ * which would then never be garbage-collected.
+ */
 class StreamWatch implements Timed {
   readonly #options: StreamOptions
   readonly #deadlineMs: number | undefined
@@ -99,13 +105,13 @@ class StreamWatch implements Timed {
     this.#stop('aborted', reason ?? new DOMException('the call was aborted', 'AbortError'))
   }
 
-  /** Nobody will read on, or close it. */
+  /** Ends the stream, because nobody will read or close it. */
   abandon(): void {
     void this.end({ how: 'abandoned' })
     dropResult(this.#closeSource)
   }
 
-  /** Answers whether an item may still be given; if not, the stream has been stopped. */
+  /** Returns whether an item may still be passed on; if not, stops the stream. */
   admits(item: unknown): boolean {
     const { maxChars = Infinity } = this.#options
     if (this.isOver) return false
@@ -140,7 +146,7 @@ class StreamWatch implements Timed {
     this.#failConsumer(error)
   }
 
-  /** Waits for the source to close. Returns `otherwise` when that takes too long. */
+  /** Waits for the source to close. Returns `otherwise` if that takes too long. */
   closed<T>(closing: PromiseLike<T>, otherwise: T): Promise<T> {
     const { deadlines, clock, closeMs = CLOSE_MS } = this.#options
     return withDeadline(closing, deadlines, clock, closeMs).catch((error: unknown) => {
@@ -150,7 +156,7 @@ class StreamWatch implements Timed {
   }
 }
 
-/** Rounds the rest of a deadline, as one timer serves all that wait equally long. */
+/** Rounds the rest of a deadline, because one timer serves all equal waits. */
 function rounded(deadlineMs: number): number {
   const stepMs = deadlineMs < 1000 ? 1 : 100
   return Math.ceil(deadlineMs / stepMs) * stepMs
@@ -160,7 +166,7 @@ async function tellEnd({ onEnd }: StreamOptions, end: StreamEnd): Promise<void> 
   try {
     await onEnd(end)
   } catch {
-    // A fault in `onEnd` must not take the items from the consumer.
+    // An error in `onEnd` must not keep items from the consumer.
   }
 }
 
@@ -175,7 +181,7 @@ function watchIterable(stream: AsyncIterable<unknown>, options: StreamOptions): 
     options,
     () => source.close(),
     (error) => {
-      // A consumer that is not waiting gets it at the next read.
+      // If the consumer is not waiting, it gets the error at the next read.
       if (asks.size === 0) source.error = { error }
       for (const ask of asks) ask.reject(error)
     },
@@ -188,7 +194,7 @@ function watchIterable(stream: AsyncIterable<unknown>, options: StreamOptions): 
 /** The tool's stream, opened when it is first read. */
 class Source {
   readonly stream: AsyncIterable<unknown> & Partial<AsyncIterator<unknown>> & { destroy?: unknown }
-  /** The end that the consumer has not read yet. */
+  /** An error that the consumer has not read yet. */
   error: { readonly error: unknown } | undefined
   #iterator: AsyncIterator<unknown> | undefined
 
@@ -200,18 +206,21 @@ class Source {
     return (this.#iterator ??= this.stream[Symbol.asyncIterator]())
   }
 
-  /** Returns the answer of the source, where it has one. */
+  /** Closes the source and returns its answer, if there is one. */
   close(value?: unknown): MaybePromise<IteratorResult<unknown>> | undefined {
     const { stream } = this
-    // A stream of Node closes by this even while it is asked for an item, or before it was read.
+    // Closes a Node stream even during a read or before the first read.
     if (typeof stream.destroy === 'function') stream.destroy()
-    // One that is its own iterator, as a generator is, starts nothing by being opened.
+    // A stream that is its own iterator, such as a generator, starts nothing when it is opened.
     const opened = this.#iterator ?? (typeof stream.next === 'function' ? this.open() : undefined)
     return opened?.return?.(value)
   }
 }
 
-/** An item that the consumer waits for. Holds the stream, which must not be let go meanwhile. */
+/**
+ * A read that the consumer waits for. References the stream, which must not be collected
+ * meanwhile.
+ */
 class Ask {
   readonly holder: WatchedGenerator
   readonly promise: Promise<IteratorResult<unknown>>
@@ -224,7 +233,7 @@ class Ask {
     this.promise = promise
     this.resolve = resolve
     this.reject = reject
-    // One that the consumer has stopped waiting for may be rejected at a deadline that is not its own.
+    // A read that the consumer stopped waiting for may be rejected at the deadline of another.
     promise.catch(() => {})
   }
 }
@@ -296,7 +305,7 @@ class WatchedGenerator implements AsyncGenerator {
     }
   }
 
-  /** Ends the wait for an item of a stream that was closed. */
+  /** Ends a pending read of a closed stream. */
   #finish(): void {
     for (const ask of this.#asks) ask.resolve({ done: true, value: undefined })
   }
@@ -328,7 +337,7 @@ function watchReadable(stream: ReadableStream<unknown>, options: StreamOptions):
       async cancel(reason) {
         if (watch.isOver) return
         const closing = watch.closed(source.cancel(reason), undefined)
-        // Whether it closes well is for the consumer, who gets what this rejects with.
+        // The consumer handles an error of closing: the returned promise rejects with it.
         await closing.catch(() => {})
         await watch.end({ how: 'abandoned' })
         await closing
@@ -341,9 +350,8 @@ function watchReadable(stream: ReadableStream<unknown>, options: StreamOptions):
 }
 
 /**
- * Somebody has it in hand already, and who lets it go later would give it to a reader whom nobody watches: what is
- * given
- * instead only says so.
+ * Somebody else holds a reader of the stream, and could release it to an unwatched reader. The
+ * returned stream only throws an error that says so.
  */
 function refuseLocked(options: StreamOptions): ReadableStream<unknown> {
   const error = new TypeError('the stream is locked to another reader')
@@ -363,7 +371,7 @@ async function pullItem(
     if (done) {
       await watch.end({ how: 'ended' })
       controller.close()
-      // A consumer that reads into its own buffer gets it back empty.
+      // A consumer that reads into its own buffer gets the buffer back empty.
       ;(controller as Partial<ReadableByteStreamController>).byobRequest?.respond(0)
     } else if (watch.admits(value)) controller.enqueue(value)
   } catch (error) {
@@ -372,7 +380,10 @@ async function pullItem(
   }
 }
 
-/** A stream of bytes can be read into the consumer's buffer, and stays one. */
+/**
+ * Returns whether a stream is a byte stream. Such a stream can be read into the consumer's
+ * buffer, and stays one.
+ */
 function isByteStream(stream: ReadableStream<unknown>): boolean {
   try {
     ;(stream as ReadableStream<Uint8Array<ArrayBuffer>>).getReader({ mode: 'byob' }).releaseLock()

@@ -7,7 +7,7 @@ import { decideNow } from './deciding.ts'
 import { rateLimited } from './refusals.ts'
 import { continuedBy } from './rounds.ts'
 
-/** Asks the limits, and takes nothing. */
+/** Checks the limits without taking from them. */
 export async function peekLimits(attempt: Attempt, tool: Tool): Promise<Stop | undefined> {
   const { ports } = attempt
   const uses = ports.current.costs?.priced(attempt, tool, attempt.uses) ?? attempt.uses
@@ -16,7 +16,7 @@ export async function peekLimits(attempt: Attempt, tool: Tool): Promise<Stop | u
   return isYes(peeked.allowed) ? undefined : { decision: rateLimited(uses, peeked) }
 }
 
-/** Takes what the call costs of each limit, or of none. A later round of a call takes nothing. */
+/** Takes the call's cost from every limit, or from none. A later round of a call takes nothing. */
 export function takeLimits(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   const { ports, view, decided, request } = attempt
   const now = view.isStale(decided) ? usesNow(attempt) : attempt.uses
@@ -40,17 +40,21 @@ function tookLimits(attempt: Attempt, answer: LimitAnswer): Stop | undefined {
     return undefined
   }
   if (attempt.request.idempotencyKey === undefined) return { decision: rateLimited(attempt.uses, answer) }
-  // The first use is that of the key: the call was counted when it was made before.
+  // The first use belongs to the idempotency key: an earlier call with that key was already
+  // counted.
   if (answer.refused === 0) return undefined
   return { decision: rateLimited(attempt.uses, { ...answer, refused: answer.refused - 1 }) }
 }
 
-/** Only `true` counts, as a store may answer nonsense. */
+/** Only `true` counts, because a store may return invalid answers. */
 export function isYes(answer: unknown): boolean {
   return answer === true
 }
 
-/** Returns the store's answer. A take that ends after its deadline is given back, as the call is refused by then. */
+/**
+ * Returns the store's answer. A take that ends after its deadline is given back, because the call
+ * was refused by then.
+ */
 export async function takenInTime<T>(
   ports: CallPorts,
   taking: Promise<T>,
@@ -64,21 +68,27 @@ export async function takenInTime<T>(
   }
 }
 
-/** Other calls, halts and changes of the rules happen while a call waits for an answer. */
+/**
+ * Checks again, because other calls, halts and rule changes happen while a call waits for an
+ * answer.
+ */
 export function checkStillAllowed(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   const decision = decideNow(attempt, tool)
   if (decision) return { decision }
   return attempt.view.isStale(attempt.decided) ? checkLimitsNow(attempt, tool) : undefined
 }
 
-/** The limits may have been replaced after the call took from them: it takes from the new ones. */
+/**
+ * If the limits were replaced after the call took from them, the call takes from the new limits,
+ * too.
+ */
 function checkLimitsNow(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   const uses = usesNow(attempt)
   if (isSameUses(uses, attempt.uses) || continuedBy(attempt, tool)) return undefined
   return takeOtherLimits(attempt, tool, uses)
 }
 
-/** Returns the uses of the limits as they are now: the same list while they do not change. */
+/** Returns the uses of the current limits: the same list while the limits do not change. */
 function usesNow({ view, request, decided, uses }: Attempt): readonly LimitUseOf[] {
   const now = view.decide(request.tool, callerNow(view, request))
   return now.tool === decided.tool ? view.usesOf(now) : uses
@@ -89,7 +99,7 @@ function isSameUses(a: readonly LimitUseOf[], b: readonly LimitUseOf[]): boolean
   return a.length === b.length && a.every(({ key, max }, i) => key === b[i]?.key && max === b[i].max)
 }
 
-/** Where the store had to be waited for, the call is looked at once more. */
+/** If the store was slow to answer, the call is checked once more. */
 async function takeOtherLimits(attempt: Attempt, tool: Tool, uses: readonly LimitUseOf[]): Promise<Stop | undefined> {
   const { ports, taken } = attempt
   attempt.taken = undefined

@@ -9,7 +9,10 @@ import type { Attempt } from './attempt.ts'
 const MAX_LABELS = 16
 const MAX_SENDS = 32
 
-/** Returns what a person should know of the run of a call that asks; `undefined` where no rule reads runs. */
+/**
+ * Returns what an approver should know about the run of a call; `undefined` if no rule reads
+ * runs.
+ */
 export function trailOf(attempt: Attempt, tool: Tool): MaybePromise<ApprovalTrail | undefined> {
   const { ports, view, request } = attempt
   const histories = ports.histories.shown
@@ -24,7 +27,7 @@ export function trailOf(attempt: Attempt, tool: Tool): MaybePromise<ApprovalTrai
     return toTrail(undefined)
   }
   try {
-    // A run without a history has done nothing.
+    // A run without a history has made no calls.
     const read = chain(histories.read(view.caller, request.run), (history) =>
       history ? toTrail(history.facts) : { read: [], sends: sendsOf(attempt, tool, undefined) },
     )

@@ -12,18 +12,18 @@ import type { ValidateInput } from '../ports/ports.ts'
 import { findSchemaProblem } from '../tools/schema.ts'
 
 /**
- * Steps that checking one input may take, of some 5 ns each. A pattern takes one for each character, so that the
- * largest body that the gateway reads can be searched once.
+ * The most steps of checking one input, about 5 ns each. A pattern takes one step for each
+ * character, so it can search the largest body that the gateway reads once.
  */
 export const MAX_VALIDATION_STEPS = 5_000_000
 
 /**
- * Returns a validator of JSON Schema draft-04 to 2020-12, chosen by `$schema`.
+ * Creates a validator for JSON Schema draft-04 to 2020-12, chosen by `$schema`.
  *
- * Each schema is compiled once, at its first use. Schemas are untrusted text: nothing of them becomes code, nothing
- * remote is fetched, patterns take linear time, and an input that would take too many steps is refused. Keywords that
- * cannot be run are skipped (`findSkipped` says which).
- * `format` is an annotation, as it is by default in 2020-12.
+ * Each schema is compiled once, at its first use. Schemas are untrusted text: they never become
+ * code, nothing remote is fetched, patterns take linear time, and an input that would take too
+ * many steps is refused. Unsupported keywords are skipped; `findSkipped` lists them. `format` is
+ * an annotation, which is the default in 2020-12.
  */
 export function createValidator(): ValidateInput {
   const compiled = new WeakMap<object, Check | string>()
@@ -59,7 +59,7 @@ function validate(check: Check, input: unknown): InputProblem | undefined {
   }
 }
 
-/** The engine's text for a full stack says nothing to a model. */
+/** The engine's message for a stack overflow does not help a model. */
 function describeError(error: Error): string {
   return error instanceof WorkSpentError ? messageOf(error) : 'its schemas lead too deep'
 }

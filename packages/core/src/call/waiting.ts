@@ -7,7 +7,7 @@ import { waitWhile } from './lifetime.ts'
 import { callerGone, noCapacity } from './refusals.ts'
 import { isHeld } from './slots.ts'
 
-/** Waits for a free slot before it takes anything that others could use meanwhile. */
+/** Waits for a free slot before the call takes anything that others could use meanwhile. */
 export function takeSlots(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   const { slots } = attempt.ports
   if (!slots) return undefined
@@ -38,7 +38,7 @@ function tookPlace(attempt: Attempt, answer: Place | NoPlace | undefined): Stop 
   return undefined
 }
 
-/** Returns `gone` where the wait ends first. A place that comes after that is released. */
+/** Returns `gone` if the wait ends first. A place that comes later is released. */
 async function placeWhileWanted(
   coming: Promise<Place | NoPlace | undefined>,
   cancelling: Cancelling,

@@ -1,13 +1,14 @@
 import { UNTRUSTED } from '../history/facts.ts'
 import type { FactRead } from '../ports/fact-read.ts'
 
-/** Returns the caller's name of a tool; `undefined` for one that they do not see. */
+/** Returns the caller's name of a tool; `undefined` for a tool that they cannot see. */
 export type NameOf = (id: string) => string | undefined
 
 /**
- * Returns what counted against a call, as a sentence for a model: `This run has read web:fetch, whose output is untrusted.`
+ * Returns the facts that counted against a call as a sentence for a model: `This run has read
+ * web:fetch, whose output is untrusted.`
  *
- * Names only tools that the caller sees.
+ * Names only tools that the caller can see.
  */
 export function because(read: readonly FactRead[], nameOf: NameOf | undefined): string {
   const parts = [...new Set(read.map((one) => SENTENCES[one.kind](one, namesOf(one, nameOf))))]
@@ -15,7 +16,7 @@ export function because(read: readonly FactRead[], nameOf: NameOf | undefined): 
   return text === '' ? '' : `${text[0]?.toUpperCase()}${text.slice(1)}.`
 }
 
-/** Returns what a model can do about it. */
+/** Returns advice for the model about these facts. */
 export function adviceOn(read: readonly FactRead[]): string {
   const isMissing = read.some(({ kind }) => kind === 'called')
   return isMissing ? 'Make that call first, or ask the user.' : 'Ask the user, or continue without it.'

@@ -16,25 +16,29 @@ import type { Tool } from '../tools/tool.ts'
 import { evaluate } from './evaluation.ts'
 
 export interface BuildToolsetOptions {
-  /** Where the tools come from: a list, a Toolset, or anything with `tools()`. */
+  /** The source of the tools: a list, a Toolset, or any object with `tools()`. */
   readonly from: Iterable<Tool> | Pick<Source, 'tools'>
-  /** All of them must keep a tool. An empty list keeps all tools. */
+  /** Every filter must keep a tool. An empty list keeps all tools. */
   readonly filters?: readonly ToolFilter[]
-  /** Comes after all filters; what it denies is left out. All are met. */
+  /** Applied after all filters. Tools that it denies are left out. All policies of a list apply. */
   readonly policy?: Policies
-  /** Whom the policy is asked about. Default: one of whom nothing is known, for whom conditions mostly fail. */
+  /**
+   * The caller that the policy is evaluated for. Default: an anonymous caller, for whom most
+   * conditions fail.
+   */
   readonly caller?: Caller
-  /** For `group:` selectors of the policy. */
+  /** The groups for `group:` selectors of the policy. */
   readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
 }
 
 const OPTIONS = shapeOf<BuildToolsetOptions>({ from: true, filters: true, policy: true, caller: true, groups: true })
 
 /**
- * Returns the tools of a source that every filter keeps and no policy denies, as a snapshot: later changes of the
- * source do not reach it. An empty source makes an empty set.
+ * Returns the tools of a source that every filter keeps and no policy denies. The result is a
+ * snapshot: later changes of the source do not affect it. An empty source gives an empty set.
  *
- * @throws {ToolgateError} `source_invalid` without a source, `filter_invalid`, and what its tools and policy throw
+ * @throws {ToolgateError} `source_invalid` without a source, `filter_invalid`, and any error of
+ * its tools and policy
  * @example
  * const reading = buildToolset({ from: catalog, filters: [byTagsAny('read')], policy: { deny: ['web:*'] } })
  */
@@ -44,7 +48,7 @@ export function buildToolset(options: BuildToolsetOptions): Toolset {
   checkFilters('filters', filters)
   const { selectors } = parseGroups(groups)
   const all = createToolset(toolsFrom(from, groups && selectors))
-  // Only tools are exported.
+  // Only tools are returned, no other kinds.
   const kept = all.filter(({ kind }) => kind === 'tool').filter(and(...filters))
   const parsed = parsePolicies(policy, selectors)
   checkKnown(

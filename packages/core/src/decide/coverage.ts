@@ -18,24 +18,29 @@ import { type ClauseCounter, Tallies } from './tallies.ts'
 /** How often a clause held when a call was decided. Lists do not count. */
 export interface ClauseCoverage extends ClauseCount {
   readonly ref: ClauseRef
-  /** Where it is written, such as `policy[0].deny[1]`. */
+  /** The path of the clause, such as `policy[0].deny[1]`. */
   readonly path: string
-  /** It only shows what it would do. */
+  /** The clause is a shadow: it is evaluated but not enforced. */
   readonly shadow?: true
-  /** Of a shadow: the calls that it could not judge, as nobody knew what their runs had done. Absent: none. */
+  /**
+   * For a shadow: the number of calls that it could not judge because the history of the run was
+   * unknown. Absent: none.
+   */
   readonly unjudged?: number
   /** How many items of the catalog its selectors match. */
   readonly matches: number
 }
 
-/** All clauses that a gate has had, in a process that reloads for ever. */
+/**
+ * The most clauses of a gate that are counted, in a process that may reload any number of times.
+ */
 const MAX_CLAUSES = 100_000
-/** Of longer clauses the hash is kept: whoever starts a run says what its clauses are. */
+/** Longer clauses are stored as a hash, because whoever starts a run chooses its clauses. */
 const MAX_CONTENT = 256
 
 /**
- * Counts the clauses that hold when calls are decided: of `deny` and `ask` each, of an `allow` list the first. A clause that
- * a reload leaves as it is goes on counting.
+ * Counts the clauses that hold when calls are decided: all in `deny` and `ask`, and the first in
+ * an `allow` list. A clause that a reload does not change keeps its count.
  */
 export class Coverage extends Tallies<Decided> {
   #counters = new Map<string, ClauseCounter>()
@@ -47,7 +52,7 @@ export class Coverage extends Tallies<Decided> {
     this.#nowMs = nowMs
   }
 
-  /** Counts the clauses of policies from now on. */
+  /** Starts to count the clauses of policies. */
   follow(policies: readonly ParsedPolicy[]): void {
     if (policies.every((policy) => clausesOf(policy).every((clause) => this.#counterOf.has(clause)))) return
     const count = policies.reduce((sum, policy) => sum + clausesOf(policy).length, 0)
@@ -77,7 +82,10 @@ export class Coverage extends Tallies<Decided> {
     return counter
   }
 
-  /** Forgets what views and forks have added, and everything where the gate's own clauses leave little room. */
+  /**
+   * Removes the counters that views and forks added; removes all if the gate's own clauses leave
+   * little room.
+   */
   #forget(): void {
     this.forget()
     const own = [...this.#counters].filter(([, { id }]) => id !== undefined)
@@ -85,7 +93,7 @@ export class Coverage extends Tallies<Decided> {
     this.#counterOf = new WeakMap()
   }
 
-  /** Returns the hits that `told` was not called with, of clauses that have some or are new. */
+  /** Returns the hits that no store has yet, of clauses that have hits or are new. */
   untold(): readonly ClauseCount[] {
     this.settle()
     return [...this.#counters.values()].flatMap((counter) => {
@@ -95,7 +103,7 @@ export class Coverage extends Tallies<Decided> {
     })
   }
 
-  /** Notes that hits were added elsewhere, and are no longer untold. */
+  /** Marks hits as stored. */
   told(counts: readonly ClauseCount[]): void {
     const counterOf = new Map([...this.#counters.values()].map((counter) => [counter.id, counter]))
     for (const { id, hits } of counts) {
@@ -106,7 +114,10 @@ export class Coverage extends Tallies<Decided> {
     }
   }
 
-  /** Returns the counters of the clauses of a decision: of those that hold whatever the input is, and of `held`. */
+  /**
+   * Returns the counters of the clauses of a decision: clauses that hold for any input, and
+   * `held`.
+   */
   protected override countersOf(
     { bounds, today, tool, now }: Decided,
     held: readonly ParsedClause[],
@@ -117,7 +128,7 @@ export class Coverage extends Tallies<Decided> {
       .flatMap((index) => [index, ...(index.shadow ? [index.shadow] : [])])
       .flatMap((one) => (tool ? clausesAt(one, bounds.caller, tool, now) : []))
     const counters = [...fixed, ...held].flatMap((clause) => this.#counterOf.get(clause) ?? [])
-    // Two clauses of one content share a counter, and are one hit.
+    // Two clauses with equal content share a counter, and count as one hit.
     return [...new Set(counters)]
   }
 
@@ -155,35 +166,44 @@ function isShadow(policy: ParsedPolicy, clause: ParsedClause): boolean {
   return policy.isShadow || clause.isShadow
 }
 
-/** Returns the id under which the calls are added up that a shadow could not judge. */
+/** Returns the id that counts the calls which a shadow could not judge. */
 export function unjudgedId(id: string): string {
   return `${id}?`
 }
 
-/** As many bits as nobody finds two texts with. */
+/** Long enough that nobody can find two texts with the same id. */
 function idOf(content: string): string {
   return sha256Hex(content).slice(0, 32)
 }
 
-/** Whether a policy is of the gate or of an app. Those that views and forks add come and go. */
+/**
+ * Returns whether a policy belongs to the gate or an app. Policies of views and forks come and
+ * go.
+ */
 function isKept({ path }: ParsedPolicy): boolean {
   return /^(policy|apps)\b/.test(path)
 }
 
-/** Returns what a clause says and where it applies. The name of a policy without one is its position, which an edit moves. */
+/**
+ * Returns a clause's content and where it applies. The name of an unnamed policy is its position,
+ * which an edit can move.
+ */
 function contentOf({ path, name, isShadow: mode }: ParsedPolicy, clause: ParsedClause): string {
   const [, root, position] = /^(.*)\[(\d+)\]$/.exec(path) ?? []
   const isNamed = name !== `policy ${Number(position) + 1}`
   return canonicalize({ root, ...(isNamed && { policy: name }), mode, kind: clause.kind, ...clauseData(clause) })
 }
 
-/** Returns the clauses that hold for a tool and a caller, as far as neither input nor run is read. */
+/**
+ * Returns the clauses that hold for a tool and a caller, leaving out those that read the input or
+ * the run.
+ */
 function clausesAt(index: PolicyIndex, caller: Caller, tool: Tool, at: number): readonly ParsedClause[] {
   const places = placesOf(index, at)
   const isAbout = ({ bits }: ClauseIndex) => places.some((place) => hasBit(bits, place))
   const holds = (indexed: ClauseIndex) => isAbout(indexed) && answerOf(indexed.clause, { caller, tool }) !== false
   const found = [...index.deny, ...index.ask].filter((indexed) => !isAtCall(indexed) && holds(indexed))
-  // Where clauses about the call are about the tool, its allow list is decided with them.
+  // If clauses about the call match the tool, its allow list is decided with them.
   const allowing = hasBit(index.atCall, at) ? undefined : index.allow?.find((indexed) => holds(indexed))
   return [...found, ...(allowing ? [allowing] : [])].map(({ clause }) => clause)
 }

@@ -26,30 +26,33 @@ import { outcomeAt, reasonsAt, type Evaluation, type Effect, evaluate } from './
 import type { PolicySnapshot } from './policy-snapshot.ts'
 import type { FoundTable } from './tallies.ts'
 
-/** The bounds of a run, from when its view was made. */
+/** The bounds of a run, fixed when its view was made. */
 export interface RunBounds {
   readonly caller: Caller
   readonly evaluation: Evaluation
-  /** The policies of that time, for their clauses with `input`. */
+  /** The policies when the view was made, for clauses that read the input. */
   readonly policies: readonly PolicyIndex[]
-  /** Where its calls are counted: `Coverage` keeps it here, as each call needs it. */
+  /** The counts of its calls. `Coverage` keeps them here, because each call needs them. */
   tallies?: FoundTable | undefined
 }
 
 /**
  * The one decision: the stricter of the view's answer and today's.
  *
- * Listing, calling, resuming and explaining all ask this. `tool` is today's, and present only
- * where the id is known to both.
+ * Listing, calling, resuming and explaining all use it. `tool` is today's tool, present only if
+ * both the view and today's catalog have the id.
  */
 export interface Decided {
-  /** The bounds that it was decided by, beside today's. */
+  /** The view's bounds that were used. */
   readonly bounds: RunBounds
   readonly outcome: OutcomeWord
   readonly tool: Tool | undefined
-  /** The snapshot that it was decided by. A snapshot never changes, so the decision holds while this is today's. */
+  /**
+   * Today's snapshot that was used. A snapshot never changes, so the decision is valid while the
+   * snapshot is current.
+   */
   readonly today: PolicySnapshot
-  /** Index of the tool in the view's snapshot, and in today's. */
+  /** The index of the tool in the view's snapshot, and in today's. */
   readonly atFirst: number
   readonly now: number
 }
@@ -83,8 +86,8 @@ export function explain(decided: Decided): Decision {
 }
 
 /**
- * Returns the decision of the clauses that are decided at the call, of the view and of today. `facts`: where clauses read
- * them. Adds the clauses that hold to `hits`.
+ * Returns the decision of the clauses that read the input or the run, from the view and from
+ * today. Pass `facts` if clauses read the run. Adds the clauses that hold to `hits`.
  */
 export function decideWithInput(decided: Decided, input: unknown, facts?: RunFacts, hits?: ParsedClause[]): Decision {
   const { bounds, tool, today, atFirst, now } = decided
@@ -105,13 +108,13 @@ export function decideWithInput(decided: Decided, input: unknown, facts?: RunFac
   }
 }
 
-/** Returns whether some clauses about the tool are decided at the call, by the input or the run. */
+/** Returns whether clauses about the tool read the input or the run. */
 export function readsCall({ bounds, today, atFirst, now }: Decided): boolean {
   if (isDecidedAtCall(bounds.policies, atFirst)) return true
   return today.policies !== bounds.policies && isDecidedAtCall(today.policies, now)
 }
 
-/** Returns whether the decision with the input depends on what has happened in the run. */
+/** Returns whether the decision with the input depends on the history of the run. */
 export function readsRun({ bounds, today, atFirst, now }: Decided): boolean {
   return (
     bounds.policies.some(({ ofRun }) => hasBit(ofRun, atFirst)) ||
@@ -119,17 +122,17 @@ export function readsRun({ bounds, today, atFirst, now }: Decided): boolean {
   )
 }
 
-/** What is known of a call once its input is. */
+/** The facts of a call that are known once its input is. */
 export interface CallFacts {
   readonly input: unknown
   readonly facts: RunFacts | undefined
-  /** Receives the clauses that hold, and marks of those that cannot be judged. */
+  /** Receives the clauses that hold, and marks of clauses that cannot be judged. */
   readonly hits: ParsedClause[]
 }
 
 /**
- * Returns what the shadows of policies would decide, if they were enforced; `undefined` where there is none. Without a call,
- * those of their clauses that read neither its input nor its run.
+ * Returns what shadow policies would decide if they were enforced; `undefined` if there are none.
+ * Without a call, includes only clauses that read neither the input nor the run.
  */
 export function decideShadows({ bounds, tool, today, atFirst, now }: Decided, call?: CallFacts): Decision | undefined {
   if (tool === undefined) return undefined
@@ -137,7 +140,8 @@ export function decideShadows({ bounds, tool, today, atFirst, now }: Decided, ca
   const current = today.policies === bounds.policies ? NONE : shadowsOf(today.policies)
   if (first.length + current.length === 0) return undefined
   const { caller } = bounds
-  // Work of their own: a shadow must not use up what enforced conditions may take.
+  // Shadows have a step budget of their own, so that they cannot use up the budget of enforced
+  // conditions.
   const context = call && { caller, tool, ...call, isShadow: true, work: conditionWork() }
   const against: Decision[] = []
   const judge = (index: PolicyIndex, at: number) => {
@@ -154,7 +158,7 @@ export function decideShadows({ bounds, tool, today, atFirst, now }: Decided, ca
   return { outcome, reasons: withoutRepeats(reasons) }
 }
 
-/** Returns whether what the shadows would decide depends on what has happened in the run. */
+/** Returns whether the decision of shadows depends on the history of the run. */
 export function shadowsReadRun({ bounds, today, atFirst, now }: Decided): boolean {
   return (
     shadowsOf(bounds.policies).some(({ ofRun }) => hasBit(ofRun, atFirst)) ||
@@ -182,7 +186,7 @@ function evaluationOf(shadow: PolicyIndex, caller: Caller): Evaluation {
   return found
 }
 
-/** Returns the decision about an id that nothing has. */
+/** Returns the decision about an unknown id. */
 export function notFound(bounds: RunBounds, today: PolicySnapshot): Decided {
   return { bounds, outcome: 'deny', tool: undefined, today, atFirst: -1, now: -1 }
 }
@@ -212,18 +216,18 @@ export interface LayerAnswer {
   readonly outcome: OutcomeWord
 }
 
-/** A decision for people: beside the reasons against it, the answer of every layer. */
+/** A decision for people, with the answer of every layer. */
 export interface Explanation extends Decision {
-  /** The deciding layer first, the others in the order of the layers. */
+  /** The deciding layer first, then the others in the order of the layers. */
   readonly answers: readonly LayerAnswer[]
   /**
-   * The reasons that may still be against a call of a listed item: rules about its input and run, hooks, limits. Empty:
-   * every call with an input that fits the schema gets this outcome.
+   * The reasons that may still refuse a call of a listed item: rules about its input and run,
+   * hooks, limits. If empty, every call with a valid input has this outcome.
    */
   readonly mayStill: readonly MayStill[]
-  /** What the shadows of policies would decide. Absent where there is none. */
+  /** What shadow policies would decide. Absent if there are none. */
   readonly shadow?: Decision
-  /** Keywords of the tool's input schema that are not checked, where there are some. */
+  /** The keywords of the tool's input schema that are not checked, if any. */
   readonly schemaWarnings?: readonly SchemaWarning[]
 }
 
@@ -238,7 +242,7 @@ export function toExplanation(
   return {
     outcome,
     reasons,
-    // Computed when it is read: lists of a whole catalog do not read it.
+    // Computed on demand, because lists of a whole catalog do not read it.
     get answers() {
       return answersOf(ASKED_LAYERS, reasons)
     },
@@ -250,7 +254,7 @@ export function toExplanation(
   }
 }
 
-/** Returns what each layer says by some reasons, the strictest first. */
+/** Returns each layer's answer from a list of reasons, the strictest first. */
 export function answersOf(layers: readonly Layer[], reasons: Decision['reasons']): readonly LayerAnswer[] {
   return layers
     .map((layer) => ({ layer, outcome: strictestOf(layer, reasons) }))
@@ -262,18 +266,18 @@ function strictestOf(layer: Layer, reasons: Decision['reasons']): OutcomeWord {
   return own.toSorted(compareStrictness)[0] ?? 'allow'
 }
 
-/** Some tools of a snapshot. */
+/** A set of visible tools in a snapshot. */
 export interface Visible {
   readonly snapshot: Toolset
   readonly bits: Bits
 }
 
-/** Returns the tools that are visible in a view and today, too: `decide` for all tools at once. */
+/** Returns the tools that are visible both in a view and today: `decide` for all tools at once. */
 export function visibleToday({ evaluation, caller }: RunBounds, today: PolicySnapshot): Visible {
   return { snapshot: evaluation.snapshot, bits: visibleInBoth(evaluation, today.evaluation(caller)) }
 }
 
-/** Returns the tools that are visible, and those that would be if a search found them: nothing else holds them back. */
+/** Returns the visible tools and those that only need a search to find them. */
 export function findableToday({ evaluation, caller }: RunBounds, today: PolicySnapshot): Visible {
   const first = withoutSearchLocks(evaluation)
   const current = withoutSearchLocks(today.evaluation(caller))

@@ -6,7 +6,7 @@ import type { ApproverRule } from '../ports/ports.ts'
 export const OUTCOMES = ['allow', 'ask', 'wait', 'deny'] as const
 export type OutcomeWord = (typeof OUTCOMES)[number]
 
-/** The layers that are asked before a call, in the order of their reasons. */
+/** The layers of the decision before a call, in the order of their reasons. */
 export const ASKED_LAYERS = [
   'catalog',
   'policy',
@@ -22,7 +22,7 @@ export const ASKED_LAYERS = [
   'halts',
 ] as const
 
-/** Those, and what the checks of a call find. */
+/** The layers of the decision, and the checks of a call that can refuse. */
 export const LAYER_ORDER = [...ASKED_LAYERS, 'input', 'hooks', 'limits', 'approval', 'door'] as const
 export type Layer = (typeof LAYER_ORDER)[number]
 
@@ -40,7 +40,7 @@ export function compareStrictness(a: OutcomeWord, b: OutcomeWord): number {
   return RANK[b] - RANK[a]
 }
 
-/** Whether a tool with this outcome is visible, and its call goes on. */
+/** Returns whether a tool with this outcome is visible and its call continues. */
 export function mayGoOn(outcome: OutcomeWord): boolean {
   return outcome === 'allow' || outcome === 'ask'
 }
@@ -48,8 +48,8 @@ export function mayGoOn(outcome: OutcomeWord): boolean {
 /**
  * Returns the strictest of several answers, with the reasons of all, the deciding ones first.
  *
- * Order does not matter and adding an answer never loosens the result, which is
- * why every layer of the gate is combined with this and nothing else.
+ * The order does not matter, and adding an answer never loosens the result. Combine all layers of
+ * the gate with this function only.
  *
  * @example
  * strictest([ask, deny]).outcome // 'deny'
@@ -74,7 +74,7 @@ export function sortReasons(reasons: readonly Reason[]): readonly Reason[] {
   )
 }
 
-/** How the model reads a refusal with this code; see `message.ts`. */
+/** The form of the refusal text for this code. See `message.ts`. */
 export type MessageKind =
   | 'hidden'
   | 'blocked'
@@ -87,7 +87,7 @@ export type MessageKind =
   | 'waiting'
 
 /**
- * The one table of reasons: `code → its outcome, its message`.
+ * The table of all reasons: `code → its outcome, its message`.
  *
  * Codes are stable: audit rows, HTTP bodies and tests name them.
  */
@@ -140,54 +140,63 @@ export const REASONS = {
 
 export type ReasonCode = keyof typeof REASONS
 
-/** One layer's answer about one tool, in words for a support engineer. Never shown to the model but for `message`. */
+/**
+ * One layer's answer about one tool, in words for a support engineer. The model sees only
+ * `message`.
+ */
 export interface Reason {
   readonly layer: Layer
   readonly code: ReasonCode
   readonly outcome: OutcomeWord
-  /** Position among the reasons of its layer: policies and clauses in the order they were written. */
+  /**
+   * The position among the reasons of its layer: policies and clauses in the order they were
+   * written.
+   */
   readonly order: number
-  /** For people: the policy, clause, group or rule, and why. */
+  /** Shown to people: the policy, clause, group or rule, and why. */
   readonly text: string
-  /** For the caller: the author's message of a denial, or why a tool is unavailable. */
+  /** Shown to the caller: the author's message of a denial, or why a tool is unavailable. */
   readonly message?: string | undefined
-  /** The name of the policy that gave it. */
+  /** The name of the policy that gave the reason. */
   readonly policy?: string | undefined
-  /** The clause that gave it. Absent where the policy as a whole did: a function, an allow list of which no clause held, a required tag. */
+  /**
+   * The clause that gave the reason. Absent if the policy as a whole did: a function, an allow
+   * list of which no clause held, a required tag.
+   */
   readonly clause?: ClauseRef | undefined
-  /** Where that is written, such as `policy[0].deny[1]`. */
+  /** Where the clause or policy is written, such as `policy[0].deny[1]`. */
   readonly path?: string | undefined
   readonly group?: string | undefined
   readonly suggestion?: string | undefined
   /** The scopes that the caller lacks. */
   readonly scopes?: readonly string[] | undefined
-  /** Of an `ask`: what it demands of the approver. */
+  /** For an `ask`: the demands on the approver. */
   readonly approver?: ApproverRule | undefined
-  /** What counted against the call of what is known of its run. */
+  /** The facts about the run that counted against the call. */
   readonly read?: readonly FactRead[] | undefined
   /** RFC 6901 pointer into the input. */
   readonly pointer?: string | undefined
-  /** As `20/60`: at most 20 in 60 seconds. */
+  /** The limit as `20/60`: at most 20 in 60 seconds. */
   readonly limit?: string | undefined
   readonly resetMs?: number | undefined
   readonly since?: number | undefined
 }
 
 /**
- * The dependencies of a call of a listed item: its input, the history of its run, code of the host, or the state of the
- * moment, such as a limit that is used up.
+ * What a call of a listed item can still depend on: its input, the history of its run, code of
+ * the host, or the current state, such as a used-up limit.
  */
 export const DEPENDS_ON = ['input', 'run', 'code', 'now'] as const
 export type DependsOn = (typeof DEPENDS_ON)[number]
 
-/** A reason that is not against an item in a list, and that may be against a call of it. */
+/** A reason that does not hide an item but may refuse a call of it. */
 export interface MayStill extends Reason {
   readonly on: DependsOn
-  /** An input for which it is. Looked for only where one item is explained. */
+  /** An input that the rule would refuse. Searched for only if a single item is explained. */
   readonly example?: unknown
 }
 
-/** Returns a reason; its outcome comes from the table. */
+/** Returns a reason. Its outcome comes from the table. */
 export function reason(
   layer: Layer,
   code: ReasonCode,
@@ -197,7 +206,7 @@ export function reason(
   return { layer, code, outcome: REASONS[code].outcome, order: 0, text, ...more }
 }
 
-/** Returns the clause that gave a reason, as text, or the policy that did; `undefined` for the other layers. */
+/** Returns the clause or the policy that gave a reason, as text; `undefined` for other layers. */
 export function ruleText({ clause, policy }: Pick<Reason, 'clause' | 'policy'>): string | undefined {
   return clause ? clauseText(clause) : policy
 }
@@ -205,13 +214,14 @@ export function ruleText({ clause, policy }: Pick<Reason, 'clause' | 'policy'>):
 const LONGEST_S = 31 * 24 * 60 * 60
 
 /**
- * Returns the value of a `Retry-After` header, or of a hint like it, for a call that was rate limited: whole seconds,
- * rounded up, at least 1 (RFC 9110 §10.2.3, delay-seconds). A client that waits this long is not too early.
+ * Returns the value of a `Retry-After` header or a similar hint for a rate-limited call: whole
+ * seconds, rounded up, at least 1 (RFC 9110 §10.2.3, delay-seconds). A client that waits this
+ * long is not too early.
  *
  * @example
  * response.writeHead(429, { 'retry-after': `${retryAfterSeconds(answer.resetMs)}` })
  */
 export function retryAfterSeconds(resetMs: number): number {
-  // A store's answer may be nonsense; a client still gets a number of seconds.
+  // A store's answer may be invalid; the client still gets a number of seconds.
   return resetMs > 0 ? Math.min(Math.ceil(resetMs / 1000), LONGEST_S) : 1
 }

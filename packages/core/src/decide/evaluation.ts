@@ -7,25 +7,25 @@ import { sha256Hex } from '@toolgate/values'
 import type { OutcomeWord, Reason } from './decision.ts'
 import { type TemplateIndex, templatesOf } from './templates.ts'
 
-/** The effects of every layer over one snapshot, and what they add up to. */
+/** The effects of all layers over one snapshot, and their combined result. */
 export interface Evaluation {
   readonly snapshot: Toolset
   readonly effects: readonly Effect[]
-  /** In each set, the tools with at least one effect of that outcome. */
+  /** For each outcome, the tools with at least one effect of that outcome. */
   readonly deny: Bits
   readonly wait: Bits
   readonly ask: Bits
   readonly visible: VisibleTools
 }
 
-/** Adds effects up, to those of `base`. With no effect to add, `base` itself. */
+/** Combines effects with those of `base`. Returns `base` itself if there are none to add. */
 export function evaluate(snapshot: Toolset, given: readonly Effect[], base?: Evaluation): Evaluation {
   if (base && given.length === 0) return base
   const effects = spreadTemplates(snapshot, given)
   return { snapshot, effects: base ? [...base.effects, ...effects] : effects, ...addUp(snapshot, effects, base) }
 }
 
-/** A set that no effect touches is the base's own. */
+/** A set that no effect changes is shared with the base. */
 function addUp(
   snapshot: Toolset,
   effects: readonly Effect[],
@@ -49,12 +49,15 @@ export function outcomeAt({ deny, wait, ask }: Evaluation, index: number): Outco
   return hasBit(ask, index) ? 'ask' : 'allow'
 }
 
-/** Returns every reason that layers have against the tool at an index, in the order of the layers. */
+/** Returns every layer's reasons against the tool at an index, in the order of the layers. */
 export function reasonsAt({ effects, snapshot }: Evaluation, index: number): Reason[] {
   return effects.filter(({ bits }) => hasBit(bits, index)).map((effect) => effect.reason(snapshot.tools[index] as Tool))
 }
 
-/** Returns the effects of an evaluation over another snapshot. A tool that is gone there has none. */
+/**
+ * Returns the effects of an evaluation over another snapshot. Tools that are missing there have
+ * none.
+ */
 export function projectEffects(evaluation: Evaluation, onto: Toolset): readonly Effect[] {
   if (evaluation.snapshot === onto) return evaluation.effects
   const from = onto.ids.map((id) => evaluation.snapshot.indexOf(id))
@@ -66,24 +69,24 @@ export function projectEffects(evaluation: Evaluation, onto: Toolset): readonly 
 }
 
 /**
- * The answer of every layer: a set of tools, and the outcome and reason it has for each of them.
+ * The answer of one layer: a set of tools, with one outcome and reason for each of them.
  *
- * Deciding reads the sets, explaining the reasons, of the same effects: the two cannot differ.
- * A layer has no effect for what it lets pass, so adding a layer can only tighten.
+ * Decisions read the sets, explanations read the reasons of the same effects, so the two cannot
+ * differ. A layer has no effect on tools that it lets pass, so adding a layer can only tighten.
  */
 export interface Effect {
   readonly outcome: Exclude<OutcomeWord, 'allow'>
   readonly bits: Bits
-  /** Of a locked group: which one, and what opens it. */
+  /** For a locked group: its name, and the rule that opens it. */
   readonly lock?: { readonly group: string; readonly unlock: UnlockRule }
-  /** It holds for one step only. */
+  /** The effect applies to one step only. */
   readonly isOfStep?: true
   reason(tool: Tool): Reason
 }
 
 /**
- * Returns effects of which each that holds back a template holds back every resource that the template may match: a read
- * is decided as its URI and as all these templates. Each effect stays the same object where it holds back none.
+ * Extends effects on a template to every resource that the template may match, because a read is
+ * decided by its URI and by all these templates. Effects on no template stay the same objects.
  */
 function spreadTemplates(snapshot: Toolset, effects: readonly Effect[]): readonly Effect[] {
   const templates = templatesOf(snapshot)
@@ -120,10 +123,10 @@ function widen(effect: Effect, snapshot: Toolset, templates: readonly TemplateIn
 }
 
 /**
- * The visible tools of a snapshot where some are denied and some must wait. Callers who see the same share it.
+ * The visible tools of a snapshot. Callers who see the same tools share it.
  *
- * Each form of it is made when it is first asked for. A class, as a literal with getters costs a hidden class each
- * time.
+ * Each form is computed at first use. A class, because a literal with getters costs a hidden
+ * class each time.
  */
 export class VisibleTools {
   readonly #snapshot: Toolset
@@ -140,7 +143,7 @@ export class VisibleTools {
     this.#wait = wait
   }
 
-  /** Not to be changed. */
+  /** Do not change the result. */
   get bits(): Bits {
     return (this.#bits ??= visibleOf(this.#snapshot, this.#deny, this.#wait))
   }
@@ -154,7 +157,7 @@ export class VisibleTools {
     return (this.#ids ??= Object.freeze(this.tools.map((tool) => tool.id)))
   }
 
-  /** Hash of the visible definitions, 32 hex digits. */
+  /** The hash of the visible definitions, 32 hex digits. */
   get fingerprint(): string {
     return (this.#fingerprint ??= sha256Hex(this.tools.map(definitionHash).join('\n')).slice(0, 32))
   }

@@ -7,7 +7,7 @@ import { placesOf } from './layers/at-call.ts'
 import { type ClauseIndex, clauseReason, isAtCall, nameOf, type PolicyIndex, placeOf } from './layers/clauses.ts'
 import { evaluateClause } from './layers/policy.ts'
 
-/** A clause that holds for some calls only, and the tools for which it may. */
+/** A clause that holds only for some calls, and the tools for which it may hold. */
 interface Pending {
   readonly bits: Bits
   readonly clause: ParsedClause
@@ -15,8 +15,8 @@ interface Pending {
 }
 
 /**
- * Returns the rules that may still be against a call of an item that is listed: those about the input and the run, as far as
- * what is known of the caller and the item leaves them open. Empty for an item that is not listed.
+ * Returns the rules about the input and the run that may still refuse a call of a listed item,
+ * given what is known of the caller and the item. Empty for an unlisted item.
  */
 export function rulesThatMayStill(decided: Decided): readonly MayStill[] {
   const { bounds, today, atFirst, now, tool, outcome } = decided
@@ -40,7 +40,7 @@ function addPending(
     const places = placesOf(index, at)
     for (const { bits, clause, may } of pending) {
       if (!places.some((place) => hasBit(bits, place))) continue
-      // The input of a resource is its URI: it was decided in the list.
+      // The input of a resource is its URI, so its list entry was already decided with it.
       if (tool?.kind === 'resource' && !clause.run) continue
       if (compareStrictness(may.outcome, outcome) >= 0) continue
       if (known === 0 || !found.some(({ path, text }) => path === may.path && text === may.text)) found.push(may)
@@ -51,7 +51,7 @@ function addPending(
 const NONE: readonly MayStill[] = Object.freeze([])
 const known = new WeakMap<PolicyIndex, WeakMap<Caller, readonly Pending[]>>()
 
-/** Worked out once for each caller and snapshot, as lists ask about every tool. */
+/** Computed once for each caller and snapshot, because lists need it for every tool. */
 function pendingOf(index: PolicyIndex, caller: Caller): readonly Pending[] {
   if (isEmpty(index.atCall)) return NO_PENDING
   let byCaller = known.get(index)
@@ -63,7 +63,7 @@ function pendingOf(index: PolicyIndex, caller: Caller): readonly Pending[] {
 
 const NO_PENDING: readonly Pending[] = []
 
-/** The clauses that deny or ask where their conditions about the call hold, and deny where these cannot be decided. */
+/** The clauses that deny or ask if their conditions about the call hold, and deny if these fail. */
 function restricting(index: PolicyIndex, caller: Caller): readonly Pending[] {
   return [...index.deny, ...index.ask].filter(isAtCall).flatMap((indexed) => {
     const { clause } = indexed
@@ -75,7 +75,10 @@ function restricting(index: PolicyIndex, caller: Caller): readonly Pending[] {
   })
 }
 
-/** The clauses of an allow list on whose conditions about the call it depends whether the list denies. */
+/**
+ * The clauses of an allow list that would have to hold for the list to allow, and that depend on
+ * the call.
+ */
 function allowing(index: PolicyIndex, caller: Caller): readonly Pending[] {
   const judged = (index.allow ?? []).map((indexed) => ({ indexed, ...evaluateClause(indexed, index, caller) }))
   const { size } = index.snapshot

@@ -6,24 +6,26 @@ import { retryAfterSeconds, type Decision, type Reason, REASONS } from './decisi
 const MAX_ECHO_LENGTH = 64
 const MAX_NAMES = 20
 
-/** The names a refusal may use: as the caller knows them. */
+/** The names that a refusal may contain, as the caller knows them. */
 export interface Names {
-  /** The name in the request, as it was spelled. */
+  /** The name as spelled in the request. */
   readonly asked: string
   /** Default: a tool. */
   readonly kind?: ItemKind | undefined
-  /** Returns the caller's name of an item; `undefined` for one that they do not see. Absent: none is named. */
+  /**
+   * Returns the caller's name of an item; `undefined` for an item that they cannot see. Absent:
+   * the refusal names no items.
+   */
   readonly nameOf?: NameOf | undefined
-  /** Every visible tool. Not asked for other kinds, of which there may be very many. */
+  /** Returns the names of all visible tools. Not called for other kinds, which can be very many. */
   visible(): readonly string[]
 }
 
 /**
  * Returns the text for the model of a decision that is not an allow.
  *
- * Denials come first, and the other reasons are given only for tools without a denial.
- * A denied tool reads like one that does not exist, unless every denial has a
- * message of its author's.
+ * Denials come first. Other reasons are included only for tools without a denial. A denied tool
+ * reads like an unknown one, unless the author of every denial wrote a message.
  */
 export function messageFor({ reasons }: Decision, names: Names): string {
   const denials = denialsOf(reasons)
@@ -54,12 +56,12 @@ export function messageFor({ reasons }: Decision, names: Names): string {
   }
 }
 
-/** A limit with costs says what is left of it. */
+/** A limit with costs states what is left of it. */
 function limitOf({ limit, message }: Reason): string {
   return message === undefined ? `${limit}` : `${limit}: ${message}`
 }
 
-/** Whether a decision reads to its caller as that about a name that nothing has. */
+/** Returns whether the caller sees the same text as for an unknown name. */
 export function readsAsUnknown({ reasons }: Decision): boolean {
   const denials = denialsOf(reasons)
   return denials.length > 0 && !explainsWhy(shownOf(denials))
@@ -69,13 +71,16 @@ function denialsOf(reasons: readonly Reason[]): readonly Reason[] {
   return reasons.filter(({ outcome }) => outcome === 'deny')
 }
 
-/** Returns the denials that hide the item, or all if none does. */
+/** Returns the denials that hide the item, or all denials if none hides it. */
 function shownOf(denials: readonly Reason[]): readonly Reason[] {
   const hidden = denials.filter(isHidden)
   return hidden.length > 0 ? hidden : denials
 }
 
-/** Whether a denial explains itself to the model: the caller saw the tool, or its author wrote a message. */
+/**
+ * Returns the message of a denial that the model may see: the caller saw the tool, or the author
+ * wrote a message.
+ */
 function messageOfDenial(denials: readonly Reason[], names: Names): string {
   const shown = shownOf(denials)
   if (explainsWhy(shown))
@@ -83,7 +88,7 @@ function messageOfDenial(denials: readonly Reason[], names: Names): string {
   return `${NOUNS[names.kind ?? 'tool']} "${echo(names.asked)}" is not available.${listed(names)}`
 }
 
-/** Answers whether the caller may know why: the author of every one of these denials chose to speak. */
+/** Returns whether the caller may know why: the author of every denial wrote a message. */
 export function explainsWhy(denials: readonly Reason[]): boolean {
   return denials.every((denial) => messageOf(denial) !== undefined)
 }
@@ -98,20 +103,20 @@ function messageOf(denial: Reason): string | undefined {
   return denial.message ?? 'this input is not allowed'
 }
 
-/** A denial because of what the run has done says so, beside the message of its author. */
+/** A denial because of the run's history says so, in addition to the author's message. */
 function textOfDenial(denial: Reason, names: Names): string {
   const { message, read = [] } = denial
   if (read.length === 0) return messageOf(denial) as string
   return [message, because(read, names.nameOf), message === undefined && adviceOn(read)].filter(Boolean).join(' ')
 }
 
-/** The author's message, and what the run has done. */
+/** Returns the author's message, and the history of the run that counted. */
 function whyAsked({ outcome, message, read = [] }: Reason, names: Names): string {
   if (outcome !== 'ask') return ''
   return [message, because(read, names.nameOf)].filter(Boolean).join(' ')
 }
 
-/** A template is a resource until it is known to be one. */
+/** A template counts as a resource until its kind is known. */
 const NOUNS = { tool: 'Tool', resource: 'Resource', template: 'Resource', prompt: 'Prompt' } as const
 
 function listed(names: Names): string {

@@ -21,7 +21,8 @@ import { withoutRequestHints } from './requests.ts'
 /**
  * The state between two changes: one catalog, one set of policies, one state of the groups.
  *
- * Every decision is made within one. A change of anything makes a new one, so no earlier decision can pass for today's.
+ * Every decision is made within one snapshot. Any change creates a new one, so an earlier
+ * decision is never taken for today's.
  */
 export interface PolicySnapshot {
   readonly snapshot: Toolset
@@ -31,25 +32,34 @@ export interface PolicySnapshot {
   readonly catalogRevision: number
   /** The resources, templates and prompts of the catalog. */
   readonly items: Toolset
-  /** The snapshot of the tools; itself, where it is that. */
+  /** The snapshot of the tools; for tools, this object itself. */
   readonly whole: PolicySnapshot
-  /** Returns the same policies and the same state over items that are no tools. The same object for the same items. */
+  /**
+   * Returns a snapshot of the same policies and state over items that are not tools. The same
+   * object for the same items.
+   */
   over(items: Toolset): PolicySnapshot
-  /** The effects of policy and scopes on a caller: the bounds of a run that begins now. */
+  /** Returns the effects of policy and scopes on a caller: the bounds of a run that begins now. */
   boundEffects(caller: Caller): readonly Effect[]
-  /** These and availability, pins, halts, preferences, connections and the session's locks. Cached by the caller's identity. */
+  /**
+   * Returns the bound effects combined with availability, pins, halts, preferences, connections
+   * and the session's locks. Cached by the caller's identity.
+   */
   evaluation(caller: Caller): Evaluation
 }
 
 /** Everything that decisions depend on. */
 export interface World {
-  /** Grows with every change of a part, in the same turn. */
+  /** Grows synchronously with every change of a part. */
   readonly changes: Pick<Revision, 'now'>
   readonly catalog: Catalog
   /** Replaced together with the policies. */
   readonly groups: Groups
   readonly availability: AvailabilitySource
-  /** The same, where it is the host's own: it bumps no `changes`, and is compared by its own revision. */
+  /**
+   * `availability`, if the host supplied it. It does not bump `changes`, so its own revision is
+   * compared.
+   */
   readonly hostAvailability: AvailabilitySource | undefined
   readonly unlocks: { openFor(caller: Caller): ReadonlySet<string> }
   readonly halts: CallerHolds
@@ -61,22 +71,25 @@ export interface World {
   policies(): CurrentPolicies
 }
 
-/** Something that holds tools back from some callers. */
+/** A source of restrictions that hold tools back from some callers. */
 export interface CallerHolds {
-  /** Returns what is held back now, and stays as it is now. */
+  /** Returns the current restrictions. The result does not change later. */
   now(): EffectsOver
 }
 
-/** The effects that hold tools of a snapshot back from a caller: the same objects for the same arguments. */
+/**
+ * Returns the effects that hold tools of a snapshot back from a caller: the same objects for the
+ * same arguments.
+ */
 export type EffectsOver = (snapshot: Toolset) => (caller: Caller) => readonly Effect[]
 
-/** The effects that hold tools back from every caller, because of their definitions. */
+/** A source of restrictions on all callers, because of tool definitions. */
 export interface PinSource {
-  /** The same list for as long as neither changes. */
+  /** Returns the same list while neither the pins nor the snapshot change. */
   effectsFor(snapshot: Toolset): readonly Effect[]
 }
 
-/** A policy snapshot with what it is made of. */
+/** A policy snapshot with the parts it was built from. */
 export interface BuiltPolicySnapshot extends PolicySnapshot {
   over(items: Toolset): BuiltPolicySnapshot
   readonly indexes: Indexes
@@ -84,7 +97,10 @@ export interface BuiltPolicySnapshot extends PolicySnapshot {
   readonly holders: Holders
 }
 
-/** Returns today's snapshot: of what all callers share, or of a caller's own catalog. The same one until something changes. */
+/**
+ * Returns today's snapshot, of the shared catalog or of a caller's own. The same object until
+ * something changes.
+ */
 export type Today<Snapshot = PolicySnapshot> = (caller?: Caller) => Snapshot
 
 export function createPolicySnapshots(world: World): Today<BuiltPolicySnapshot> {
@@ -109,7 +125,7 @@ export function createPolicySnapshots(world: World): Today<BuiltPolicySnapshot> 
     const availabilityNow = hostAvailability?.revision
     if (latest === undefined || revision !== now || availabilityRevision !== availabilityNow) {
       latest = build()
-      // After it is built: what failed to build is built again by the next decision.
+      // Set after the build, so that the next decision repeats a build that failed.
       revision = now
       availabilityRevision = availabilityNow
     }
@@ -136,7 +152,8 @@ export function createPolicySnapshots(world: World): Today<BuiltPolicySnapshot> 
 }
 
 function buildPart(indexes: Indexes, items: Toolset, current: CurrentPolicies, world: World): BuiltPolicySnapshot {
-  // Those of now, also for items that are first asked for later. The groups may be replaced by then.
+  // The current state, also for items that are first used later, because the groups may be
+  // replaced by then.
   const { groups, unlocks, halts, preferences, connections, stepUp } = world
   const holders: Holders = {
     groups,
@@ -157,7 +174,7 @@ function buildPart(indexes: Indexes, items: Toolset, current: CurrentPolicies, w
 
 const partIndexes = new WeakMap<Indexes, WeakMap<Toolset, Indexes>>()
 
-/** Returns the indexes of the same policies over the tools of one caller. */
+/** Returns indexes of the same policies over the tools of one caller. */
 function partIndexesOf(of: Indexes, { snapshot }: CatalogPart, { parsed }: CurrentPolicies, world: World): Indexes {
   if (of.snapshot === snapshot) return of
   let known = partIndexes.get(of)
@@ -173,7 +190,7 @@ function buildOver(indexes: Indexes, heldBack: readonly Effect[], holders: Holde
   return { ...createPolicySnapshot(indexes, heldBack, holders), indexes, heldBack, holders }
 }
 
-/** Adds what the same policies and state come to over other items: made when it is first asked for. */
+/** Adds the same policies and state over other items, created at first use. */
 function withItems(built: BuiltOver, items: Toolset, buildItems: (items: Toolset) => BuiltOver): BuiltPolicySnapshot {
   const known = new WeakMap<Toolset, BuiltPolicySnapshot>()
   const over = (set: Toolset): BuiltPolicySnapshot => {
@@ -188,7 +205,7 @@ function withItems(built: BuiltOver, items: Toolset, buildItems: (items: Toolset
 
 const itemIndexes = new WeakMap<Indexes, WeakMap<Toolset, Indexes>>()
 
-/** Returns the indexes of the same policies over items that are no tools. */
+/** Returns indexes of the same policies over items that are not tools. */
 function itemIndexesOf(
   of: Indexes,
   items: Toolset,
@@ -211,14 +228,14 @@ function nothingAllowed({ size }: Toolset): Effect {
   return { outcome: 'deny', bits: bitsWhere(size, () => true), reason: () => why }
 }
 
-/** Everything that stays the same while catalog and policies do. */
+/** The parts that stay the same while catalog and policies do. */
 export interface Indexes {
   readonly policyRevision: number
   readonly policy: PolicyDocument
   readonly catalogRevision: number
   readonly snapshot: Toolset
   readonly policies: readonly PolicyIndex[]
-  /** The effects of policies on every caller. */
+  /** The effects of policies on all callers. */
   readonly fixed: readonly Effect[]
   readonly scopes: ScopeIndex
   readonly groups: GroupIndex
@@ -243,7 +260,10 @@ function indexSnapshot(
   }
 }
 
-/** What holds tools back from some callers. Only the locks of a session may be opened meanwhile. */
+/**
+ * The sources of restrictions for some callers. Only the locks of a session can open within a
+ * snapshot.
+ */
 interface Holders extends Pick<World, 'groups' | 'unlocks' | 'stepUp'> {
   readonly halts: EffectsOver
   readonly preferences: EffectsOver
@@ -294,7 +314,10 @@ const NOTHING_OPEN: ReadonlySet<string> = new Set()
 
 const MAX_SHARED = 1000
 
-/** Makes one evaluation for all callers for whom the same clauses hold. They see the same tools and share it. */
+/**
+ * Shares one evaluation among all callers for whom the same clauses hold, as they see the same
+ * tools.
+ */
 function createSharing() {
   const numbers = new WeakMap<object, number>()
   const shared = createBoundedCache<string, CallerEvaluation>(MAX_SHARED)
@@ -322,14 +345,14 @@ function createSharing() {
 
 interface CallerEvaluation {
   readonly open: ReadonlySet<string>
-  /** The effects of policy and scopes on this caller. */
+  /** The effects of policy and scopes on the caller. */
   readonly own: readonly Effect[]
   readonly evaluation: Evaluation
 }
 
 /**
- * Returns a function that returns today's snapshot within an app: the gate's, with the app's effects and policies.
- * Nothing is left out, so it is never wider.
+ * Returns a function for today's snapshot within an app: the gate's snapshot, with the app's
+ * effects and policies added. It is never wider than the gate's.
  */
 export function createAppPolicySnapshots(
   today: Today<BuiltPolicySnapshot>,

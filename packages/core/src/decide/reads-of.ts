@@ -17,10 +17,16 @@ interface Evaluated {
 }
 
 const MAX_NAMED = 5
-/** A condition may ask about each of many items. The values of the others are not looked for. */
+/**
+ * The most items whose values are looked up, because a condition may ask about each of many
+ * items.
+ */
 const MAX_DETAILED = 8
 
-/** Returns what counted against a call in the last evaluation of a clause; `undefined` where nobody knows what its run has done. */
+/**
+ * Returns the facts that counted against a call in the last evaluation of a clause; `undefined`
+ * if the history of its run is unknown.
+ */
 export function readsOf(
   snapshot: Toolset,
   use: RunUse | undefined,
@@ -67,7 +73,7 @@ interface Asked {
 const MAX_LOOKED_AT = 32
 const MAX_VALUES = 5
 
-/** Returns the values within values that are neither the user's nor trusted, the worst first. */
+/** Returns the parts of values that are neither the user's nor trusted, the worst first. */
 function worstOf(asked: readonly Asked[], facts: RunFacts): readonly OriginOfValue[] {
   return originsOf(asked, facts)
     .filter(({ origin }) => origin === 'untrusted' || origin === 'unknown')
@@ -75,7 +81,7 @@ function worstOf(asked: readonly Asked[], facts: RunFacts): readonly OriginOfVal
     .slice(0, MAX_VALUES)
 }
 
-/** Returns the origin of each of the first values within values. */
+/** Returns the origin of each of the first parts of values. */
 export function originsOf(asked: readonly Asked[], facts: Pick<RunFacts, 'origin'>): readonly OriginOfValue[] {
   const found: OriginOfValue[] = []
   for (const { field, value } of asked)
@@ -86,7 +92,10 @@ export function originsOf(asked: readonly Asked[], facts: Pick<RunFacts, 'origin
   return found
 }
 
-/** Returns each value within a value, with its field. A key of an object may be an address, too. */
+/**
+ * Returns each part of a value, with its field. Keys of objects count too, because a key may be
+ * an address.
+ */
 function* leavesOf(
   value: unknown,
   field: string | undefined,

@@ -8,8 +8,8 @@ import { type Effect, evaluate, type Evaluation, reasonsAt } from './evaluation.
 import { explainsWhy } from './message.ts'
 
 /**
- * Returns the evaluation of a view: `request_tools` is hidden where it opens nothing, and no lock says to call what is
- * not there.
+ * Returns the evaluation of a view. Hides `request_tools` if it opens nothing, and then removes
+ * the hints to call it.
  */
 export function resolveRequestTool(evaluation: Evaluation): Evaluation {
   let offered = known.get(evaluation)
@@ -17,10 +17,10 @@ export function resolveRequestTool(evaluation: Evaluation): Evaluation {
   return offered
 }
 
-/** Callers who share an evaluation share its listing, too. */
+/** Callers who share an evaluation also share its listing. */
 const known = new WeakMap<Evaluation, Evaluation>()
 
-/** Takes the words "call request_tools" from each lock that this caller cannot open so. */
+/** Removes the words "call request_tools" from each lock that this caller cannot open with it. */
 export function withoutRequestHints(evaluation: Evaluation): Evaluation {
   const requests = evaluation.effects.filter(isRequestLock)
   if (requests.length === 0) return evaluation
@@ -34,12 +34,18 @@ export function withoutRequestHints(evaluation: Evaluation): Evaluation {
   return { ...evaluation, effects }
 }
 
-/** Returns the groups that a call of `request_tools` opens: those of which this caller could then use something. */
+/**
+ * Returns the groups that a call of `request_tools` opens: those that would give this caller a
+ * usable tool.
+ */
 export function openableIn(evaluation: Evaluation): readonly string[] {
   return openableOf(evaluation).flatMap(({ lock }) => (lock ? [lock.group] : []))
 }
 
-/** Returns the ids of what is listed from the next step on: what one step alone sets aside is there again. */
+/**
+ * Returns the ids that are listed from the next step on, when the restrictions of the current
+ * step end.
+ */
 export function idsOfNextStep({ snapshot, effects }: Evaluation): readonly string[] {
   const held = heldBy(effects, snapshot.size, (effect) => effect.outcome !== 'ask' && !effect.isOfStep)
   return membersOf(invertBits(held, snapshot.size)).map((i) => snapshot.ids[i] as string)
@@ -86,8 +92,8 @@ function silenced(effect: Effect): Effect {
 }
 
 /**
- * Returns what the instructions should say about tools that the model does not see: the messages of denials whose
- * authors chose to speak, in the order of the policies, and the hints of locked groups. Each once.
+ * Returns texts for the instructions about hidden tools: the messages that authors wrote for
+ * denials, in the order of the policies, and the hints of locked groups. Each text once.
  */
 export function noticesOf(evaluation: Evaluation, groups: Groups): readonly string[] {
   const hidden = evaluation.deny.slice()
@@ -99,7 +105,7 @@ export function noticesOf(evaluation: Evaluation, groups: Groups): readonly stri
     const denials = reasons.filter(({ outcome }) => outcome === 'deny')
     if (denials.length === 0) {
       for (const { code, group, suggestion } of reasons) {
-        // The model does not need to know what it cannot open.
+        // The model need not know about groups that it cannot open.
         if (code === 'group_locked' && group !== undefined && suggestion !== undefined) locked.add(group)
       }
     } else if (explainsWhy(denials)) {

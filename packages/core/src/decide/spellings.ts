@@ -3,13 +3,16 @@ import type { Toolset } from '../tools/toolset.ts'
 import { readingOf, toNormalUri, toPlainUri } from '../tools/uri.ts'
 import { isNormal } from './templates.ts'
 
-/** The spelling of a server's URIs, as far as its lists show it. */
+/** How a server spells its URIs, as far as its lists show. */
 interface Spellings {
-  /** The normal forms of the resources that are listed in another spelling. */
+  /** The normal forms of resources that are listed in another spelling. */
   readonly readings: Set<string>
-  /** The beginnings of its URIs: `x:///` or `x://`. */
+  /** The prefixes of the server's URIs: `x:///` or `x://`. */
   readonly beginnings: Set<string>
-  /** Its listed URIs by those without needless coding; `undefined` where two have one. */
+  /**
+   * Listed URIs by their form without unnecessary percent-encoding; `undefined` if two URIs have
+   * the same form.
+   */
   readonly listed: Map<string, string | undefined>
   hasQueries: boolean
 }
@@ -17,8 +20,8 @@ interface Spellings {
 const known = new WeakMap<Toolset, ReadonlyMap<string, Spellings>>()
 
 /**
- * Returns the URI of a resource as its server lists it, or its normal form; `undefined` for a URI in any other spelling.
- * It differs from the given one only by needless coding.
+ * Returns the URI of a resource as its server lists it, or its normal form. It differs from the
+ * given URI only by unnecessary percent-encoding; `undefined` for any other spelling.
  */
 export function spelledAs(server: string, uri: string, items: Toolset): string | undefined {
   const normal = toNormalUri(uri)
@@ -27,12 +30,12 @@ export function spelledAs(server: string, uri: string, items: Toolset): string |
 }
 
 /**
- * Whether the server of an unlisted resource may know it by another URI that rules name.
+ * Returns whether the server of an unlisted resource may know it by another URI that rules name.
  *
- * Rules name a resource as it is listed, so its normal form is unknown where that is not how it is listed. `x:///a` and
- * `x://a`, and `x://a?b` and `x://a`, are two resources for some servers and one for others, which read less of a URI. So
- * an authority is empty only where the server lists one that is, and a listed resource has no queries unless a template
- * has some.
+ * Rules name a resource as it is listed, so they do not know its normal form if the list uses
+ * another spelling. `x:///a` and `x://a`, or `x://a?b` and `x://a`, are two resources for some
+ * servers and one for servers that ignore part of a URI. So an authority may be empty only if the
+ * server lists such a URI, and a listed resource has queries only if a template has.
  */
 export function isSpelledOtherwise(tool: Tool, items: Toolset): boolean {
   const { namespace = '', uri = '' } = tool
@@ -67,7 +70,7 @@ function toSpellings({ tools }: Toolset): ReadonlyMap<string, Spellings> {
   return all
 }
 
-/** A listed normal form is itself, whatever else is listed. */
+/** A listed URI in normal form stands for itself, whatever else is listed. */
 function list(listed: Spellings['listed'], uri: string): void {
   const plain = toPlainUri(uri)
   if (listed.get(plain) !== plain) listed.set(plain, listed.has(plain) && plain !== uri ? undefined : uri)
@@ -79,7 +82,10 @@ function none(): Spellings {
 
 const NONE: Spellings = none()
 
-/** Returns the beginning of a URI and the other one of its scheme. A file has no authority, and a host always is one. */
+/**
+ * Returns the prefix of a URI and the other prefix of its scheme. A file never has an authority,
+ * and a host always is one.
+ */
 function beginningsOf(uri: string): readonly [own: string, other: string] | undefined {
   const [, scheme = '', third] = /^([^:/?#]+):\/\/(\/?)/.exec(uri) ?? []
   if (scheme === '' || scheme === 'file') return undefined

@@ -3,34 +3,37 @@ import type { Caller } from '../ports/caller.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { PolicyIndex } from './layers/clauses.ts'
 
-/** The counts of one clause, or of several that say the same at the same place. */
+/** The counts of one clause, or of equal clauses at the same path. */
 export interface ClauseCounter {
-  /** Absent where a view or a fork has added the clause: it is of this process alone. */
+  /** Absent if a view or a fork added the clause: only this process counts it. */
   readonly id: string | undefined
   readonly sinceMs: number
   hits: number
-  /** Of the hits, those that a store was told of. */
+  /** How many of the hits a store already has. */
   told: number
   lastMs: number
-  /** No store was told of it yet. */
+  /** Whether no store knows the clause yet. */
   isNew: boolean
 }
 
-/** Calls of one tool by one caller at which the same clauses held: a call adds to one number, however many they are. */
+/**
+ * Calls of one tool by one caller at which the same clauses held. Counting a call adds to this
+ * one number, not to each clause.
+ */
 interface Tally {
-  /** Those of the clauses that are about the input and the run. */
+  /** The clauses about the input and the run that held. */
   readonly held: readonly ParsedClause[]
   readonly counters: readonly ClauseCounter[]
-  /** Those that are not in the counters yet. */
+  /** Calls that are not in the counters yet. */
   calls: number
   lastMs: number
 }
 
-/** By the position of the tool. */
+/** Tallies by the position of the tool. */
 type TallyTable = (Tally[] | undefined)[]
 type TallyTables = WeakMap<readonly PolicyIndex[], WeakMap<Caller, TallyTable>>
 
-/** A table, and what it was found by. */
+/** A table, and the key that it was found by. */
 export interface FoundTable {
   readonly tables: TallyTables
   readonly policies: readonly PolicyIndex[]
@@ -38,7 +41,7 @@ export interface FoundTable {
   readonly table: TallyTable
 }
 
-/** A decision, as it is counted. */
+/** A decision, as far as counting needs it. */
 interface Counted {
   readonly bounds: { readonly caller: Caller; tallies?: FoundTable | undefined }
   readonly today: { readonly policies: readonly PolicyIndex[] }
@@ -46,18 +49,24 @@ interface Counted {
   readonly now: number
 }
 
-/** Tallies keep clauses of runs that are over. */
+/** A limit, because tallies reference the clauses of finished runs. */
 const MAX_UNSETTLED = 100
-/** Of one tool and one caller. Inputs that a hundred clauses are about can make any set of them hold. */
+/**
+ * The most tallies of one tool and one caller. Any subset of a hundred clauses about the input
+ * may hold.
+ */
 const MAX_TALLIES = 16
 
-/** The calls that are not in the counters of their clauses yet. */
+/** Collects calls that are not in the counters of their clauses yet. */
 export abstract class Tallies<Decided extends Counted> {
   #tables: TallyTables = new WeakMap()
-  /** The tallies with calls. */
+  /** The tallies that have uncounted calls. */
   #unsettled: Tally[] = []
 
-  /** Returns the counters of the clauses that hold at a call. `held`: those about the input and the run. */
+  /**
+   * Returns the counters of the clauses that hold at a call. `held`: the clauses about the input
+   * and the run that hold.
+   */
   protected abstract countersOf(decided: Decided, held: readonly ParsedClause[]): readonly ClauseCounter[]
 
   /** Counts a decision. `held`: the clauses about the input and the run that held. */
@@ -74,7 +83,7 @@ export abstract class Tallies<Decided extends Counted> {
     tally.lastMs = nowMs
   }
 
-  /** Adds the calls to the counters. */
+  /** Adds the collected calls to the counters. */
   protected settle(): void {
     for (const { counters, calls, lastMs } of this.#unsettled)
       for (const counter of counters) {
@@ -85,7 +94,7 @@ export abstract class Tallies<Decided extends Counted> {
     this.#unsettled = []
   }
 
-  /** Adds them, and asks for the counters again from now on. */
+  /** Adds the collected calls, and looks the counters up again from now on. */
   protected forget(): void {
     this.settle()
     this.#tables = new WeakMap()

@@ -12,7 +12,10 @@ export interface TemplateIndex {
 
 const indexes = new WeakMap<Toolset, readonly TemplateIndex[]>()
 
-/** Returns the templates of a snapshot, in the order of their ids. Made at first use and kept as long as the snapshot. */
+/**
+ * Returns the templates of a snapshot, sorted by id. Computed at first use and cached with the
+ * snapshot.
+ */
 export function templatesOf(snapshot: Toolset): readonly TemplateIndex[] {
   let found = indexes.get(snapshot)
   if (!found) indexes.set(snapshot, (found = indexTemplates(snapshot)))
@@ -38,7 +41,7 @@ function indexTemplates({ tools, size }: Toolset): readonly TemplateIndex[] {
 const parsed = new WeakMap<Tool, UriTemplate>()
 const normal = new WeakMap<Tool, boolean>()
 
-/** Whether a template may match a resource of its server. */
+/** Returns whether a template may match a resource of its server. */
 export function mayMatch(template: Tool, resource: Tool): boolean {
   let pattern = parsed.get(template)
   if (!pattern) parsed.set(template, (pattern = parseUriTemplate(template.uri as string)))
@@ -46,7 +49,7 @@ export function mayMatch(template: Tool, resource: Tool): boolean {
   return pattern.matches(uri) || !isNormal(resource, uri)
 }
 
-/** Whether the URI of a resource is in normal form. */
+/** Returns whether the URI of a resource is in normal form. */
 export function isNormal(resource: Tool, uri: string = resource.uri as string): boolean {
   let known = normal.get(resource)
   if (known === undefined) normal.set(resource, (known = isNormalUri(uri)))

@@ -13,16 +13,23 @@ import { mayMatch, templatesOf } from './templates.ts'
 /** Resources that no server lists, by their URIs. */
 export interface Unlisted {
   /**
-   * Returns a resource that is not among `items`, with every template of those that may match it: what is needed to
-   * decide it. The same set for the same items. `undefined` for an id that no source has a resource for.
+   * Returns a resource that is not among `items`, with every template of `items` that may match
+   * it. This is the set to decide it in. The same set for the same items. `undefined` for an id
+   * that no source has a resource for.
    */
   setFor(id: string, items: Toolset): Toolset | undefined
 }
 
-/** The number of remembered URIs. A read of a remembered one is not decided again. A client can name any number of them. */
+/**
+ * The most remembered URIs, because a client can name any number. A read of a remembered URI is
+ * not decided again.
+ */
 const MAX_KNOWN = 1000
 
-/** Returns the resources that sources make on demand. What a source throws goes to `onFault`, and it has no resource. */
+/**
+ * Returns the resources that sources make on demand. If a source throws, its error goes to
+ * `onFault`, and the resource counts as unknown.
+ */
 export function createUnlisted(
   catalog: Pick<Catalog, 'items' | 'itemsRevision' | 'revision' | 'sources'>,
   onFault: (error: unknown) => void,
@@ -48,7 +55,8 @@ export function createUnlisted(
     if (known?.at === at) return known.tool
     const found = ask(ableSources(), id, onFault)
     if (!found) return undefined
-    // The same object as long as it is the same resource: a call under way is not refused because a list has changed.
+    // The same object while the resource is the same, so that a changed list does not refuse a
+    // call under way.
     const tool = known && isSame(known.tool, found) ? known.tool : found
     made.set(id, { at, tool })
     return tool
@@ -82,8 +90,9 @@ function ask(sources: readonly Source[], id: string, onFault: (error: unknown) =
 }
 
 /**
- * Returns the id under which a resource is decided: that of a listed one, or of the normal form of its URI. Ids that differ
- * only by needless coding name one resource. Every other id stays as it is.
+ * Returns the id by which a resource is decided: that of a listed resource, or of its URI in
+ * normal form. Ids that differ only by unnecessary percent-encoding name one resource. Other ids
+ * are returned unchanged.
  */
 export function toDecidedId(id: string, items: Toolset): string {
   if (items.has(id)) return id
@@ -92,12 +101,15 @@ export function toDecidedId(id: string, items: Toolset): string {
   return spelled === undefined ? id : `${RESOURCE_PREFIX}${server}:${spelled}`
 }
 
-/** Returns a call of the resource that is decided. What is decided, hashed and recorded is what its server gets. */
+/**
+ * Returns the request with the id and input by which its resource is decided, so that the server
+ * gets exactly what was decided, hashed and recorded.
+ */
 export function toDecidedRequest<Request extends { readonly tool: string | undefined; readonly input?: unknown }>(
   request: Request,
   items: Toolset,
 ): Request {
-  // A host may have called with something that is no request. The check of its fields says so.
+  // A host may pass something that is not a request. The check of its fields reports that.
   if (!isObject(request)) return request
   const { tool, input } = request
   if (typeof tool !== 'string' || !tool.startsWith(RESOURCE_PREFIX)) return request

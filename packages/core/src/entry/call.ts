@@ -1,6 +1,7 @@
-// `@toolgate/core/call`: what a call passes, and its parts. For packages that stand on core, such as `@toolgate/change`; may change in any release.
+// `@toolgate/core/call`: the checks of a call, and their parts. For packages that build on core,
+// such as `@toolgate/change`; may change in any release.
 
-// A view as calls see it
+// The parts of a view that calls use
 export { countsOf, isView, isViewOf } from '../gate/view-of.ts'
 export type { CallPorts, CallView } from '../call/attempt.ts'
 export { portsOf, toCallView } from '../gate/view.ts'
@@ -11,7 +12,7 @@ export { createValidator } from '../call/validate.ts'
 export { type StreamEnd, watchStream } from '../call/streams.ts'
 export { trailLines } from '../call/trail.ts'
 
-// A call that is not made
+// The preview of a call
 export { preview } from '../call/preview.ts'
 export { operandsOfCall } from '../call/asked-call.ts'
 export { mayStillNow, refusedNow } from '../gate/may-still-now.ts'

@@ -1,6 +1,7 @@
-// `@toolgate/core/decide`: the decision, layer by layer. For packages that stand on core, such as `@toolgate/change`; may change in any release.
+// `@toolgate/core/decide`: the decision, layer by layer. For packages that build on core, such as
+// `@toolgate/change`; may change in any release.
 
-// The decision, and its words
+// The decision and its texts
 export {
   answersOf,
   type CallFacts,
@@ -42,7 +43,7 @@ export { templatesOf } from '../decide/templates.ts'
 export { type ClauseCoverage, unjudgedId } from '../decide/coverage.ts'
 export { hasBit } from '../tools/bits.ts'
 
-// What happened in a run, as rules read it
+// The history of a run, as rules read it
 export {
   createOriginIndex,
   type OriginBounds,

@@ -1,6 +1,7 @@
-// `@toolgate/core/policy`: rules as they are parsed. For packages that stand on core, such as `@toolgate/change`; may change in any release.
+// `@toolgate/core/policy`: parsed rules. For packages that build on core, such as
+// `@toolgate/change`; may change in any release.
 
-// Policies as they are parsed
+// Parsed policies
 export { listPolicies, type ParsedClause, type ParsedPolicy, parsePolicies } from '../policy/parse.ts'
 export type { Condition } from '../policy/policy.ts'
 export { type ClauseRef, clauseText } from '../policy/clause-ref.ts'
@@ -11,13 +12,13 @@ export { parseAliases } from '../tools/aliases.ts'
 export { toGroupMap } from '../tools/groups.ts'
 export type { GroupSelectors, Selector } from '../tools/selector.ts'
 
-// Conditions, and what they read
+// Conditions and the fields that they read
 export { type ParsedCondition, readCallerAs, toCelTool } from '../policy/condition.ts'
 export { host, within } from '../policy/functions.ts'
 export { historyUse } from '../policy/history-use.ts'
 export { joinOperands, NO_OPERANDS, type Operands } from '../policy/operands.ts'
 export type { AmountContext } from '../policy/amount.ts'
 
-// Values that are not known, and values that would satisfy a condition
+// Unknown values, and values that satisfy a condition
 export { type KnownParts, type Leaning, NOTHING_KNOWN, takeUnknownRead, uncertainValue } from '../policy/uncertain.ts'
 export { joined, type Wish, wishesFor, type WishList } from '../policy/wishes.ts'

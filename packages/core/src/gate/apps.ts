@@ -13,15 +13,18 @@ import type { ViewHost } from './view.ts'
 export interface Apps {
   readonly list: readonly AppInfo[]
   /**
-   * Every tool that an app offers, in the order of their ids, visible to a caller or not. @throws {ToolgateError}
-   * `app_unknown`
+   * Returns the ids of all tools that an app offers, sorted, including tools that a caller cannot
+   * see. @throws {ToolgateError} `app_unknown`
    */
   toolsOf(app: string): readonly string[]
-  /** Those of them that nothing holds back from everybody now. @throws {ToolgateError} `app_unknown` */
+  /**
+   * Returns the ids of the app's tools, without those that are held back from all callers now.
+   * @throws {ToolgateError} `app_unknown`
+   */
   availableOf(app: string): readonly string[]
 }
 
-/** Returns the apps of a gate, and what the views of each ask. */
+/** Returns the apps of a gate, and the host that each app's views use. */
 export function createApps(
   appsNow: () => ReadonlyMap<string, ParsedApp>,
   today: Today<BuiltPolicySnapshot>,
@@ -59,7 +62,7 @@ export function createApps(
     },
     hostOf(name, host) {
       const gone = toGone(find(name).app)
-      // Views of an app that is removed meanwhile see nothing more.
+      // After an app is removed, its views show no tools.
       return { ...host, app: name, today: (caller) => latestOf(appsNow().get(name) ?? gone)(caller) }
     },
   }

@@ -44,9 +44,9 @@ import {
 } from './options.ts'
 import { createParts, type Shared, revisionsOf } from './parts.ts'
 
-/** The long-lived, shareable object: catalog, policy and stores. */
+/** The long-lived, shareable object that holds the catalog, the policy and the stores. */
 export interface Gate<Name extends string = string, Native = unknown> {
-  /** For the compiler only: the framework's own tools that the gate was made of. */
+  /** For the compiler only: the framework's own tools that the gate was created from. */
   readonly '~native'?: Native
   readonly catalog: Catalog
   readonly policyRevision: number
@@ -59,80 +59,94 @@ export interface Gate<Name extends string = string, Native = unknown> {
    */
   view(caller: Caller, options?: ViewOptions<Name>): Promise<View<Name>>
   /**
-   * Replaces the policy, atomically: the next decision is by the new one, also in runs under way.
+   * Replaces the policy atomically. The next decision uses the new one, also in runs under way.
    *
-   * @throws {ConfigError} and keeps the old one, if the new one cannot be used
+   * @throws {ConfigError} for an invalid policy; the gate keeps the old one
    */
   setPolicy(policy: Policies<Name>): void
   /**
-   * Replaces the tools, sources, groups, apps, aliases, limits and the policy, as one: no decision is by some of the old and
-   * some of the new. What is not given is gone. Sources that stay are not read again, and counts of limits survive.
+   * Replaces the tools, sources, groups, apps, aliases, limits and the policy together: no
+   * decision mixes old and new rules. What is not given is removed. Sources that stay are not
+   * read again, and counts of limits survive.
    *
-   * `alongside` runs in the same turn, after the check of the new rules and before they hold: for what else changes with
-   * them.
+   * `alongside` runs synchronously after the new rules are checked and before they take effect.
+   * Use it for state that must change together with them.
    *
-   * @throws {ConfigError} and keeps the old ones, if the new ones cannot be used; on a fork; and for groups with `load`
+   * @throws {ConfigError} for invalid rules, in which case the gate keeps the old ones; on a
+   * fork; and for groups with `load`
    */
   setRules(rules: GateRules, alongside?: () => void): void
   /**
-   * Returns a tighter gate over the same live catalog, groups, limits and stores. A later change that tightens this
-   * gate tightens the fork, too. A change of the fork does not reach this gate.
+   * Returns a tighter gate over the same live catalog, groups, limits and stores. A later change
+   * that tightens this gate tightens the fork, too. A change of the fork does not affect this
+   * gate.
    *
-   * `inherit: false` replaces this gate's policy instead of adding to it: the one exception to "layers only
-   * tighten", and only on a gate that is not itself a fork.
+   * `inherit: false` replaces this gate's policy instead of adding to it: the one exception to
+   * "layers only tighten", and only on a gate that is not itself a fork.
    *
-   * @throws {ConfigError} for a policy that cannot be used, for `inherit: false` without a policy, and on a fork
+   * @throws {ConfigError} for an invalid policy, for `inherit: false` without a policy, and on a
+   * fork
    */
   fork(options: ForkOptions<Name>): Gate<Name, Native>
-  /** Opening locked groups, for one session each. */
+  /** Opens locked groups, for one session each. */
   readonly locks: Locks
   /** Groups whose tools are loaded at their first use. */
   readonly loads: Loads
   /**
-   * The ids of a group's tools, visible or not: of those that all callers share, or of a caller's.
+   * Returns the ids of a group's tools, visible or not. Without a caller, only tools that all
+   * callers share.
    *
    * @throws {ConfigError} for an unknown group, naming the nearest one
    */
   membersOf(group: string, caller?: Caller): readonly string[]
   /**
-   * Settings that are allowed but probably a mistake: selectors of policies, groups, limits, caps, apps and halts that name no
-   * tool,
-   * tools that nobody can see, names that look alike.
+   * Returns warnings about settings that are allowed but are probably mistakes: selectors of
+   * policies, groups, limits, caps, apps and halts that match no tool, tools that nobody can see,
+   * names that look alike.
    */
   lint(): readonly LintWarning[]
-  /** Returns how often each clause of its policies and apps has held when a call was decided, in the order of the clauses. */
+  /**
+   * Returns how often each clause of the gate's policies and apps has held when a call was
+   * decided, in the order of the clauses.
+   */
   coverage(): readonly ClauseCoverage[]
   readonly approvals: Approvals
   /**
-   * Stops all that the target names, here at once and on every replica within a second: calls that come, that wait for
-   * an approval or a slot, and those that run, which are aborted. Resolves when the state store has it.
+   * Stops all calls that the target matches, in this process at once and on every replica within
+   * a second. New and waiting calls are refused; running calls are aborted. Resolves when the
+   * state store has the halt.
    *
-   * @throws {ConfigError} for a target or reason that cannot be used
-   * @throws {ToolgateError} `state_unavailable` where the store did not take it: it then holds in this process only
+   * @throws {ConfigError} for an invalid target or reason
+   * @throws {ToolgateError} `state_unavailable` if the store failed: the halt then holds in this
+   * process only
    */
   halt(request: HaltRequest): Promise<Halt>
-  /** Ends a halt, named by its target or its id. @throws {ToolgateError} `halt_unknown`, `state_unavailable` */
+  /**
+   * Ends a halt, identified by its target or its id. @throws {ToolgateError} `halt_unknown`,
+   * `state_unavailable`
+   */
   release(target: (HaltTarget | { readonly id: string }) & { readonly by?: string | undefined }): Promise<Halt>
   readonly halts: readonly Halt[]
   /**
-   * Returns how many calls of this process wait or run that a halt of a target would stop.
+   * Returns how many waiting or running calls of this process a halt of this target would stop.
    *
-   * @throws {ConfigError} for a target that cannot be used
+   * @throws {ConfigError} for an invalid target
    */
   underWay(target: HaltTarget): number
-  /** What has happened in runs, and for callers without one, as far as rules read it. */
+  /** The histories of runs, and of callers without a run, as far as rules read them. */
   readonly histories: RunHistories
   /**
-   * Returns what is left of the budgets of limits with a `cost`, the least left first: of those that calls through this gate have
-   * asked for, the latest ones. Default: 100; at most 1,000 are known.
+   * Returns what is left of the latest budgets that calls through this gate have used, the least
+   * left first. A budget is a limit with a `cost`. `limit` defaults to 100; at most 1,000 budgets
+   * are known.
    */
   budgets(limit?: number): Promise<readonly Budget[]>
   /** The remembered definitions of the tools. */
   readonly pins: Pick<Pins, 'list' | 'accept'>
   readonly apps: Apps
   /**
-   * Lists what must work for the tools of an app to be available: servers, ports, URLs, commands, variables and
-   * functions, each once, with its state as last checked. Without an app, what all groups need.
+   * Lists the servers, ports, URLs, commands, variables and functions that an app's tools need,
+   * each once, with its state at the last check. Without an app, lists what all groups need.
    *
    * @throws {ToolgateError} `app_unknown`
    */
@@ -140,31 +154,34 @@ export interface Gate<Name extends string = string, Native = unknown> {
   /** The tools and groups that users have switched off for themselves. The host authenticates the caller. */
   readonly preferences: Pick<UserPreferences, 'get' | 'set'>
   /**
-   * Calls the listener at each change of policy, halts, pins, preferences, connections and approvals. Returns a function that ends
-   * it.
+   * Calls the listener at each change of policy, halts, pins, preferences, connections and
+   * approvals. Returns a function that unsubscribes.
    */
   subscribe(listener: (notice: GateNotice) => void): () => void
-  /** Resolves when no call is under way, through this gate and its forks. */
+  /** Resolves when no call is under way through this gate and its forks. */
   idle(): Promise<void>
   /**
-   * Ends the gate and its forks: nothing runs through them any longer. Calls that wait are refused, calls that run are
-   * aborted.
-   * Resolves when every call has left its terminal record, so an audit is closed after that. On a fork it does nothing.
+   * Closes the gate and its forks. Waiting calls are refused and running calls are aborted.
+   * Resolves when every call has written its terminal record, so close the audit afterwards. On a
+   * fork it does nothing.
    */
   close(): Promise<void>
 }
 
 export interface RunHistories {
-  /** Returns what has happened; `undefined` where nothing has, or where no rule reads it. */
+  /** Returns the history of a run; `undefined` if it is empty or no rule reads it. */
   read(caller: Caller, run?: RunOfCall): Promise<RunHistory | undefined>
-  /** Forgets what has happened in a run that is over, which makes room for others. A later call of it begins anew. */
+  /**
+   * Deletes the history of a finished run, which makes room for others. A later call of the run
+   * starts a new history.
+   */
   end(caller: Caller, run: RunOfCall): Promise<void>
 }
 
 /**
- * Returns a gate.
+ * Creates a gate.
  *
- * @throws {ConfigError} for a tool, policy, group or limit that cannot be used
+ * @throws {ConfigError} for an invalid tool, policy, group or limit
  * @example
  * const gate = createGate({ tools: [search, remove], policy: { deny: ['tag:danger'] } })
  * const view = await gate.view({ user: 'vera' })
@@ -188,7 +205,7 @@ export function createGate(
 
 interface Lineage {
   readonly isFork: boolean
-  /** The ports of the gate whose policy holds here, too. */
+  /** The ports of the parent gate, whose policy applies here, too. */
   readonly tightens: CallPorts | undefined
 }
 
@@ -287,11 +304,11 @@ function hostFor({ rules, parse, catalog, unlisted }: Shared, ports: CallPorts, 
   }
 }
 
-/** Begins to load the groups that a caller could use, after their view was opened. */
+/** Starts to load the groups that a caller could use, after their view was opened. */
 function loadAfter(openView: Gate['view'], { loads, unlocks, rules }: Shared): Gate['view'] {
   return (caller, options) => {
     const view = openView(caller, options)
-    // A refused view uses nothing.
+    // A refused view needs no group.
     if (loads.hasUnused())
       void loads.useAfter(view, caller, { unlocks, app: rules.now.apps.get(options?.app ?? '')?.info })
     return view
@@ -355,7 +372,7 @@ async function close(shared: Shared, { live }: CallPorts): Promise<void> {
 }
 
 function checkNames(names: readonly string[], catalog: Catalog, unlisted: Unlisted): void {
-  // `null`, as it comes from a request, would otherwise be no list, and narrow nothing.
+  // `null`, which can come from a request, would otherwise count as no list and narrow nothing.
   if (!Array.isArray(names)) throw new ConfigError('activeTools', 'must be a list of tool ids; [] for none')
   const wrong = names.findIndex((name) => typeof name !== 'string')
   if (wrong !== -1) throw new ConfigError(`activeTools[${wrong}]`, 'must be the id of a tool')

@@ -5,7 +5,7 @@ import type { Shared } from './parts.ts'
 
 type Halting = Pick<Shared, 'catalog' | 'halts' | 'recorder' | 'rules'>
 
-/** Halts, and records it. Resolves when the state store has it. */
+/** Stores and records a halt. Resolves when the state store has it. */
 export async function halt(shared: Halting, request: HaltRequest): Promise<Halt> {
   const { catalog, halts, recorder, rules } = shared
   if (!catalog.dynamic) checkTarget(shared, request)
@@ -19,7 +19,7 @@ export async function halt(shared: Halting, request: HaltRequest): Promise<Halt>
   return made
 }
 
-/** Ends a halt, and records it. */
+/** Ends a halt and records that. */
 export async function release(
   { halts, recorder }: Halting,
   { by, ...target }: (HaltTarget | { readonly id: string }) & { readonly by?: string | undefined },
@@ -29,7 +29,10 @@ export async function release(
   return ended
 }
 
-/** A misspelt name must not look halted to somebody in a hurry. */
+/**
+ * Rejects an unknown name, because a person in a hurry must not believe that a misspelt tool is
+ * halted.
+ */
 function checkTarget({ catalog, rules }: Halting, { tool }: HaltTarget): void {
   if (typeof tool !== 'string') return
   const selector = parseSelector(tool, rules.now.groups.selectors, 'servers')

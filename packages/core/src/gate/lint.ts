@@ -16,7 +16,7 @@ import { type GroupSelectors, parseSelector, type Selector, splitEntries } from 
 import type { Tool } from '../tools/tool.ts'
 import { createToolset } from '../tools/toolset.ts'
 
-/** The configuration as it is written, before it is checked. */
+/** The configuration as written, not yet checked. */
 export interface LintOptions {
   readonly tools: Iterable<Tool>
   readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
@@ -38,20 +38,19 @@ const OPTIONS = shapeOf<LintOptions>({
 })
 
 /**
- * Returns everything that is wrong with a configuration or probably a mistake, at once, where `createGate` stops at the
- * first
- * thing that is wrong.
+ * Returns all errors and probable mistakes of a configuration at once. `createGate` stops at the
+ * first error.
  *
  * | code | means |
  * |---|---|
- * | `selector_unmatched` | a clause, a limit, a cap, or a member of a group names no tool |
+ * | `selector_unmatched` | a clause, a limit, a cap, or a member of a group matches no tool |
  * | `tool_unreachable` | no caller could ever see these tools |
- * | `clause_covered` | without this clause each decision is the same, because of another one |
- * | `clause_never` | a clause whose condition can never hold |
+ * | `clause_covered` | another clause makes this one redundant: no decision changes without it |
+ * | `clause_never` | the condition of the clause can never hold |
  * | `kind_not_allowed` | a policy allows none of the resources or prompts of a server |
- * | `name_confusable` | names that look alike, that mix scripts, or that differ in letter case, `-` and `_` alone |
- * | `alias_taken` | an alias that is a tool itself |
- * | `group_cycle`, `group_unknown` | groups that depend on themselves, or that there are not |
+ * | `name_confusable` | names look alike, mix scripts, or differ only in letter case, `-` and `_` |
+ * | `alias_taken` | an alias is also the id of a tool |
+ * | `group_cycle`, `group_unknown` | groups depend on themselves or on unknown groups |
  * | any other | what `createGate` would throw |
  *
  * @example
@@ -79,7 +78,7 @@ export function lint(options: LintOptions): readonly LintWarning[] {
     written: [...rates.written, ...caps.written, ...labels.read.written],
     others: { items, sources: [] },
   })
-  // A group that there is not names no tool either; once is enough.
+  // An unknown group also matches no tool. Report it once.
   const rest = found.filter(
     ({ path, text }) => !strays.some((stray) => stray.path === path && text.startsWith(stray.text)),
   )
@@ -115,7 +114,7 @@ interface ReadEntries {
   readonly faults: readonly LintWarning[]
 }
 
-/** Reads the entries of a list one by one: one that cannot be read does not hide another. */
+/** Reads the entries of a list one by one, so that an invalid entry does not hide the others. */
 function readEntries<Entry>(
   path: string,
   list: string | readonly (string | Entry)[] = [],
@@ -140,7 +139,7 @@ function readEntries<Entry>(
   return { written, uses, faults }
 }
 
-/** A `group:` selector of a policy that names no group. */
+/** A `group:` selector in a policy that refers to an unknown group. */
 interface Stray {
   readonly group: string
   readonly path: string
@@ -179,7 +178,7 @@ function groupsIn(clause: unknown): readonly string[] {
     .filter((group) => group !== '' && !/[\s:]/.test(group))
 }
 
-/** Returns the selectors of each group, without those that cannot be read. */
+/** Returns the valid selectors of each group. */
 function readableSelectors(groups: ReadonlyMap<string, Group>, aliases: Aliases): GroupSelectors {
   const noGroups: GroupSelectors = Object.assign(new Map(), { aliases })
   const selectors = [...groups].map(([name, group]) => {
@@ -197,7 +196,7 @@ function readable(text: unknown, noGroups: GroupSelectors): readonly Selector[] 
   }
 }
 
-/** Aliases that cannot be read are left out. */
+/** Skips invalid aliases. */
 function readAliases(written: AliasesInput | undefined): {
   readonly read: Aliases
   readonly faults: readonly LintWarning[]
@@ -222,7 +221,7 @@ const UNREADABLE: ParsedPolicy = {
   isShadow: false,
 }
 
-/** A policy that cannot be read keeps its place, so that the paths of the others are right. */
+/** An invalid policy keeps its position, so that the paths of the others are right. */
 function readPolicies(
   written: readonly (Policy | FunctionPolicy)[],
   groups: GroupSelectors,
@@ -240,14 +239,14 @@ function readPolicies(
   return { parsed, faults }
 }
 
-/** Returns the faults of groups; a gate refuses the first of them. */
+/** A fault of a group. A gate refuses the first one. */
 export interface GroupProblem {
   readonly code: 'group_cycle' | 'group_unknown' | 'selector_invalid' | 'config_invalid'
   readonly path: string
   readonly text: string
 }
 
-/** Finds everything that is wrong with groups: unknown ones, each cycle once, selectors that cannot be read. */
+/** Returns all faults of groups: unknown groups, each cycle once, invalid selectors. */
 export function lintGroups(groups: ReadonlyMap<string, Group>): readonly GroupProblem[] {
   return [
     ...[...groups].flatMap(([name, group]) => [

@@ -6,17 +6,17 @@ import type { Tool } from '../tools/tool.ts'
 import { ConfigError } from '@toolgate/values'
 import type { Shared } from './parts.ts'
 
-/** Opens locked groups. Each method returns the groups that it has opened. */
+/** Opens locked groups. Each method returns the groups that it opened. */
 export interface Locks {
   /** The groups that a session must open, by name. */
   readonly groups: ReadonlyMap<string, Group>
-  /** The host saw a real call of `request_tools`. */
+  /** Opens a group by request. Call it when a model called `request_tools`. */
   request(caller: Caller, group: string): readonly string[]
   /** Opens the groups that wait for this event. */
   event(caller: Caller, name: string): readonly string[]
-  /** A search of this caller found these tools. */
+  /** Opens the groups whose tools a search of this caller found. */
   found(caller: Caller, tools: Iterable<string>): readonly string[]
-  /** Locks everything again: the session has ended. */
+  /** Locks all groups again, because the session has ended. */
   forget(caller: Caller): void
 }
 
@@ -43,7 +43,7 @@ export function createLocks(shared: Pick<Shared, 'rules' | 'catalog' | 'unlocks'
 }
 
 /**
- * Returns the ids of a group's tools: of those that all callers share, or of a caller's.
+ * Returns the ids of a group's tools. Without a caller, only tools that all callers share.
  *
  * @throws {ConfigError} for an unknown group, naming the nearest one
  */

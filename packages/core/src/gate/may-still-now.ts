@@ -8,20 +8,27 @@ import { type MayStill, mayGoOn, type Reason, reason } from '../decide/decision.
 import { portsOf, toCallView, type View } from '../gate/view.ts'
 import { probeInputs } from './probe-inputs.ts'
 
-/** Peeks for one list. A limit that could not be read counts as perhaps used up. */
+/**
+ * The most limits that are read for one list. A limit that was not read counts as perhaps used
+ * up.
+ */
 const MAX_PEEKS = 500
 const AT_ONCE = 50
 
 interface Options {
-  /** Awaited between parts of the work, so that other calls get their turn. */
+  /** Awaited between parts of the work, so that other calls can run. */
   readonly rest?: (() => Promise<void>) | undefined
-  /** The parts of a call that were stated and judged. Reasons that depend on them are left out. */
+  /**
+   * The parts of a call that the caller stated and that were already judged. Reasons that depend
+   * on them are left out.
+   */
   readonly known?: readonly ('input' | 'run')[]
 }
 
 /**
- * Returns the reasons that may still be against a call of an item, with an example input for a rule if one is found.
- * Limits and caps are included only if they refuse it now. Takes nothing from a limit and counts for no clause.
+ * Returns the reasons that may still refuse a call of an item, each with an example input for its
+ * rule if one is found. Limits and caps are included only if they refuse the call now. Takes
+ * nothing from limits and counts for no clause.
  */
 export async function mayStillNow(view: View, id: string, options: Options = {}): Promise<readonly MayStill[]> {
   const ports = portsOf(view)
@@ -50,7 +57,7 @@ export async function refusedNow(
   { rest }: Options = {},
 ): Promise<ReadonlyMap<string, readonly MayStill[]>> {
   const ports = portsOf(view)
-  // A host's own view has no limits to ask.
+  // A view that the host implements has no limits.
   if (!ports) return new Map()
   const asked = toCallView(view)
   const found = new Map<string, MayStill[]>()
@@ -89,7 +96,7 @@ export async function refusedNow(
   return found
 }
 
-/** Asks all limits together, and once more without the one that refuses, until the others allow. */
+/** Asks all limits together, then again without each one that refuses, until the others allow. */
 async function usedUp(
   uses: readonly LimitUseOf[],
   ports: CallPorts,
@@ -119,7 +126,10 @@ function limited({ rule, label }: LimitUseOf, what: string, resetMs?: number): M
   return { ...reason('limits', 'rate_limited', `the limit ${rule}:${label} ${what}`, more), on: 'now' }
 }
 
-/** Returns how much is left of each limit with a cost, by its label; nothing of one that cannot be asked. */
+/**
+ * Returns how much is left of each limit with a cost, by its label; 0 for a limit that cannot be
+ * read.
+ */
 async function leftOf(uses: readonly LimitUseOf[], ports: CallPorts): Promise<ReadonlyMap<LimitUseOf, number>> {
   const left = new Map<LimitUseOf, number>()
   for (const use of uses) {
@@ -134,13 +144,13 @@ async function leftOf(uses: readonly LimitUseOf[], ports: CallPorts): Promise<Re
   return left
 }
 
-/** An input, and the same input with the defaults of its schema, on which a call is decided. */
+/** An input, and the same input with its schema's defaults. The call is decided on the second. */
 interface Probe {
   readonly input: unknown
   readonly value: unknown
 }
 
-/** Returns inputs that the tool takes. */
+/** Returns inputs that the tool accepts. */
 function probesFor({ tool }: Decided, open: readonly MayStill[], ports: CallPorts): readonly Probe[] {
   if (!tool) return []
   const texts = open.map(({ text }) => text)
@@ -162,7 +172,7 @@ function findExample(one: MayStill, probes: readonly Probe[], judge: Judge): Pro
 }
 
 function isDecidedBy({ path = '', outcome }: MayStill, input: unknown, { decided }: Judge): boolean {
-  // An allow list denies as a whole.
+  // An allow list denies as a whole, so its clauses share one path.
   const list = /^(.*\.allow)\[\d+\]$/.exec(path)?.[1]
   const isOfRule = (given: Reason) => given.path === path || (list !== undefined && given.path === list)
   return decideWithInput(decided, input).reasons.some(

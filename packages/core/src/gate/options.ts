@@ -31,17 +31,22 @@ import type { NativeToolRecord, ToolRecord } from '../tools/record.ts'
 import { shapeOf } from '@toolgate/values'
 import type { Tool } from '../tools/tool.ts'
 
-/** How the histories of runs are kept. */
+/** Options for the histories of runs. */
 export interface HistoryOptions {
   /** Default: in memory. */
   readonly store?: HistoryStore
-  /** How long a `called` counts for a caller without a run. Default 1 hour. */
+  /** How long `called` counts for a caller without a run, in milliseconds. Default 1 hour. */
   readonly calledMs?: number
-  /** How long a label and a `began` count for a caller without a run. Default 24 hours. */
+  /**
+   * How long a label and `began` count for a caller without a run, in milliseconds. Default 24
+   * hours.
+   */
   readonly labelMs?: number
-  /** How long a history is kept after its last use. Default 24 hours. */
+  /** How long a history is kept after its last use, in milliseconds. Default 24 hours. */
   readonly keepMs?: number
-  /** Bytes of a history, without texts: beyond it, no call is known. Default 64 kB. */
+  /**
+   * The most bytes of a history, without texts. Beyond it, calls count as unknown. Default 64 kB.
+   */
   readonly maxBytes?: number
 }
 
@@ -58,57 +63,68 @@ export interface GateOptions {
   /** Dynamic sources, such as MCP servers. */
   readonly sources?: readonly Source[]
   readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
-  /** Bundles of groups and of tools of their own, which `view` may be asked for. */
+  /** Bundles of groups and of their own tools. Open one with the `app` option of `view`. */
   readonly apps?: AppsInput
   /**
-   * Other names of tools, for policies, groups, limits and the environment: `{ exec: 'bash' }`. They are never listed
-   * and cannot be called.
+   * Other names of tools, for policies, groups, limits and the environment: `{ exec: 'bash' }`.
+   * Aliases are never listed and cannot be called.
    */
   readonly aliases?: AliasesInput
-  /** All of them are combined. An empty list allows everything. */
+  /** All policies are combined. An empty list allows everything. */
   readonly policy?: Policies
   readonly limits?: LimitInput
   /**
-   * Scopes that callers can get while they work. A tool that lacks nothing else is listed, and a call of it is refused with
-   * `scope_needed`. Default: none.
+   * Scopes that callers can get while they work. A tool that lacks only these scopes is listed,
+   * and a call of it is refused with `scope_needed`. Default: none.
    */
   readonly stepUp?: readonly string[]
   /** Called before and after each call. A fork's hooks come before these. */
   readonly hooks?: HooksInput
   /** How many calls may run at once: `browser:*:2`, or objects. */
   readonly concurrency?: CapInput
-  /** Takes a place for each call, where callers have resources of their own. Default: none is needed. */
+  /**
+   * Takes a place for each call, where each caller has resources of their own. Default: calls
+   * need no place.
+   */
   readonly admission?: Admission
   /** Which conditional groups are available now. Default: the gate asks the groups' own probes. */
   readonly availability?: AvailabilitySource
-  /** Holds back the tools of servers that a caller has not connected to their account. Default: none needs that. */
+  /**
+   * Hides the tools of servers that a caller has not connected to their account. Default: no
+   * connection is needed.
+   */
   readonly connections?: ConnectionSource
-  /** What callers may do whose token is for one run. A `run` of a caller that it does not know sees nothing. Default: none is known. */
+  /**
+   * What callers with a token for one run may do. Callers with an unknown run see nothing.
+   * Default: no run is known.
+   */
   readonly runs?: RunSource
   readonly counters?: CounterStore
   readonly approvals?: ApprovalStore
   /** Keeps halts, pins and preferences. Default: in memory. */
   readonly state?: StateStore
   /**
-   * Which tools give their output which labels: `{ trusted: ['contacts:*'], private: ['crm:*'] }`. The output of a tool that
-   * `trusted` does not name is `untrusted`.
+   * The labels of tool outputs: `{ trusted: ['contacts:*'], private: ['crm:*'] }`. The output of
+   * a tool that `trusted` does not match is `untrusted`.
    */
   readonly labels?: LabelsInput
-  /** What rules need to know of runs. Nothing is kept where no rule asks. */
+  /** How histories of runs are kept. Nothing is kept if no rule reads them. */
   readonly history?: HistoryOptions
-  /** Refuses calls while this process cannot know what other processes with the same stores have changed. Default: none. */
+  /**
+   * Refuses calls while this process cannot see the changes of other processes that share its
+   * stores. Default: none.
+   */
   readonly lease?: ReplicaLease
   /**
-   * The effect of a changed definition of a tool: `suspend` takes it away until a person accepts it. Default
-   * `warn`.
-   * `{ new: 'suspend' }` also holds tools that were not there before.
+   * The effect of a changed tool definition: `suspend` hides the tool until a person accepts it.
+   * Default `warn`. `{ new: 'suspend' }` also hides new tools.
    */
   readonly pins?: PinMode | PinRules
   /**
    * The effect of a suspicious definition, such as one with invisible characters. Default `warn`.
    */
   readonly definitions?: DefinitionMode
-  /** Takes secrets out of all that is kept or shown. Default: the built-in one. */
+  /** Masks secrets in all that is stored or shown. Default: the built-in redactor. */
   readonly redactor?: Redactor
   /** Default: none. */
   readonly telemetry?: Telemetry
@@ -116,37 +132,42 @@ export interface GateOptions {
   readonly audit?: AuditSink
   readonly clock?: Clock
   readonly validateInput?: ValidateInput
-  /** Default: the requester as a person, or anyone of the same tenant with the role `approver`. */
+  /**
+   * Who may approve. Default: the person who made the request, or anyone of the same tenant with
+   * the role `approver`.
+   */
   readonly mayApprove?: MayApprove
-  /** Ends an execution. Default 60,000 ms. */
+  /** Milliseconds after which an execution is ended. Default 60,000. */
   readonly deadlineMs?: number
-  /** Ends the wait for a store, which then has failed. Default 5,000 ms. */
+  /** Milliseconds to wait for a store before it counts as failed. Default 5,000. */
   readonly storeDeadlineMs?: number
-  /** Ends the wait for a hook, which then has failed. Default 5,000 ms. */
+  /** Milliseconds to wait for a hook before it counts as failed. Default 5,000. */
   readonly hookDeadlineMs?: number
-  /** Characters of JSON that an output may have; the rest is cut, and says so. Default 10,000,000. */
+  /**
+   * The most characters of JSON in an output. The rest is cut, and a note says so. Default
+   * 10,000,000.
+   */
   readonly maxOutputChars?: number
-  /** Ends the wait for a visibility function, which then has failed. Default 10,000 ms. */
+  /** Milliseconds to wait for a visibility function before it counts as failed. Default 10,000. */
   readonly visibilityDeadlineMs?: number
-  /** Receives faults that must not change an answer. Default: ignores them. */
+  /** Receives errors that do not change an answer. Default: ignores them. */
   readonly onFault?: (error: unknown) => void
   /**
-   * Called once for each name that no tool has, and for each keyword of a tool's schema that is not checked, as soon as
-   * the tools are known. `gate.lint()` lists them too.
-   * Default: `process.emitWarning`.
+   * Called once the tools are known, for each selector that matches no tool and each unchecked
+   * keyword of a tool's schema. `gate.lint()` also lists these. Default: `process.emitWarning`.
    */
   readonly onWarning?: (warning: LintWarning) => void
 }
 
-/** The tool that a gate adds by itself where a group opens by request. */
+/** The id of the tool that a gate adds if a group opens by request. */
 export type OwnToolName = typeof REQUEST_TOOL_ID
 
-/** Tools by their ids: those names are a type, and any other is a compile error. */
+/** Options with tools by their ids. The ids are a type, so the compiler rejects any other name. */
 export interface NamedGateOptions<Name extends string, Alias extends string = never> extends Omit<
   GateOptions,
   'tools' | 'sources' | 'policy' | 'aliases'
 > {
-  /** The key is the id of the tool, or names a definition that has no name. */
+  /** The key is the tool's id, or the name of a definition that has none. */
   readonly tools: ToolRecord<Name>
   readonly sources?: undefined
   readonly aliases?: Readonly<Record<Alias, string>> | ReadonlyMap<Alias, string>
@@ -161,7 +182,10 @@ export interface NativeGateOptions<Native, Alias extends string = never> extends
   readonly tools: NativeToolRecord<Native>
 }
 
-/** Tools by their ids, beside sources whose names nobody knows beforehand: names are texts, checked at run time. */
+/**
+ * Options with tools by their ids, and sources whose names are not known beforehand: names are
+ * strings, checked at run time.
+ */
 export interface RecordGateOptions extends Omit<GateOptions, 'tools'> {
   readonly tools: ToolRecord
   readonly sources: readonly Source[]
@@ -169,7 +193,7 @@ export interface RecordGateOptions extends Omit<GateOptions, 'tools'> {
 
 export interface ForkOptions<Name extends string = string> {
   readonly policy?: Policies<Name> | undefined
-  /** Asked before those of the gate that is forked, which keep the last word. */
+  /** Called before the hooks of the parent gate, which keep the last word. */
   readonly hooks?: HooksInput | undefined
   /** Default `true`. */
   readonly inherit?: boolean | undefined

@@ -104,7 +104,7 @@ export interface GateParts {
 export interface Shared {
   /** Grows with every change that a decision may depend on. */
   readonly changes: Revision
-  /** The current rules. Another object after each replacement. */
+  /** The current rules. Each replacement is a new object. */
   readonly rules: { readonly now: Rules }
   /**
    * Replaces the rules, with the policies of the gate's stack. Returns a function that tells the listeners of the catalog.
@@ -114,7 +114,7 @@ export interface Shared {
   replaceRules(next: GateRules, stack: PolicyStack, alongside?: () => void): () => void
   readonly catalog: Catalog
   readonly availability: AvailabilitySource
-  /** The same, where it is the host's own. */
+  /** `availability`, if the host supplied it. */
   readonly hostAvailability: AvailabilitySource | undefined
   readonly loads: GroupLoads
   readonly unlocks: Unlocks
@@ -135,7 +135,7 @@ export interface Shared {
   readonly unwatchLease: () => void
 }
 
-/** The rules of a gate beside its policies: what is replaced as one. */
+/** The rules of a gate beside its policies, which are replaced together. */
 export interface Rules {
   readonly groups: Groups
   readonly definitions: ReadonlyMap<string, Group>
@@ -207,7 +207,7 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
   return { shared, ports, policies, start: () => void watched?.start() }
 }
 
-/** Gives calls what policies need. */
+/** Sets up what calls need for the policies. */
 function followPolicies({ histories, coverage, current }: CallPorts, policies: readonly ParsedPolicy[]): void {
   histories.use(historyUse(policies))
   coverage.follow(policies)
@@ -237,7 +237,7 @@ function policiesOf({ own, apps }: ParsedRules): readonly ParsedPolicy[] {
   return [...own, ...[...apps.values()].flatMap(({ policies }) => policies)]
 }
 
-/** Reads what some options say about tools, groups and apps. */
+/** Parses the options that define tools, groups and apps. */
 function readDefinitions(options: AnyOptions | GateRules, gateOf: GateOf) {
   const definitions = new Map(toGroupMap(options.groups === undefined ? {} : options.groups))
   const aliases = parseAliases(options.aliases)
@@ -248,7 +248,7 @@ function readDefinitions(options: AnyOptions | GateRules, gateOf: GateOf) {
   return { definitions, aliases, groups, appsByName, tools, sources: checkSources(options.sources) }
 }
 
-/** Reads the policies, apps, limits and caps: everything that names tools. */
+/** Parses the policies, apps, limits and caps: all rules that name tools. */
 function parseRules(
   options: AnyOptions | GateRules,
   concurrency: GateOptions['concurrency'],
@@ -294,7 +294,9 @@ function toRules(
   return Object.freeze({ groups, definitions, apps, usesOf, hasLimits, hasCaps, labels, costs, written, names })
 }
 
-/** Opens the catalog and the groups, with the rules that name their tools, and watches for unknown names and schemas. */
+/**
+ * Opens the catalog and the groups, and watches for unknown names and unchecked schema keywords.
+ */
 function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gateOf: GateOf) {
   const first = readDefinitions(options, gateOf)
   const { groups, definitions } = first
@@ -366,7 +368,7 @@ interface Replacing {
   readonly alongside: (() => void) | undefined
 }
 
-/** Checks everything first, so that nothing after `alongside` can fail. */
+/** Checks everything first, so that nothing can fail after `alongside`. */
 function replaceRules(next: GateRules, replacing: Replacing): () => void {
   const { options, gateOf, tools, ports, halts, stack, alongside } = replacing
   const { catalog, loads, watched, watchNames, rules } = tools
@@ -438,7 +440,7 @@ function openState(options: AnyOptions, { changes, clock, onFault }: Basis, { ru
   return { audit, events, live, storeDeadlineMs, halts, preferences, connections, recorder, pins }
 }
 
-/** Holds back what callers have not connected, and calls the listener after each change. */
+/** Hides tools of unconnected servers, and calls the listener after each change. */
 function watchConnections(source: GateOptions['connections'], onChanged: () => void): Shared['connections'] {
   if (!source) return { now: () => () => () => [], close: () => {} }
   return {
@@ -465,7 +467,7 @@ function createPorts(
     onActive: () => {
       current.history = histories
       followRules(current, options, rules.now)
-      // Views that were made before know nothing of the calls of their runs.
+      // Existing views do not know the histories of their runs.
       changes.bump()
       return live.hasBegun
     },
@@ -511,7 +513,7 @@ const NO_CHECKS = checksOf({
   history: false,
 })
 
-/** Gives calls what the rules need, and the checks of it. */
+/** Sets up what calls need for the rules, and the checks that use it. */
 function followRules(
   current: Collaborators,
   { admission, lease, stepUp = [] }: AnyOptions,
@@ -544,13 +546,13 @@ function createHistories(
     ...host,
     store,
     lifetimes: { calledMs: duration('calledMs', calledMs), labelMs: duration('labelMs', labelMs) },
-    // What still counts must not be forgotten.
+    // A history must last as long as its items count.
     keepMs: Math.max(duration('keepMs', keepMs), calledMs, labelMs),
     bounds: { maxBytes: checkCount('history.maxBytes', options.maxBytes ?? 64 * KB), origins: {} },
   })
 }
 
-/** The revisions that a record of the gate has. */
+/** Returns the revisions that the gate's records carry. */
 export function revisionsOf(stack: PolicyStack, catalog: Catalog, { selectors }: Groups): Revisions {
   const { revision, parsed } = stack.current()
   return {

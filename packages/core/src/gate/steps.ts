@@ -9,7 +9,7 @@ export interface StepCall {
   /** A tool id. */
   readonly tool: string
   readonly callId: string
-  /** `failed` also where the tool answered an MCP result with `isError`. */
+  /** `failed` includes a call whose tool answered an MCP result with `isError`. */
   readonly status: 'done' | 'refused' | 'waiting' | 'failed' | 'input_required'
 }
 
@@ -20,7 +20,7 @@ export interface StepRecord {
 
 /** The input of `prepareStep` before a step. */
 export interface PrepareStepContext<State = unknown, Context = unknown> {
-  /** From 0. */
+  /** Counted from 0. */
   readonly stepNumber: number
   readonly state: State
   readonly steps: readonly StepRecord[]
@@ -28,9 +28,9 @@ export interface PrepareStepContext<State = unknown, Context = unknown> {
   readonly tools: readonly string[]
   readonly caller: Caller
   readonly context: Context
-  /** As they are before this step. */
+  /** The instructions before this step. */
   readonly instructions: string | undefined
-  /** The conversation so far, in the host's own form. Empty where the host does not give it. */
+  /** The conversation so far, in the host's own form. Empty if the host does not supply it. */
   readonly messages: readonly unknown[]
   /** Whether a call of this tool has ended `done` in an earlier step. */
   hasUsedTool(tool: string): boolean
@@ -40,13 +40,16 @@ export interface PrepareStepContext<State = unknown, Context = unknown> {
 
 /** The changes for a step. Absent: no change. */
 export interface StepChange<Context = unknown> {
-  /** Ids, for this step only; it narrows the run's list and cannot widen it. `[]`: no tools. */
+  /**
+   * The ids to offer in this step only. It narrows the run's list and cannot widen it. `[]`
+   * offers no tools.
+   */
   readonly activeTools?: readonly string[] | undefined
-  /** From this step on. */
+  /** Applies from this step on. */
   readonly instructions?: string | undefined
   readonly model?: unknown
   readonly options?: Readonly<Record<string, unknown>> | undefined
-  /** From this step on. */
+  /** Applies from this step on. */
   readonly context?: Context | undefined
 }
 
@@ -54,12 +57,12 @@ export type PrepareStep<State = unknown, Context = unknown> = (
   context: PrepareStepContext<State, Context>,
 ) => MaybePromise<StepChange<Context> | undefined>
 
-/** No change in this step. */
+/** Returns no change for this step. */
 export function unchanged(): undefined {
   return undefined
 }
 
-/** Only these tools in this step; without a name, none. */
+/** Offers only these tools in this step; without names, no tools. */
 export function withTools<Name extends string>(
   ...activeTools: readonly Name[]
 ): StepChange<never> & { readonly activeTools: readonly Name[] } {
@@ -71,27 +74,27 @@ export interface StepsOptions<State, Context> {
   readonly instructions?: string | undefined
   readonly state?: State
   readonly context?: Context
-  /** The steps of the run so far, where it is one that goes on: numbers go on from theirs. */
+  /** The earlier steps of a continued run. Step numbers continue from theirs. */
   readonly earlier?: readonly StepRecord[] | undefined
 }
 
-/** One step of a run, as it is to be made. */
+/** One step of a run, ready to be run. */
 export interface Step<Context = unknown> {
   readonly stepNumber: number
-  /** The run's view, narrowed: availability and locks are those of now. */
+  /** The run's view, narrowed for this step, with the current availability and locks. */
   readonly view: View
   readonly instructions: string | undefined
   readonly model: unknown
   readonly options: Readonly<Record<string, unknown>> | undefined
   readonly context: Context
-  /** For the developer: names that were asked for and are hidden or gone now. */
+  /** For the developer: requested names that are hidden or no longer exist. */
   readonly warnings: readonly string[]
 }
 
-/** The host's data about a step before it is prepared. */
+/** The host's data about a step that is not prepared yet. */
 export interface StepInput {
   readonly messages?: readonly unknown[] | undefined
-  /** What the run has done so far, for rules that hide tools because of it. */
+  /** The history of the run, for rules that hide tools because of it. */
   readonly facts?: RunFacts | undefined
 }
 
@@ -100,11 +103,12 @@ export interface Steps<Context = unknown> {
   /**
    * Prepares the next step.
    *
-   * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen; {@link ConfigError} for an
-   * answer that is none; whatever `prepareStep` throws
+   * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen;
+   * {@link ConfigError} for an invalid answer of `prepareStep`; any error that `prepareStep`
+   * throws
    */
   next(about?: StepInput): Promise<Step<Context>>
-  /** Takes down a call of the step under way. */
+  /** Records a call of the current step. */
   record(call: StepCall): void
 }
 
@@ -186,7 +190,7 @@ const OPTIONS = shapeOf<StepsOptions<unknown, unknown>>({
 const INPUT = shapeOf<StepInput>({ messages: true, facts: true })
 const CALL = shapeOf<StepCall>({ tool: true, callId: true, status: true }, 'field')
 
-/** An invalid answer may have intended to narrow, so it ends the run. */
+/** An invalid answer may have been meant to narrow the tools, so it ends the run. */
 function readChange<Context>(answer: unknown): StepChange<Context> {
   if (answer === undefined || answer === null) return UNCHANGED
   if (typeof answer !== 'object' || Array.isArray(answer))

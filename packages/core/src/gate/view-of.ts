@@ -6,13 +6,13 @@ import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
 import { portsOf, toCallView, type View } from './view.ts'
 
 /**
- * By the `fork` of each gate, which a host's wrapper of a gate keeps: `{ ...gate, view }`. Every view of a gate, of its
- * apps and narrowed ones too, has the ports of that gate.
+ * The ports of each gate, by its `fork` method, which a host's wrapper such as `{ ...gate, view
+ * }` keeps. All views of a gate, including views of apps and narrowed views, share its ports.
  */
 const portsOfGates = new WeakMap<object, CallPorts>()
 const forkedFrom = new WeakMap<CallPorts, CallPorts>()
 
-/** Remembers which ports a gate has, and those of the gate that it is a fork of. */
+/** Remembers the ports of a gate, and of the gate that it was forked from. */
 export function rememberGate(
   { fork }: { readonly fork: object },
   ports: CallPorts,
@@ -23,8 +23,9 @@ export function rememberGate(
 }
 
 /**
- * Returns what has happened in a run, for `createSteps` and `narrow`; `undefined` where no rule reads it. Call it as the run
- * begins, too: a run that goes on without a history is taken for one whose history was lost.
+ * Returns the history of a run, for `createSteps` and `narrow`; `undefined` if no rule reads it.
+ * Call it when the run begins: a run that continues without a history counts as one whose history
+ * was lost.
  */
 export function factsOf(view: View, run: RunOfCall): MaybePromise<RunFacts | undefined> {
   const ports = portsOf(view)
@@ -37,9 +38,10 @@ export function isView(value: unknown): value is View {
 }
 
 /**
- * Returns whether a view is of this gate, or of a fork of it, which only tightens.
+ * Returns whether a view belongs to this gate or to a fork of it.
  *
- * A view of another gate has other tools and another policy: what it is combined with would enforce neither.
+ * Check it before you combine a view with a gate: a view of another gate has other tools and
+ * another policy.
  */
 export function isViewOf(gate: object, view: View): boolean {
   const own = ownPorts(gate)
@@ -48,7 +50,7 @@ export function isViewOf(gate: object, view: View): boolean {
   return false
 }
 
-/** Returns what counts the clauses of a gate, for who adds up the counts of several. */
+/** Returns the clause counts of a gate. Use it to add up the counts of several gates. */
 export function countsOf(gate: object): Pick<Coverage, 'told' | 'untold'> | undefined {
   return ownPorts(gate)?.coverage
 }

@@ -43,7 +43,7 @@ import { checkShape, shapeOf } from '@toolgate/values'
 /** The tools that one caller sees in one run: an immutable snapshot. */
 export interface View<Name extends string = string> {
   readonly caller: Caller
-  /** The app that it is of, by name. */
+  /** The name of the view's app. */
   readonly app: string | undefined
   /** The visible tools, in the order of their ids. */
   readonly tools: readonly Tool[]
@@ -51,42 +51,48 @@ export interface View<Name extends string = string> {
   readonly size: number
   /** Hash of the visible tools' definitions, 32 hex digits: equal views have equal bytes. */
   readonly fingerprint: string
-  /** Why the view is empty, where this run's visibility failed. */
+  /** Why the view is empty, if its `visibility` failed. */
   readonly failure: string | undefined
-  /** The names that this run's visibility added to what it was given. They are not shown; for the developer. */
+  /**
+   * Names that `visibility` returned but was not offered. They are not shown. For the developer.
+   */
   readonly foreign: readonly string[]
-  /** Texts for the instructions: messages of denials, hints of locked groups. */
+  /** Texts for the model's instructions: messages of denials and hints of locked groups. */
   readonly notices: readonly string[]
   /** The visible items of a kind, in the order of their ids. Templates are a kind of their own. */
   items(kind: ItemKind): readonly Tool[]
-  /** Whether an item of any kind is visible. A resource need not be listed. */
+  /** Returns whether an item of any kind is visible. A visible resource need not be listed. */
   has(id: string): boolean
   get(id: string): Tool | undefined
-  /** Every layer's answer about a tool, the deciding one first. For people; never for the model. */
+  /**
+   * Returns every layer's answer about a tool, the deciding one first. Show it to people, never
+   * to the model.
+   */
   explain(id: string): Explanation
   /**
-   * Returns a tighter view, for a step or a sub-agent; locks and availability are read again. Returns this view
-   * where nothing narrows it and nothing has changed.
+   * Returns a tighter view, for a step or a sub-agent. Locks and availability are read again.
+   * Returns this view if nothing narrows it and nothing has changed.
    *
    * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen
-   * @throws {ConfigError} for a policy that cannot be used
+   * @throws {ConfigError} for an invalid policy
    */
   narrow(options: NarrowOptions<Name>): View<Name>
   call(request: CallRequest<Name>): Promise<CallOutcome>
   /**
-   * Asks a person for a call that runs only with their word, and runs nothing: for frameworks whose own loop pauses
-   * for approvals. `undefined`: nobody has to be asked, or a person has approved. Then make the call, which is decided
-   * again.
+   * Asks a person to approve a call if policy requires it, and runs nothing. Use it in frameworks
+   * whose own loop pauses for approvals. `undefined`: no approval is needed, or a person has
+   * approved. Then make the call, which is decided again.
    */
   requestApproval(request: CallRequest<Name>): Promise<CallRefused | CallWaiting | undefined>
   /**
-   * Returns what a call would get if it were made now: by its decision, its input and its limits. It runs nothing, takes
-   * nothing, asks neither hooks nor people, and leaves no record. The call itself is decided again.
+   * Returns how a call would end if it were made now, by its decision, input and limits. Runs
+   * nothing, takes nothing from limits, calls no hooks, asks no person, and leaves no record. The
+   * call itself is decided again.
    */
   preview(request: CallRequest<Name>): Promise<CallPreview>
   /**
-   * Ranks by a query what this view sees and may still see today: tools, or the items of `kinds`. What is hidden leaves no
-   * trace in the answer.
+   * Ranks the visible tools, or the visible items of `kinds`, by a query. The answer shows no
+   * trace of hidden items.
    *
    * @throws {ToolgateError} `query_invalid`
    */
@@ -94,17 +100,20 @@ export interface View<Name extends string = string> {
 }
 
 export interface NarrowOptions<Name extends string = string> {
-  /** Ids. `[]` means none. */
+  /** Ids to keep. `[]` means none. */
   readonly activeTools?: readonly Name[] | undefined
   readonly policy?: Policies<Name> | undefined
-  /** What the run has done: tools that rules deny because of it are not offered. Each call is decided again. */
+  /**
+   * The history of the run. Tools that rules deny because of it are not offered. Each call is
+   * decided again.
+   */
   readonly facts?: RunFacts | undefined
 }
 
-/** The gate, as its views use it. */
+/** The parts of a gate that its views use. */
 export interface ViewHost {
   readonly ports: CallPorts
-  /** The app whose rules hold here. */
+  /** The app whose rules apply to the views. */
   readonly app: string | undefined
   readonly today: Today
   /** The current groups. */
@@ -116,14 +125,14 @@ export interface ViewHost {
   readonly unlisted: Unlisted
 }
 
-/** The items that a view sees in today's snapshot, computed at the first search. */
+/** The items that a view shows in the current snapshot, computed at the first search. */
 interface VisibleNow {
   readonly today: PolicySnapshot
   tools?: Visible
   items?: Visible
 }
 
-/** What tightens a run's bounds: the effects and the policies of it over any items. */
+/** Returns the effects and policies that tighten a run's bounds, over the items of a snapshot. */
 export type Narrowing = (snapshot: Toolset) => {
   readonly effects: readonly Effect[]
   readonly policies: readonly PolicyIndex[]
@@ -133,12 +142,15 @@ export type Narrowing = (snapshot: Toolset) => {
 export interface ViewBounds {
   readonly caller: Caller
   readonly snapshot: Toolset
-  /** Computed on demand: a view that is not narrowed needs its evaluation only. */
+  /** Computed on demand, because a view that is not narrowed needs only its evaluation. */
   readonly effects: () => readonly Effect[]
   readonly policies: readonly PolicyIndex[]
-  /** The snapshot in which the run began, and everything that has tightened it since: its bounds over other items. */
+  /**
+   * The snapshot in which the run began, and all later restrictions: the run's bounds over other
+   * items.
+   */
   readonly begun: PolicySnapshot
-  /** Whether what happens in runs was kept then. */
+  /** Whether histories were kept when the run began. */
   readonly kept: Kept
   readonly narrowed: readonly Narrowing[]
   readonly failure: string | undefined
@@ -150,13 +162,16 @@ export function portsOf(view: object): CallPorts | undefined {
   return CallerView.portsOf(view)
 }
 
-/** Returns a view as its calls ask it. @throws {TypeError} for an object that no gate has made */
+/**
+ * Returns the interface of a view that calls use. @throws {TypeError} for an object that no gate
+ * created
+ */
 export function toCallView(view: View): CallView {
   if (view instanceof CallerView) return view
   throw new TypeError('a view of a gate is needed')
 }
 
-/** Returns the view of some bounds today. `evaluation` is the result of both, where that is known already. */
+/** Returns the view of some bounds today. Pass `evaluation` if it was already computed. */
 export function createView(host: ViewHost, bounds: ViewBounds, evaluation?: Evaluation): View {
   const today = host.today(bounds.caller)
   const current = today.evaluation(bounds.caller)
@@ -165,8 +180,9 @@ export function createView(host: ViewHost, bounds: ViewBounds, evaluation?: Eval
 }
 
 /**
- * A class, as a literal with getters costs a hidden class of its own for each view. Its lists are computed when
- * they are first asked for: a view that only calls never needs them. What a host calls can be taken apart from it.
+ * A class, because a literal with getters costs a hidden class for each view. Lists are computed
+ * at first use, since a view that only makes calls never needs them. Public methods work when a
+ * host detaches them.
  */
 class CallerView implements View, CallView {
   readonly caller: Caller
@@ -177,10 +193,13 @@ class CallerView implements View, CallView {
   readonly #host: ViewHost
   readonly #bounds: ViewBounds
   readonly #run: RunBounds
-  /** The snapshot that the view was made in, with its evaluation for the caller. While both are current, a new view would equal it. */
+  /**
+   * The snapshot that the view was made in, with its evaluation. While both are current, a new
+   * view would be equal.
+   */
   readonly #madeIn: PolicySnapshot
   readonly #madeOf: Evaluation
-  /** The decisions on tools that were called. Each holds while its snapshot is today's. */
+  /** The decisions on called tools. Each is valid while its snapshot is current. */
   #decided: Map<string, Decided> | undefined
   #notices: readonly string[] | undefined
   #visible: VisibleNow | undefined
@@ -263,14 +282,17 @@ class CallerView implements View, CallView {
   readonly preview = (request: CallRequest): Promise<CallPreview> =>
     preview(this, this.ofRun(request), this.#host.ports)
 
-  /** A token's run is the token's: nobody who calls with it names another one. A resource is named as it is decided. */
+  /**
+   * A token for one run fixes the run: its caller cannot name another. A resource gets the name
+   * that it is decided by.
+   */
   ofRun(request: CallRequest): CallRequest {
     const { run: id } = this.caller
     const isResource = typeof request?.tool === 'string' && request.tool.startsWith(RESOURCE_PREFIX)
     const decided = isResource ? toDecidedRequest(request, this.#bounds.begun.items) : request
     if (id === undefined) return decided
     const run = this.#host.ports.runs?.of(this.caller)?.run
-    // What a run that is over has done is unknown.
+    // The history of a finished run is unknown.
     return { ...decided, run: run ?? { id, resumed: true } }
   }
 
@@ -323,7 +345,7 @@ class CallerView implements View, CallView {
     const decided = decide(caller === undefined ? this.#run : asCaller(this.#run, caller), today, id)
     if (decided.tool === undefined && isItemId(id))
       return this.#decideItem(today, toDecidedId(id, this.#bounds.begun.items), caller)
-    // Within a snapshot only a session's locks can open.
+    // Within a snapshot, only the locks of a session can open.
     if (decided.tool !== undefined && caller === undefined && this.caller.session === undefined)
       (this.#decided ??= new Map()).set(decided.tool.id, decided)
     return decided
@@ -347,7 +369,10 @@ class CallerView implements View, CallView {
     return this.#runOver(begun.over(begun.items))
   }
 
-  /** Returns the bounds of the run over other items than tools, as they were when it began, and all that has narrowed it. */
+  /**
+   * Returns the bounds of the run over items other than tools, as they were when it began, with
+   * all later restrictions.
+   */
   #runOver(begun: PolicySnapshot): RunBounds {
     this.#runs ??= new WeakMap()
     let run = this.#runs.get(begun.snapshot)
@@ -365,7 +390,8 @@ class CallerView implements View, CallView {
     const parts = narrowed.map((narrowing) => narrowing(snapshot))
     const effects = [...begun.boundEffects(caller), ...parts.flatMap((part) => part.effects)]
     const policies = [...begun.policies, ...parts.flatMap((part) => part.policies)]
-    // A resource that is not listed is decided again by today's policy in each decision, and is in no list.
+    // Each decision about an unlisted resource uses today's policy. Such a resource is in no
+    // list.
     if (snapshot !== begun.items) return { caller, evaluation: evaluate(snapshot, effects), policies }
     const today = now.over(now.items)
     const evaluation = evaluateToday(today, today.evaluation(caller), { snapshot, effects: () => effects })
@@ -403,21 +429,24 @@ const NO_USES: readonly LimitUseOf[] = []
 const NONE: readonly string[] = Object.freeze([])
 
 /**
- * Returns the bounds of a run for its caller as they are now. The run's own part of the decision stays as it was: nobody is
- * decided by the old roles and the new policy.
+ * Returns the bounds of a run for the caller's current roles and scopes. The run's own
+ * restrictions stay as they were, so no decision mixes old roles with a new policy.
  */
 function asCaller(run: RunBounds, caller: Caller): RunBounds {
   return run.caller === caller || callerKey(run.caller) === callerKey(caller) ? run : { ...run, caller }
 }
 
-/** Returns the snapshot that decides an id of another kind: of what is listed, or of a resource that is not. */
+/** Returns the snapshot that decides the id of an item that is not a tool, listed or not. */
 function snapshotFor(host: ViewHost, whole: PolicySnapshot, id: string): PolicySnapshot | undefined {
   const { items } = whole
   const set = items.has(id) ? items : host.unlisted.setFor(id, items)
   return set && whole.over(set)
 }
 
-/** The bounds, what is held back now, and whatever policy and catalog have come to refuse since. */
+/**
+ * Evaluates the bounds with today's availability, locks, pins and halts, and with later
+ * restrictions of policy and catalog.
+ */
 function evaluateToday(
   today: PolicySnapshot,
   current: Evaluation,
@@ -437,7 +466,10 @@ function goneEffects(snapshot: Toolset, today: Toolset): readonly Effect[] {
   return isEmpty(bits) ? [] : [{ outcome: 'deny', bits, reason: () => why }]
 }
 
-/** Returns the bounds that a step, a sub-agent or a run of a token narrows. @throws {ConfigError} for a policy that cannot be used */
+/**
+ * Returns the narrowed bounds of a step, a sub-agent or a token's run. @throws {ConfigError} for
+ * an invalid policy
+ */
 export function narrowBounds(
   host: ViewHost,
   bounds: ViewBounds,
@@ -461,7 +493,7 @@ export function narrowBounds(
   })
 }
 
-/** Returns policies over a snapshot, each once. */
+/** Returns the indexes of policies over a snapshot, each once. */
 function indexesOver(indexes: readonly PolicyIndex[], snapshot: Toolset): readonly PolicyIndex[] {
   const once = new Map(indexes.map((index) => [index.whole, index]))
   return [...once.values()].map((index) =>
@@ -469,7 +501,7 @@ function indexesOver(indexes: readonly PolicyIndex[], snapshot: Toolset): readon
   )
 }
 
-/** Returns tighter bounds: over the tools at once, and over other items when they are asked for. */
+/** Returns tighter bounds. Tools are tightened at once, other items on demand. */
 export function tighten(bounds: ViewBounds, narrowing: Narrowing): ViewBounds {
   const { effects, policies } = narrowing(bounds.snapshot)
   const all = [...bounds.effects(), ...effects]

@@ -11,16 +11,16 @@ import { createView, narrowBounds, tighten, type View, type ViewBounds, type Vie
 export interface ViewOptions<Name extends string = string> {
   /** Narrows what this run sees: the tools or ids to show, or a function that returns them. */
   readonly visibility?: Visibility | undefined
-  /** Ids. `[]` means none. */
+  /** Ids to show. `[]` means none. */
   readonly activeTools?: readonly Name[] | undefined
-  /** The app that limits the run's list. */
+  /** The app whose tools the view is limited to. */
   readonly app?: string | undefined
 }
 
 /**
- * Called once per view, with the tools that policy and scopes permit, available now or not. Other names in its answer
- * are
- * not shown; `view.foreign` lists them. An error, an invalid answer, or none in time empties the view.
+ * Called once per view, with all tools that policy and scopes permit, even if they are
+ * unavailable now. Other names in its answer are not shown; `view.foreign` lists them. An error,
+ * an invalid answer or a timeout empties the view.
  */
 export type Visibility = Iterable<string | Tool> | ((offer: VisibilityOffer) => MaybePromise<Iterable<string | Tool>>)
 
@@ -31,7 +31,7 @@ export interface VisibilityOffer {
   readonly caller: Caller
 }
 
-/** The apps, as views are opened in them. */
+/** Opens the views of apps. */
 export interface AppHosts {
   hasApp(app: string): boolean
   /** @throws {ToolgateError} `app_unknown` */
@@ -42,8 +42,8 @@ const VIEW = shapeOf<ViewOptions>({ visibility: true, activeTools: true, app: tr
 const MAX_CALLERS = 10_000
 
 /**
- * Returns the views of a gate: one for all equal callers while nothing changes, and one of its own for a run that
- * narrows.
+ * Returns the views of a gate. Equal callers share a view while nothing changes; a narrowed run
+ * gets its own.
  */
 export function createViews(
   whole: ViewHost,
@@ -73,7 +73,7 @@ export function createViews(
   }
 }
 
-/** Returns one object for all equal callers, so that what is cached for one serves the others. */
+/** Returns the same object for all equal callers, so that they share caches. */
 function createIdentities(): (caller: Caller) => Caller {
   const byKey = createBoundedCache<string, Caller>(MAX_CALLERS)
   const known = new WeakMap<Caller, Caller>()
@@ -91,7 +91,7 @@ function createIdentities(): (caller: Caller) => Caller {
 
 type CachedViews = WeakMap<Caller, { readonly evaluation: Evaluation; readonly view: Promise<View> }>
 
-/** Keeps the view of each caller for as long as nothing changes. */
+/** Keeps the view of each caller until something changes. */
 function createViewCache(host: ViewHost): (caller: Caller) => Promise<View> {
   const bySnapshot = new WeakMap<PolicySnapshot, CachedViews>()
   let latest: PolicySnapshot | undefined
@@ -104,7 +104,7 @@ function createViewCache(host: ViewHost): (caller: Caller) => Promise<View> {
       bySnapshot.set(today, views)
     }
     let cached = views.get(caller)
-    // Within a snapshot only a session's locks can open, and only for that session.
+    // Within a snapshot, only the locks of a session can open, and only for that session.
     if (cached && caller.session === undefined) return cached.view
     const evaluation = today.evaluation(caller)
     if (cached?.evaluation !== evaluation) {
@@ -154,7 +154,10 @@ async function openView(
   return activeTools === undefined ? view : view.narrow({ activeTools })
 }
 
-/** Returns the bounds of a caller whose token is for one run: what its policies permit, and nothing where they are not known. */
+/**
+ * Returns the bounds of a caller whose token is for one run: what the run's policies permit, or
+ * nothing if the run is unknown.
+ */
 function boundsOfRun(host: ViewHost, bounds: ViewBounds): ViewBounds {
   const fail = (failure: string) => ({
     ...tighten(bounds, (over) => ({ effects: failedVisibilityEffects(over, failure), policies: [] })),
@@ -192,7 +195,7 @@ async function applyVisibility(bounds: ViewBounds, visibility: Visibility, deadl
   }
 }
 
-/** A class, as the other items are only looked up where they are asked for. */
+/** A class, because other items are looked up only on demand. */
 class VisibilityContext implements VisibilityOffer {
   readonly tools: readonly Tool[]
   readonly caller: Caller

@@ -8,17 +8,17 @@ import { createChanges, type GroupChange } from './changes.ts'
 
 export interface AvailabilityOptions {
   readonly clock?: Clock
-  /** Returns 0 up to 1, for the jitter of background checks. */
+  /** Returns a number from 0 up to 1, for the jitter of background checks. */
   readonly random?: () => number
-  /** Receives what listeners throw. Default: ignores it. */
+  /** Receives errors of listeners. Default: ignores them. */
   readonly onFault?: (error: unknown) => void
 }
 
 const OPTIONS = shapeOf<AvailabilityOptions>({ clock: true, random: true, onFault: true })
 
-/** The availability of groups, as of the last results: no call waits for a probe. */
+/** The availability of groups by the last probe results. Calls never wait for a probe. */
 export interface Availability extends AvailabilitySource {
-  /** Grows with every change, immediately. */
+  /** Grows synchronously with every change. */
   readonly revision: number
   /** Returns the state of every group, by name. */
   states(): ReadonlyMap<string, GroupState>
@@ -60,7 +60,7 @@ export function createAvailability(groups: GroupsInput, options: AvailabilityOpt
   return openAvailability(groups, options, () => {})
 }
 
-/** Returns the same, and calls `onChange` in the turn of each change. */
+/** Like `createAvailability`, and calls `onChange` synchronously after each change. */
 export function openAvailability(
   groups: GroupsInput,
   options: AvailabilityOptions,

@@ -20,14 +20,14 @@ export interface Changes {
   close(): void
 }
 
-/** The least time between two changes of one group. */
+/** The least milliseconds between two changes of one group. */
 const GROUP_GAP_MS = 1000
-/** How long changes of several groups are collected after some were emitted. */
+/** Milliseconds for which changes of several groups are collected after an emission. */
 const GAP_MS = 20
 
 /**
- * Limits how often changes are emitted: for each group the first change at once, then its latest state at most once a
- * second. A group that is back in the state last emitted has not changed.
+ * Limits how often changes are emitted: the first change of a group at once, then its latest
+ * state at most once a second. A group that returns to the last emitted state has not changed.
  */
 export function createChanges({ clock, states, emit }: ChangesDeps): Changes {
   const emitted = new Map<string, { state: GroupState; atMs: number }>()

@@ -21,7 +21,7 @@ import { GroupTask } from './task.ts'
 export interface GroupLoad {
   /** `idle`: the group has not been used yet. A `failed` load is retried automatically. */
   readonly status: 'idle' | 'loading' | 'loaded' | 'failed'
-  /** For people: why the tools, or some of them, are missing. */
+  /** Why tools are missing. Shown to people. */
   readonly failure?: string
   /** Wall-clock milliseconds of the latest change. */
   readonly since: number
@@ -36,7 +36,7 @@ export interface Loads {
   load(group: string): Promise<GroupLoad>
   /** Returns the load of a group; `undefined` for a group without `load`. */
   get(group: string): GroupLoad | undefined
-  /** Calls the listener at every change, until the returned function is called. */
+  /** Calls the listener at every change. Returns a function that unsubscribes. */
   subscribe(listener: (group: string) => void): () => void
 }
 
@@ -45,7 +45,7 @@ export interface LoadsOptions {
   readonly availability: AvailabilitySource
   readonly clock: Clock
   readonly random?: () => number
-  /** Receives what listeners throw. Default: ignores it. */
+  /** Receives errors of listeners. Default: ignores them. */
   readonly onFault?: (error: unknown) => void
 }
 
@@ -87,14 +87,14 @@ export class GroupLoads implements Loads {
           })
   }
 
-  /** Whether some group has not been used yet. */
+  /** Returns whether any group has not been used yet. */
   hasUnused(): boolean {
     return this.#unused.size > 0 && !this.#isClosed
   }
 
   /**
-   * Begins to load the groups that a caller could use, after their view was made: the groups of the app, or else all
-   * groups, except those that are locked for the session.
+   * Starts to load the groups that a caller could use, after their view was created: the groups
+   * of the app, or otherwise all groups that are not locked for the session.
    */
   async useAfter(view: Promise<unknown>, caller: Caller, { unlocks, app }: UsedWithin): Promise<void> {
     try {
@@ -110,12 +110,12 @@ export class GroupLoads implements Loads {
     this.use(names.filter((name) => !open || open.has(name) || !this.#groups.locked.has(name)))
   }
 
-  /** Begins to load these groups. */
+  /** Starts to load these groups. */
   use(names: Iterable<string>): void {
     for (const name of names) if (this.#unused.delete(name)) this.#all.get(name)?.use()
   }
 
-  // Hosts may take the functions out of the object.
+  // Hosts may detach the methods from the object.
   readonly load = async (name: string): Promise<GroupLoad> => {
     const group = this.#all.get(name)
     if (!group) throw new ConfigError(`groups.${name}`, 'is not a group with a "load"')
@@ -147,7 +147,7 @@ class LazyGroup {
   #state: GroupLoad
   #tools: readonly Tool[] = []
   #isWanted = false
-  /** In a row. */
+  /** The number of failures in a row. */
   #failures = 0
   #timer: NodeJS.Timeout | undefined
 
@@ -186,7 +186,8 @@ class LazyGroup {
 
   use(): void {
     this.#isWanted = true
-    // In a turn of its own: a loader that blocks before it returns its promise must not delay a view.
+    // Runs asynchronously, because a loader that blocks before it returns its promise must not
+    // delay a view.
     this.#loadAfter(0)
   }
 
@@ -196,7 +197,7 @@ class LazyGroup {
     return this.#state
   }
 
-  /** A group that is unavailable is loaded as soon as it is available. */
+  /** Loads an unavailable group as soon as it becomes available. */
   loadIfWanted(): void {
     const isDue = this.#isWanted && this.#state.status !== 'loaded' && !this.#task.isUnderWay && !this.#timer
     if (isDue && this.#isAvailable()) void this.load()
@@ -247,7 +248,7 @@ class LazyGroup {
     }
   }
 
-  /** Takes the tools that the group's selectors name. Returns why the others were not taken. */
+  /** Takes the tools that the group's selectors match. Returns why others were not taken. */
   #take(given: Iterable<unknown>): string | undefined {
     try {
       const { tools, rejected } = readSource({ tools: () => given }, this.#options.groups.selectors)

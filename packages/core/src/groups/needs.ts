@@ -18,7 +18,10 @@ export type NeedKind = ProbeKind | 'group'
 /** A thing that must work so that tools are available. */
 export interface Need {
   readonly kind: NeedKind
-  /** As a noun: `127.0.0.1:4444`, `the environment variable GITHUB_TOKEN`, `the server files`. */
+  /**
+   * A noun, such as `127.0.0.1:4444`, `the environment variable GITHUB_TOKEN`, `the server
+   * files`.
+   */
   readonly what: string
   /** The groups that need it, directly or by their dependencies, in the order of definition. */
   readonly groups: readonly string[]
@@ -53,7 +56,7 @@ export function createNeeds(deps: NeedsDeps): (app?: string) => readonly Need[] 
   const { rules, catalog, availability } = deps
   const scopes = new WeakMap<Toolset, Map<string, ReadonlySet<string>>>()
 
-  /** Cached for each snapshot, as comparing every selector with every tool takes time. */
+  /** Cached for each snapshot, because comparing every selector with every tool takes time. */
   const scopeOf = (app: ParsedApp): ReadonlySet<string> => {
     const snapshot = catalog.snapshot()
     let known = scopes.get(snapshot)
@@ -109,9 +112,9 @@ interface Found {
   /** A group that names the probe itself. */
   readonly owner: string
   readonly groups: Set<string>
-  /** Of the first group that names the probe and has a suggestion. */
+  /** The suggestion of the first group that names the probe and has one. */
   named: string | undefined
-  /** Of the first group that depends on such a group. */
+  /** The suggestion of the first group that depends on such a group. */
   above: string | undefined
 }
 

@@ -82,7 +82,9 @@ export class Probes {
     if (this.#phase !== 'closed') await Promise.all(stale.map((shared) => shared.run()))
   }
 
-  /** Runs the probes in the background from now on: each once in its time to live, and a little later. */
+  /**
+   * Starts to run the probes in the background, each once in its time to live, with some jitter.
+   */
   start(): void {
     if (this.#phase !== 'new') return
     this.#phase = 'started'
@@ -97,7 +99,7 @@ export class Probes {
 
 interface SharedProbeOptions extends ProbesOptions {
   readonly probe: Probe
-  /** What is checked, as a noun; `undefined` where neither the probe nor the function has a name. */
+  /** A noun for what is checked; `undefined` if neither the probe nor the function has a name. */
   readonly what: string | undefined
   readonly turns: Turns
 }
@@ -110,10 +112,10 @@ class SharedProbe {
   #ttlMs = Infinity
   #timeoutMs = 0
   #result: ProbeResult | undefined
-  /** Wall-clock milliseconds: when it last became available, unavailable or unknown. */
+  /** Wall-clock milliseconds of the last change to available, unavailable or unknown. */
   #since: number
   #endedAtMs = 0
-  /** The probe said that it changed while it ran. */
+  /** Whether the probe reported a change while it ran. */
   #isChanged = false
   #wasLate = false
   #isStarted = false
@@ -138,7 +140,9 @@ class SharedProbe {
     return this.#result
   }
 
-  /** Adds a group that names the probe. The shortest time to live and the longest deadline hold. */
+  /**
+   * Adds a group that names the probe. The shortest time to live and the longest deadline apply.
+   */
   join(group: string, ttlMs: number, timeoutMs: number): this {
     this.#groups.add(group)
     this.#ttlMs = Math.min(this.#ttlMs, ttlMs)
@@ -146,19 +150,19 @@ class SharedProbe {
     return this
   }
 
-  /** Whether some group names it. */
+  /** Whether any group names the probe. */
   get isNamed(): boolean {
     return this.#groups.size > 0
   }
 
-  /** Removes it from all groups, which then name it again, or not. */
+  /** Removes the probe from all groups, before groups join again. */
   leaveAll(): void {
     this.#groups.clear()
     this.#ttlMs = Infinity
     this.#timeoutMs = 0
   }
 
-  /** Returns the last result, as it is shown. */
+  /** Returns the last result, in the form that is shown. */
   state(): ProbeState {
     const { probe, what } = this.#options
     const { key, kind = 'function' } = probe
@@ -203,7 +207,8 @@ class SharedProbe {
     this.#result = result
     this.#endedAtMs = clock.monotonicMs()
     onResult(this.#groups)
-    // In a turn of its own: a probe that says it changed whenever it runs must not block everything else.
+    // Runs asynchronously, because a probe that reports a change on every run must not block
+    // everything else.
     if (isChanged) this.#timer = backgroundTimeout(() => void this.run(), 0)
     else this.#schedule()
   }
@@ -226,7 +231,10 @@ function resultOf(outcome: Outcome<unknown>, probe: Probe, timeoutMs: number): P
   return isLate(outcome) ? toLateResult(probe, timeoutMs) : toFailedResult(outcome.error, probe)
 }
 
-/** The key of a function is one that no host writes: a function is the same probe as itself only. */
+/**
+ * Gives a function a key that no host can write, because a function is never the same probe as
+ * another.
+ */
 function named(probe: Probe | ProbeFunction, nth: number): Pick<SharedProbeOptions, 'probe' | 'what'> {
   if (typeof probe !== 'function') return { probe, what: probe.what }
   const what = probe.name === '' ? undefined : `the function ${probe.name}`
@@ -252,7 +260,7 @@ function toProbeResult(answer: unknown, probe: Probe): ProbeResult {
   }
 }
 
-/** The error goes to `detail`, which people see and models do not: it may quote anything. */
+/** The error goes to `detail`, which only people see, because it may quote anything. */
 function toFailedResult(error: unknown, probe: Probe): ProbeResult {
   return { available: false, reason: `${nameOf(probe)} failed`, ...textAs('detail', messageOf(error)) }
 }

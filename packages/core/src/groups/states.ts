@@ -19,7 +19,7 @@ export interface States {
 interface Node {
   readonly name: string
   readonly group: Group
-  /** Its place in an order in which each group comes after those that it requires. */
+  /** Its position in an order in which each group comes after the groups that it requires. */
   readonly place: number
   readonly requires: readonly string[]
   readonly requiredBy: string[]

@@ -11,7 +11,7 @@ export interface Unlocks {
 }
 
 const NOTHING: ReadonlySet<string> = new Set()
-/** For each user of a tenant, so that one user's many sessions cannot displace another's. */
+/** The most sessions of one user, so that a user with many sessions cannot displace others. */
 const MAX_SESSIONS_OF_USER = 1000
 /** The sessions that opened a group longest ago are dropped first, which locks their groups. */
 const MAX_SESSIONS = 100_000
@@ -78,7 +78,7 @@ function userKey(caller: Caller): string {
   return JSON.stringify([tenant ?? null, user ?? null])
 }
 
-/** Cached, as every decision needs it. Equal callers are the same object. */
+/** Cached, because every decision needs it. Equal callers are the same object. */
 const keys = new WeakMap<Caller, string>()
 
 function sessionKey(caller: Caller): string | undefined {

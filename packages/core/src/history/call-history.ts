@@ -11,7 +11,7 @@ import { type OpenHistory, toHistoryItems } from './open-history.ts'
 import { saysNothing } from './origins/worst-of.ts'
 import { hashOfTuple, type HistoryRules, valuesOf } from './rules.ts'
 
-/** The histories that a call is one of. */
+/** The histories that contain a call. */
 export interface CallHost {
   readonly rules: HistoryRules | undefined
   readonly labels: () => ParsedLabels
@@ -19,24 +19,24 @@ export interface CallHost {
   newEvent(): string
 }
 
-/** What has come of a call. `done`: it ended without reporting a failure. */
+/** The result of a call. `done`: it ended without reporting a failure. */
 export interface CallResult {
   readonly done: boolean
   readonly output: unknown
 }
 
-/** One call in the history of its run: what it may know of it, and what it adds. */
+/** One call in the history of its run: the facts that it may know, and what it adds. */
 export class CallHistory {
   readonly event: string
   readonly #histories: CallHost
   readonly #history: OpenHistory
   #facts: { readonly of: Monitor['mark']; readonly facts: RunFacts | undefined } | undefined
-  /** Whether its outputs count as trusted. Known when it begins. */
+  /** Whether its outputs count as trusted. Set when the call begins. */
   #isTrusted = false
-  /** Whether a call that this one has made has put out what this one does. */
+  /** Whether the output of this call was already added by a call that it made. */
   #hasPassed = false
 
-  /** `event`: of the first round of the call. */
+  /** `event`: the event of the call's first round. */
   constructor(histories: CallHost, history: OpenHistory, event: string | undefined) {
     this.#histories = histories
     this.#history = history
@@ -45,8 +45,8 @@ export class CallHistory {
   }
 
   /**
-   * Returns what is known now, without what this call has done itself: the same object until something changes. `undefined`: nobody
-   * knows.
+   * Returns the known facts, without those that this call itself added: the same object until
+   * something changes. `undefined`: the history is unknown.
    */
   facts(): RunFacts | undefined {
     const { mark } = this.#history.monitor
@@ -73,11 +73,11 @@ export class CallHistory {
   }
 
   /**
-   * Enters that the call begins, on the facts that it was decided on. `decide` is asked again on each other state; what it
-   * returns stops the call.
+   * Adds the beginning of the call, with the facts that it was decided on. `decide` is called
+   * again for each newer state; its result, if any, stops the call.
    */
   begin<T>(tool: Tool, input: unknown, readsRun: boolean, decide: () => T | undefined): MaybePromise<T | undefined> {
-    // Most calls are of tools about which no rule asks the run, and have nothing new to enter.
+    // Most calls are of tools that no rule about runs reads, and have nothing new to add.
     if (!readsRun && this.#beginItems(tool, input, this.#histories.nowMs()).length === 0) return undefined
     return this.#history.enter<T>((nowMs) => decide() ?? this.#beginItems(tool, input, nowMs))
   }
@@ -101,17 +101,17 @@ export class CallHistory {
     return notes.length === 0 ? items : [...items, ...notes]
   }
 
-  /** A call that this one has made has put something out, which is entered. */
+  /** Notes that a call made by this one has already added the output. */
   passedOn(): void {
     this.#hasPassed = true
   }
 
-  /** Enters what the call has put out. It must be waited for before anybody gets that. */
+  /** Adds an output of the call. Wait for the result before anybody gets the output. */
   put(output: unknown): MaybePromise<void> {
     return this.#history.add(this.#textsOf(output))
   }
 
-  /** Raises further labels. They must be entered before anybody gets the output that they are about. */
+  /** Adds further labels. Wait for the result before anybody gets the labelled output. */
   raise(tool: Tool, labels: readonly string[]): MaybePromise<void> {
     if (labels.includes(UNTRUSTED)) this.#isTrusted = false
     const { monitor } = this.#history
@@ -120,7 +120,7 @@ export class CallHistory {
     return this.#history.add(labels.flatMap((label) => monitor.itemsFor('label', label, tool.id, moment, labelMs)))
   }
 
-  /** Enters how the call ended, with its last output. */
+  /** Adds the end of the call, with its last output. */
   end(tool: Tool, input: unknown, { done, output }: CallResult): MaybePromise<void> {
     const items = isPassingTool(tool) && this.#hasPassed ? [] : [...this.#textsOf(output)]
     const rules = this.#histories.rules as HistoryRules
@@ -143,7 +143,7 @@ export class CallHistory {
   }
 }
 
-/** "Nothing found for eve@evil.com" is as trusted as the address that was asked for. */
+/** "Nothing found for eve@evil.com" is only as trusted as the address in the input. */
 function isFromTrusted(monitor: Monitor, tool: Tool, input: unknown, nowMs: number): boolean {
   const values = withKeys(input, tool, true)
   if (saysNothing(values)) return true
@@ -151,7 +151,10 @@ function isFromTrusted(monitor: Monitor, tool: Tool, input: unknown, nowMs: numb
   return origin === 'user' || origin === 'trusted'
 }
 
-/** Returns the part of an output that rules may read: never text, which anyone may have written. */
+/**
+ * Returns the structured part of an output, which rules may read. Excludes text, which anyone may
+ * have written.
+ */
 export function structuredOf(output: unknown): unknown {
   if (!isObject(output)) return undefined
   return 'content' in output || 'structuredContent' in output ? output['structuredContent'] : output

@@ -16,7 +16,7 @@ import { type HistoryRules, withUse } from './rules.ts'
 export interface HistoriesOptions {
   readonly store: HistoryStore
   readonly clock: Pick<Clock, 'wallMs'>
-  /** Of calls that belong to no run. */
+  /** How long facts count for calls without a run. */
   readonly lifetimes: Lifetimes
   readonly keepMs: number
   readonly bounds: MonitorBounds
@@ -28,19 +28,22 @@ export interface HistoriesOptions {
 
 /** What has happened in a run, or for a caller without one. */
 export interface RunHistory {
-  /** For the steps of the run. `undefined` where it is unknown. */
+  /** The facts for the steps of the run. `undefined` if the history is unknown. */
   readonly facts: RunFacts | undefined
-  /** Whether it is lost, or was not kept from its beginning: rules get their strictest answer. */
+  /** Whether the history is lost or incomplete: rules then get their strictest answer. */
   readonly isUnknown: boolean
   readonly labels: readonly RaisedLabel[]
 }
 
 const NOTHING_KEPT: Kept = { rules: false, shadows: false }
 const OF_RUNS: Lifetimes = { calledMs: Infinity, labelMs: Infinity }
-/** Those that were used last. Others are read from the store again. */
+/** The most histories in memory. The least recently used are read from the store again. */
 const MAX_OPEN = 1000
 
-/** Where the call is entered in which something runs. A run that begins there was prompted by the model of that call. */
+/**
+ * The place of the call in whose execution the code runs. A run that begins there was prompted by
+ * that call's model.
+ */
 const calling = new AsyncLocalStorage<Place>()
 
 /** The history of a caller, or of one of their runs. */
@@ -54,29 +57,29 @@ interface Place {
   readonly caller: readonly [string | null, string | null]
 }
 
-/** Whether histories are kept, of what rules read and of what shadows of rules do. */
+/** Whether histories are kept for enforced rules, and for shadows. */
 export interface Kept {
   readonly rules: boolean
   readonly shadows: boolean
 }
 
-/** The histories of a gate and its forks: what happened in runs, as far as rules ask. */
+/** The histories of a gate and its forks, as far as rules read them. */
 export class Histories {
   readonly labels: () => ParsedLabels
-  /** The facts that shadows read, in histories of their own: a failure there takes nothing from enforced rules. */
+  /** Separate histories for shadows, so that a failure there does not affect enforced rules. */
   readonly shadows: Histories | undefined
-  /** Whose shadows these are of. */
+  /** The histories of the enforced rules, if these are for shadows. */
   readonly #enforced: Histories | undefined
   readonly #options: HistoriesOptions
   readonly #host: HistoryHost
   readonly #open = createBoundedCache<string, OpenHistory | undefined>(MAX_OPEN)
   #rules: HistoryRules | undefined
   #activeMs: number | undefined
-  /** Of each caller, the latest. */
+  /** The latest place of each caller. */
   readonly #places = new WeakMap<Caller, Place>()
   #events = 0
   readonly #prefix = randomUUID()
-  /** Histories that could not be opened, so that something of them is missing. */
+  /** Histories that could not be opened, and so are incomplete. */
   readonly #missed = createBoundedCache<string, boolean>(MAX_OPEN)
 
   constructor(options: HistoriesOptions, enforced?: Histories) {
@@ -89,8 +92,8 @@ export class Histories {
   }
 
   /**
-   * Returns histories that keep what these keep, in another store: nothing is changed here. `nowMs`: of histories in which
-   * nothing has happened yet.
+   * Returns histories with the same rules but another store, so that nothing changes here.
+   * `nowMs`: the time of new, empty histories.
    */
   apart(store: HistoryStore, nowMs?: () => number): Histories {
     const apart = new Histories({ ...this.#options, store, ...(nowMs && { clock: { wallMs: nowMs } }) })
@@ -104,7 +107,7 @@ export class Histories {
     if (this.shadows && other.shadows) this.shadows.#follow(other.shadows, isNew)
   }
 
-  /** What is kept. `undefined` while no rule reads a history. */
+  /** The rules about what is kept. `undefined` while no rule reads a history. */
   get rules(): HistoryRules | undefined {
     return this.#rules
   }
@@ -119,7 +122,10 @@ export class Histories {
     return { rules: this.#rules !== undefined, shadows: this.shadows?.rules !== undefined }
   }
 
-  /** Returns the histories that people are shown: those of the rules, or of the shadows where no rule reads any. */
+  /**
+   * Returns the histories to show to people: those of enforced rules, or of shadows if no
+   * enforced rule reads any.
+   */
   get shown(): Histories {
     return this.#rules === undefined && this.shadows?.rules ? this.shadows : this
   }
@@ -132,7 +138,7 @@ export class Histories {
     return this.#host.wallMs()
   }
 
-  /** Keeps what other policies ask for, too. */
+  /** Also keeps what other policies read. */
   use({ enforced, shadows }: HistoryUses): void {
     this.#use(enforced)
     if (this.shadows) this.shadows.#use(shadows)
@@ -144,20 +150,21 @@ export class Histories {
     if (!before && this.#rules && this.#options.onActive()) this.#activeMs = this.nowMs()
   }
 
-  /** Returns the gate's own name of an attempt. One that a client chose would prove nothing. */
+  /** Returns a new event id from the gate. An id that a client chose would prove nothing. */
   newEvent(): string {
     return `${this.#prefix}.${++this.#events}`
   }
 
-  /** Runs a tool in its call's history, which runs that begin there share. */
+  /** Runs a tool within its call's history. Runs that begin there share the history. */
   within<T>(caller: Caller, run: RunOfCall | undefined, work: () => T): T {
     return calling.run(this.#placeOf(caller, run, calling.getStore()), work)
   }
 
   /**
-   * Returns the history of a call, with all that others have added. `wasKept`: since its view was made. `isRead`: a rule asks for it.
+   * Returns the history of a call, with everything that others added. `wasKept`: histories were
+   * kept when its view was made. `isRead`: a rule reads it.
    *
-   * @throws {ToolgateError} `history_full` if it is a new one, and there is no room
+   * @throws {ToolgateError} `history_full` for a new history, if there is no room
    */
   of(caller: Caller, run: RunOfCall | undefined, wasKept: boolean, isRead: boolean): MaybePromise<OpenHistory> {
     const around = run && calling.getStore()
@@ -177,7 +184,7 @@ export class Histories {
     return chain(opened, (history) => chain(this.#addGiven(history, words, results), () => history))
   }
 
-  /** Two tenants share no history. */
+  /** Tenants never share a history. */
   #placeOf(caller: Caller, run: RunOfCall | undefined, around: Place | undefined): Place {
     const { tenant } = caller
     if (run !== undefined && around?.of === (this.#enforced ?? this) && around.tenant === tenant) return around
@@ -195,12 +202,15 @@ export class Histories {
     return place
   }
 
-  /** Histories for shadows are beside those of the same place. */
+  /** Shadow histories have the same place, with another prefix. */
   #idOf({ id }: Pick<Place, 'id'>): string {
     return this.#enforced ? `shadow ${id}` : id
   }
 
-  /** Returns whose history a run shares, as records have it; `undefined` where it has its own. */
+  /**
+   * Returns the history that a run shares, as records store it; `undefined` if the run has its
+   * own.
+   */
   sharedBy(caller: Caller, run: RunOfCall): string | undefined {
     const around = calling.getStore()
     if (!around && (run.history === undefined || run.history === run.id)) return undefined
@@ -209,7 +219,7 @@ export class Histories {
     return JSON.stringify(place.run === undefined ? ['caller', ...place.caller] : ['run', place.run])
   }
 
-  /** Adds what the host has handed in with the run. */
+  /** Adds the texts that the host passed with the run. */
   #addGiven(
     history: OpenHistory,
     words: RunOfCall['userWords'],
@@ -220,12 +230,18 @@ export class Histories {
     return chain(adding, () => (words === undefined || !readsOrigin ? undefined : history.addWords(words)))
   }
 
-  /** Returns the labels of a tool's output. The output of a passing tool is that of the calls it makes. */
+  /**
+   * Returns the labels of a tool's output. A tool that passes on other calls' outputs has none of
+   * its own.
+   */
   raisedBy(tool: Tool): readonly string[] {
     return isPassingTool(tool) ? [] : this.labels().of(tool).raises
   }
 
-  /** Whether a call of a tool about which no rule asks has nothing to enter, neither when it begins nor when it ends. */
+  /**
+   * Returns whether a call has nothing to add, neither at its beginning nor at its end, because
+   * no rule reads its tool.
+   */
   hasNothingToEnter(tool: Tool, caller: Caller, run: RunOfCall | undefined): boolean {
     const rules = this.#rules
     if (!rules || rules.readsOrigin || rules.of(tool).length > 0) return false
@@ -238,7 +254,7 @@ export class Histories {
     )
   }
 
-  /** Returns what is known of a history; `undefined` where there is none, or no rule reads any. Makes none. */
+  /** Returns a history; `undefined` if there is none, or no rule reads any. Never creates one. */
   read(caller: Caller, run: RunOfCall | undefined): MaybePromise<RunHistory | undefined> {
     const id = this.#idOf({ id: run === undefined ? idOfCaller(caller) : idOfRun(caller, run) })
     const known = this.#open.get(id)
@@ -256,7 +272,7 @@ export class Histories {
     return { facts, isUnknown: facts === undefined, labels: history.monitor.raised(this.nowMs()) }
   }
 
-  /** Forgets the history of a run that is over, and that of its shadows. */
+  /** Deletes the history of a finished run, and that of its shadows. */
   end(caller: Caller, run: RunOfCall): MaybePromise<void> {
     const id = this.#idOf({ id: idOfRun(caller, run) })
     this.#open.set(id, undefined)
@@ -266,7 +282,10 @@ export class Histories {
     )
   }
 
-  /** Notes that something in a history could not be kept: nobody knows any more what has happened in it. */
+  /**
+   * Notes that a history is incomplete because something could not be kept. It then counts as
+   * unknown.
+   */
   lose(caller: Caller, run: RunOfCall | undefined): MaybePromise<void> {
     const id = this.#idOf(this.#placeOf(caller, run, run && calling.getStore()))
     const known = this.#open.get(id)
@@ -278,7 +297,7 @@ export class Histories {
     const { store, inTime, wallMs } = this.#host
     return chain(inTime(store.read(id, undefined, wallMs())), (part) => {
       const beginning = this.#beginningOf(id, caller, run, wasKept)
-      // Two calls that open it at once share what was opened first.
+      // Two calls that open a history at once share the first object.
       const now = this.#open.get(id)
       if (now) return chain(now.refresh(), () => now)
       const found = part ? new OpenHistory(part, beginning, this.#host) : beginHistory(beginning, this.#host)
@@ -300,13 +319,17 @@ export class Histories {
     const owner = this.#idOf({ id: idOfCaller(caller) })
     const begins = { id, owner, kept: [...(this.#rules?.keeps ?? [])], isShadow: this.#enforced !== undefined }
     if (!run) return { ...begins, lifetimes: this.#options.lifetimes, lostMs: this.#activeMs }
-    // A run that goes on has a history, and one whose view was made before the rules may have made calls that nobody kept.
+    // A continued run should have a history, and a view from before the rules may have made calls
+    // that were not recorded.
     const isLost = run.resumed || (!wasKept && this.#activeMs !== undefined)
     return { ...begins, lifetimes: OF_RUNS, lostMs: isLost ? this.nowMs() : undefined }
   }
 }
 
-/** Of what was authenticated: a client that gets another key, token or session gets no other history. */
+/**
+ * Uses only authenticated fields, so a client with another key, token or session keeps its
+ * history.
+ */
 function idOfCaller({ tenant, user, client }: Caller): string {
   return `caller ${quoted(tenant)} ${quoted(user)} ${quoted(client)}`
 }
@@ -315,7 +338,7 @@ function idOfRun({ tenant }: Caller, { id, history = id }: RunOfCall): string {
   return `run ${quoted(tenant)} ${quoted(history)}`
 }
 
-/** Most names are plain, and a lone surrogate has no place in a store. */
+/** Most names need no quoting. A lone surrogate cannot be stored. */
 function quoted(text: string | undefined): string {
   if (text === undefined) return '-'
   return text.isWellFormed() ? `${text.length}:${text}` : JSON.stringify(text)

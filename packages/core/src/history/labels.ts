@@ -4,12 +4,12 @@ import type { Tool } from '../tools/tool.ts'
 import { UNTRUSTED } from './facts.ts'
 
 /**
- * Which tools give their output which labels: `{ trusted: ['contacts:*'], private: ['crm:*'] }`. `trusted` is no label: the
- * output of any other tool is `untrusted`.
+ * The labels of tool outputs: `{ trusted: ['contacts:*'], private: ['crm:*'] }`. `trusted` is not
+ * a label: the output of any tool that it does not match is `untrusted`.
  */
 export type LabelsInput = Readonly<Record<string, readonly string[]>>
 
-/** What is known of a tool's output before it is called. */
+/** The labels of a tool's output, known before it is called. */
 export interface ToolLabels {
   readonly trusted: boolean
   /** What a call raises, sorted. */
@@ -28,7 +28,7 @@ export interface ParsedLabels {
 const TRUSTED = 'trusted'
 const MAX_LABELS = 64
 
-/** @throws {ConfigError} for a name or a selector that cannot be used */
+/** Parses the labels. @throws {ConfigError} for an invalid name or selector */
 export function parseLabels(input: LabelsInput | undefined, groups: GroupSelectors): ParsedLabels {
   const rows = input === undefined ? [] : readRows(input, groups)
   const known = new WeakMap<Tool, ToolLabels>()
@@ -56,7 +56,8 @@ function readRows(input: LabelsInput, groups: GroupSelectors): readonly Row[] {
     const path = `labels.${label}`
     if (label !== TRUSTED) checkLabel(path, label)
     if (!Array.isArray(texts)) throw new ConfigError(path, 'must be a list of selectors')
-    // Whom a claim of its own names is not trusted for it, and everything that may be private is.
+    // A tool that matches only by its own claim is not trusted. For other labels, possible
+    // matches count.
     const scope = label === TRUSTED ? 'items' : 'servers'
     const written = texts.map((text: unknown, i) => ({
       path: `${path}[${i}]`,
@@ -68,7 +69,7 @@ function readRows(input: LabelsInput, groups: GroupSelectors): readonly Row[] {
 
 const LABEL = /^[a-z][a-z0-9_-]{0,63}$/
 
-/** @throws {ConfigError} for a text that is no label */
+/** Checks a label. @throws {ConfigError} for an invalid one */
 export function checkLabel(path: string, label: string): void {
   if (label === TRUSTED) throw new ConfigError(path, '"trusted" is no label: a tool has `trusted: true`')
   if (!LABEL.test(label))

@@ -5,24 +5,24 @@ import type { Work } from '@toolgate/values'
 import { hashOfTuple, ORIGINS_KEPT } from './rules.ts'
 import { createOriginIndex, type OriginBounds, type OriginIndex } from './origins/origin-index.ts'
 
-/** How long something counts, in milliseconds. In the history of a run: until its end. */
+/** How long facts count, in milliseconds. In the history of a run they count until its end. */
 export interface Lifetimes {
   readonly calledMs: number
-  /** Of labels, and of calls that began. */
+  /** For labels, and for calls that began. */
   readonly labelMs: number
 }
 
 export interface MonitorBounds {
-  /** Bytes, about, without texts. */
+  /** Approximate bytes, without texts. */
   readonly maxBytes: number
   readonly origins: OriginBounds
 }
 
-/** Something that happened, and who made it happen. */
+/** An event of the run, and the attempt that caused it. */
 interface Entry {
-  /** The attempt that was the first. */
+  /** The first attempt that caused it. */
   readonly event: string | undefined
-  /** Whether any other attempt has made it happen, too. */
+  /** Whether any other attempt has caused it, too. */
   others: boolean
   readonly sinceMs: number
   atMs: number
@@ -33,7 +33,7 @@ interface Entry {
 /** A label of a history. Times are wall-clock milliseconds. */
 export interface RaisedLabel {
   readonly label: string
-  /** When it rose. */
+  /** When it was first raised. */
   readonly sinceMs: number
   /** When a call last raised it, to within a minute. */
   readonly latestMs: number
@@ -41,25 +41,25 @@ export interface RaisedLabel {
   readonly calls: readonly EarlierCall[]
 }
 
-/** Names the whole history in an `unkept` item, and all calls. */
+/** In an `unkept` item, stands for the whole history and all calls. */
 export const EVERYTHING = '*'
 export const ALL_CALLS = 'calls'
 
 const MAX_TOOLS = 8
 const NOTHING: readonly HistoryItem[] = []
 const ENTRY_BYTES = 160
-/** How much earlier than it could something is refreshed, so that not each call writes. */
+/** An item is refreshed this long before it must be, so that not every call writes. */
 const REFRESH_MS = 60_000
 
-/** Of which attempt, and when. */
+/** An attempt and a time. */
 export interface Moment {
   readonly event: string
   readonly nowMs: number
 }
 
 /**
- * The state of one history, made of its items: what has risen, which calls rules can still ask about, and what was seen. Its
- * answers leave out what only the asking attempt has done itself.
+ * The state of one history, built from its items: labels, calls that rules can still ask about,
+ * and seen texts. Its answers leave out what only the asking attempt has added.
  */
 export class Monitor {
   readonly kept: ReadonlySet<string>
@@ -69,9 +69,9 @@ export class Monitor {
   #bytes = 0
   readonly #labels = new Map<string, Entry>()
   readonly #tuples = new Map<string, Entry>()
-  /** What is not kept from the beginning, with when it began to be. */
+  /** What was not kept from the beginning, with the time since when it is. */
   readonly #unkept = new Map<string, number>()
-  /** With which rules nothing had to be noted, and until when. */
+  /** The rules for which nothing had to be noted, and until when. */
   #noted: { readonly keeps: ReadonlySet<string>; readonly untilMs: number } | undefined
   #index: OriginIndex | undefined
   #names: { readonly labels: readonly string[]; readonly untilMs: number } | undefined
@@ -92,13 +92,13 @@ export class Monitor {
     return (this.#index ??= createOriginIndex(this.#bounds.origins))
   }
 
-  /** Takes in what others have added. */
+  /** Applies what others have added. */
   apply({ generation, version, items }: HistoryPart): void {
     this.#mark = { generation, version }
     for (const item of items) this.take(item)
   }
 
-  /** Takes in one item. Texts that were added to `index` are in it already. */
+  /** Applies one item. Texts that were added to `index` are already in it. */
   take(item: HistoryItem): void {
     switch (item.kind) {
       case 'label':
@@ -131,7 +131,10 @@ export class Monitor {
     this.#bytes += tool.length
   }
 
-  /** Whether others than any one attempt have raised these labels, and lately: raising them again says nothing. */
+  /**
+   * Returns whether several attempts have recently raised these labels, so that raising them
+   * again adds nothing.
+   */
   areUp(labels: readonly string[], nowMs: number): boolean {
     for (const label of labels) {
       const entry = this.#labels.get(label)
@@ -141,19 +144,21 @@ export class Monitor {
     return true
   }
 
-  /** Returns the note that something is missing from now on; none where that is noted, and lately. */
+  /**
+   * Returns the note that the history is incomplete from now on; none if that was noted recently.
+   */
   notesOfLoss(nowMs: number): readonly HistoryItem[] {
     const sinceMs = this.#unkept.get(EVERYTHING)
     const isNoted = sinceMs !== undefined && (this.lifetimes.labelMs === Infinity || nowMs - sinceMs < REFRESH_MS)
     return isNoted ? NOTHING : [{ kind: 'unkept', text: EVERYTHING, atMs: nowMs }]
   }
 
-  /** Whether there is nothing to note for a writer who keeps this: see `notesFor`. */
+  /** Returns whether a writer that keeps these facts has nothing to note. See `notesFor`. */
   hasNoted(keeps: ReadonlySet<string>, nowMs: number): boolean {
     return this.#noted?.keeps === keeps && nowMs < this.#noted.untilMs
   }
 
-  /** Returns the items that a label or a tuple takes: none if it would say nothing new. */
+  /** Returns the items to store for a label or a tuple; none if they add nothing new. */
   itemsFor(
     kind: 'label' | 'tuple',
     text: string,
@@ -181,12 +186,12 @@ export class Monitor {
     ]
   }
 
-  /** Whether everything that has happened about a key is known. */
+  /** Returns whether everything about a key is known. */
   knows(key: string, nowMs: number, lifeMs: number): boolean {
     return !this.#isUnkept(EVERYTHING, nowMs, lifeMs) && !this.#isUnkept(key, nowMs, lifeMs) && this.#began(key)
   }
 
-  /** Whether it is kept, from the beginning or since it was noted. */
+  /** Returns whether a key is kept, from the beginning or since a note. */
   #began(key: string): boolean {
     return this.kept.has(key) || this.#unkept.has(key)
   }
@@ -196,7 +201,10 @@ export class Monitor {
     return sinceMs !== undefined && nowMs < sinceMs + lifeMs
   }
 
-  /** Returns the notes about what this history has not kept until now, or what the writer does not keep. */
+  /**
+   * Returns notes about what this history did not keep until now, or what the writer does not
+   * keep.
+   */
   notesFor(keeps: ReadonlySet<string>, nowMs: number): readonly HistoryItem[] {
     if (this.hasNoted(keeps, nowMs)) return NOTHING
     const missed = [...keeps].filter((key) => !this.#began(key))
@@ -212,7 +220,7 @@ export class Monitor {
     return notes.map((text) => ({ kind: 'unkept', text, atMs: nowMs }))
   }
 
-  /** Returns the labels that others than this attempt have raised; `undefined` if nobody knows. */
+  /** Returns the labels that attempts other than this one raised; `undefined` if unknown. */
   labels({ event, nowMs }: Moment): readonly string[] | undefined {
     if (this.#isUnkept(EVERYTHING, nowMs, this.lifetimes.labelMs)) return undefined
     for (const entry of this.#labels.values())
@@ -261,7 +269,7 @@ export class Monitor {
     return hash === undefined ? [] : [...(this.#tuples.get(hash)?.calls ?? [])]
   }
 
-  /** Returns what has risen: for people. */
+  /** Returns the raised labels, for people. */
   raised(nowMs: number): readonly RaisedLabel[] {
     return [...this.#labels].flatMap(([label, { sinceMs, atMs, expiresAt, calls }]) =>
       expiresAt > nowMs ? [{ label, sinceMs, latestMs: atMs, calls: [...calls] }] : [],

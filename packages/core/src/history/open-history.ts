@@ -8,34 +8,37 @@ import type { OriginItem } from './origins/origin-index.ts'
 export interface HistoryHost {
   readonly store: HistoryStore
   readonly bounds: MonitorBounds
-  /** From its last use, how long a history is kept. */
+  /** Milliseconds for which a history is kept after its last use. */
   readonly keepMs: number
   wallMs(): number
-  /** Returns a store's answer. Rejects when it does not come in time. */
+  /** Returns a store's answer. Rejects if it is late. */
   inTime<T>(answer: MaybePromise<T>): MaybePromise<T>
 }
 
-/** How a history is made where there is none. */
+/** How to create a history if there is none. */
 export interface Beginning {
   readonly id: string
   readonly owner: string
   readonly isShadow: boolean
   readonly lifetimes: Lifetimes
   readonly kept: readonly string[]
-  /** Since when something may be missing, in wall-clock milliseconds. */
+  /** Wall-clock milliseconds since when the history may be incomplete. */
   readonly lostMs: number | undefined
 }
 
-/** How often a call is decided again because other replicas have added something. */
+/** How often a call is decided again because other replicas added to the history. */
 const MAX_TRIES = 20
 
 /**
- * One history as this process knows it. What it reads and adds is done one after the other; at once where the store answers at
- * once.
+ * One history in this process. Reads and additions run one after the other, synchronously with a
+ * synchronous store.
  */
 export class OpenHistory {
   monitor: Monitor
-  /** Kept, so that a garbage collection does not discard the code that is optimised for the calls of histories. */
+  /**
+   * Referenced, so that garbage collection does not discard optimised code for calls of
+   * histories.
+   */
   latest: object | undefined
   readonly #beginning: Beginning
   readonly #host: HistoryHost
@@ -51,12 +54,15 @@ export class OpenHistory {
     this.#expiresAt = part.expiresAt
   }
 
-  /** Whether it must be written, so that it is kept for long enough after this use. */
+  /**
+   * Returns whether the history must be written, so that the store keeps it long enough after
+   * this use.
+   */
   isDue(nowMs: number): boolean {
     return this.#expiresAt - nowMs <= this.#host.keepMs / 2
   }
 
-  /** Takes in what others have added. */
+  /** Applies what others have added. */
   refresh(): MaybePromise<void> {
     return this.#inTurn(() => {
       const { store, wallMs, inTime } = this.#host
@@ -64,28 +70,31 @@ export class OpenHistory {
     })
   }
 
-  /** Adds items, whatever has changed. */
+  /** Adds items, even if the history has changed. */
   add(items: readonly HistoryItem[]): MaybePromise<void> {
     if (items.length === 0) return
     return this.#inTurn(() => chain(this.#add(items, false), () => undefined))
   }
 
-  /** Notes that something was not added: from now on, this and every other process knows that something is missing. */
+  /**
+   * Notes that something was not added, so that every process knows that the history is
+   * incomplete.
+   */
   lose(): MaybePromise<void> {
     const notes = this.monitor.notesOfLoss(this.#host.wallMs())
-    // It holds here even if it cannot be written.
+    // The note counts in this process even if it cannot be written.
     for (const note of notes) this.monitor.take(note)
     return this.add(notes)
   }
 
-  /** Adds the words of a user, once. */
+  /** Adds the words of a user. Known words are not added again. */
   addWords(words: NonNullable<RunOfCall['userWords']>): MaybePromise<void> {
     if (words === this.#words) return
     this.#words = words
     return this.add(toHistoryItems(this.monitor.index.addWords(words), this.#host.wallMs()))
   }
 
-  /** Adds results that were made before the run, once: nobody knows who wrote them. */
+  /** Adds results from before the run, once. Their author is unknown. */
   addEarlier(results: readonly unknown[], event: string, readsOrigin: boolean): MaybePromise<void> {
     if (results === this.#earlier) return
     this.#earlier = results
@@ -98,8 +107,8 @@ export class OpenHistory {
   }
 
   /**
-   * Adds what `decide` returns: on the state that it was decided on, or after it has decided again. Returns what it returns
-   * instead of items.
+   * Adds the items that `decide` returns. If the state has changed since, `decide` is called
+   * again. Any other result of `decide` is returned.
    */
   enter<T>(decide: (nowMs: number) => readonly HistoryItem[] | T): MaybePromise<T | undefined> {
     return this.#inTurn(() => this.#enter(decide, MAX_TRIES))
@@ -121,7 +130,7 @@ export class OpenHistory {
     const { store, keepMs, inTime } = this.#host
     const expiresAt = nowMs + keepMs
     const since = this.monitor.mark
-    // Each use keeps a history, and not each use writes.
+    // Each use extends the life of a history, but not each use writes.
     if (items.length === 0 && !this.isDue(nowMs) && !unlessChanged) return true
     const adding = inTime(store.add(this.#beginning.id, { items, since, unlessChanged, nowMs, expiresAt }))
     return chain(adding, (answer) => {
@@ -130,7 +139,7 @@ export class OpenHistory {
       if (answer.version !== since.version) this.monitor.apply(answer)
       this.#expiresAt = answer.expiresAt
       if (!answer.added) return false
-      // Texts are in the index before they are in the store.
+      // Texts are added to the index before the store.
       for (const item of items)
         if (item.kind === 'label' || item.kind === 'tuple' || item.kind === 'unkept') this.monitor.take(item)
       return true
@@ -144,7 +153,10 @@ export class OpenHistory {
     if (part.version !== mark.version) this.monitor.apply(part)
   }
 
-  /** The store has lost it: it begins again, and says that nobody knows what it was. What nobody has used for so long is empty. */
+  /**
+   * The store has lost the history. Starts a new one that counts as unknown; after a long time
+   * without use, as empty.
+   */
   #beginAgain(): MaybePromise<void> {
     const nowMs = this.#host.wallMs()
     const isOver = nowMs >= this.#expiresAt && this.#beginning.lifetimes.labelMs !== Infinity
@@ -173,7 +185,7 @@ export class OpenHistory {
   }
 }
 
-/** Makes a history, or returns the one that is there. Either notes what is lost. */
+/** Creates a history or returns the existing one. In both cases notes what is lost. */
 export function beginHistory(beginning: Beginning, host: HistoryHost): MaybePromise<OpenHistory> {
   const { id, owner, isShadow, kept, lostMs } = beginning
   const nowMs = host.wallMs()
@@ -191,7 +203,7 @@ export function beginHistory(beginning: Beginning, host: HistoryHost): MaybeProm
   })
 }
 
-/** Returns items of an index for a store. An empty text says that there was more. */
+/** Returns items of an index for a store. An empty text means that there was more. */
 export function toHistoryItems(seen: readonly OriginItem[], atMs: number): readonly HistoryItem[] {
   return seen.map(({ origin, text, full }) => ({ kind: origin, text: full ? '' : text, atMs }))
 }

@@ -4,21 +4,24 @@ import { matchesSelector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { CallPattern, HistoryUse } from './facts.ts'
 
-/** What histories have to keep, as loaded rules ask. Another object after each change. */
+/** The facts that histories must keep for the loaded rules. Each change creates a new object. */
 export interface HistoryRules extends Omit<HistoryUse, 'patterns'> {
   readonly patterns: ReadonlyMap<string, CallPattern>
-  /** What is kept: the keys of the patterns, and `ORIGINS_KEPT` where rules ask for origins. */
+  /** The kept facts: the keys of the patterns, and `ORIGINS_KEPT` if rules read origins. */
   readonly keeps: ReadonlySet<string>
-  /** Returns the patterns about a tool. Computed once for each tool. */
+  /** Returns the patterns that match a tool. Computed once for each tool. */
   of(tool: Tool): readonly CallPattern[]
 }
 
 export const ORIGINS_KEPT = 'origins'
 
-/** Of all policies since the gate was made. The oldest are kept no longer when there are more. */
+/**
+ * The most patterns of all policies since the gate was created. Beyond it, the oldest are
+ * dropped.
+ */
 const MAX_PATTERNS = 500
 
-/** Returns rules that keep what was kept, and what other policies ask for; the same object if that is nothing more. */
+/** Returns rules that also keep what other policies read; the same object if nothing is new. */
 export function withUse(before: HistoryRules | undefined, use: HistoryUse): HistoryRules | undefined {
   if (!use.readsRun && !use.readsOrigin) return before
   if (before && isCovered(before, use)) return before
@@ -58,14 +61,17 @@ function createRules(parts: Omit<HistoryRules, 'keeps' | 'of'>): HistoryRules {
   }
 }
 
-/** A tool that claims a hint may have begun, and was not certainly called. */
+/** A tool that only claims a hint may match `began`, but not `called`. */
 function patternsOf(tool: Tool, patterns: Iterable<CallPattern>): readonly CallPattern[] {
   return [...patterns].filter(({ event, selector }) =>
     matchesSelector(selector, tool, event === 'began' ? 'possible' : 'certain'),
   )
 }
 
-/** Returns the hash of a call that a pattern asks about; `undefined` if a field is absent, which equals nothing. */
+/**
+ * Returns the hash of a call for a pattern; `undefined` if a field is absent, because absent
+ * fields equal nothing.
+ */
 export function hashOfTuple(pattern: CallPattern, values: readonly unknown[]): string | undefined {
   if (values.includes(undefined)) return undefined
   try {
@@ -75,7 +81,7 @@ export function hashOfTuple(pattern: CallPattern, values: readonly unknown[]): s
   }
 }
 
-/** `["<key>"`, so that the canonical JSON of the tuple follows with its values and a `]`. */
+/** Returns `["<key>"`, which the canonical JSON of the values and a `]` complete. */
 function headOf(pattern: CallPattern): string {
   let head = heads.get(pattern)
   if (head === undefined) heads.set(pattern, (head = canonicalize([pattern.key]).slice(0, -1)))
@@ -84,7 +90,7 @@ function headOf(pattern: CallPattern): string {
 
 const heads = new WeakMap<CallPattern, string>()
 
-/** Tuples are entered once and asked about often. A longer one is hashed each time. */
+/** Cached, because tuples are stored once and read often. Longer ones are hashed each time. */
 function hashOf(open: string): string {
   if (open.length > MAX_KNOWN_CHARS) return sha256Hex(`${open}]`)
   let hash = known.get(open)

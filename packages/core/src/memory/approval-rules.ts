@@ -2,15 +2,24 @@ import { checkShape, ConfigError, type Shape, shapeOf, ToolgateError } from '@to
 import type { Approval, ApprovalBinding, ApprovalFilter, ApprovalStatus, ApprovalVerdict } from '../ports/ports.ts'
 import { notOther } from './four-eyes.ts'
 
-/** More than a person can look at; an agent that asks in a loop is stopped here. */
+/** More than a person can look at. This stops an agent that asks in a loop. */
 const MAX_PENDING_PER_USER = 100
-/** Characters of JSON, over all pending ones: they are kept, and shown together. */
+/**
+ * The most characters of JSON over all pending approvals of a user, which are stored and shown
+ * together.
+ */
 const MAX_PENDING_INPUT_PER_USER = 8_000_000
 
-/** An approval survives when the clock goes back by this much, or when the clocks of two machines differ by it. */
+/**
+ * An approval stays valid if the clock goes back by this much, or the clocks of two machines
+ * differ by it.
+ */
 const CLOCK_TOLERANCE_MS = 5000
 
-/** Returns an approval as it is at a time. An open one may have expired by then; the other statuses are final. */
+/**
+ * Returns an approval at a given time. An open one may have expired by then; the other statuses
+ * are final.
+ */
 export function approvalAt(approval: Approval, nowMs: number): Approval {
   const status = approvalStatusAt(approval, nowMs)
   return status === approval.status ? approval : Object.freeze({ ...approval, status })
@@ -26,8 +35,8 @@ export function approvalStatusAt(approval: DatedApproval, nowMs: number): Approv
 }
 
 /**
- * Checks whether an open approval has reached its end. A store that sees this keeps it as expired, so that a clock that is set
- * back later does not open it again.
+ * Returns whether an open approval has reached its end. A store that sees this must store it as
+ * expired, so that setting the clock back does not open it again.
  */
 export function isEndSeen({ status, expiresAt }: DatedApproval, nowMs: number): boolean {
   return (status === 'pending' || status === 'approved') && nowMs >= expiresAt
@@ -42,8 +51,8 @@ const STATUS_AFTER = { approve: 'approved', reject: 'rejected', revoke: 'revoked
 >
 
 /**
- * Returns an approval after a decision. `approval` is as it is at the time of the decision; `undefined` where no
- * approval has the id.
+ * Returns an approval after a decision. Pass `approval` as of the time of the decision;
+ * `undefined` for an unknown id.
  *
  * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`
  * @throws {ConfigError} for an invalid verdict
@@ -76,7 +85,7 @@ function checkApprover(
 ): void {
   checkOther(approval, { user: by })
   const { loginMs } = approval.approver ?? {}
-  // A login in the future is no login.
+  // A login in the future does not count.
   const ageMs = loginAt === undefined || loginAt > atMs ? Infinity : atMs - loginAt
   if (loginMs !== undefined && !(ageMs <= loginMs))
     throw new ToolgateError(
@@ -85,13 +94,13 @@ function checkApprover(
     )
 }
 
-/** @throws {ToolgateError} `approval_needs_other` */
+/** Checks that the approver is another person. @throws {ToolgateError} `approval_needs_other` */
 export function checkOther(...about: Parameters<typeof notOther>): void {
   const problem = notOther(...about)
   if (problem !== undefined) throw new ToolgateError('approval_needs_other', problem)
 }
 
-/** Checks whether this approval answers the next request of its binding. */
+/** Returns whether this approval answers the next request of its binding. */
 export function isLiveAt(approval: DatedApproval, nowMs: number): boolean {
   return LIVE.has(approval.status) && !isOver(approval, nowMs)
 }
@@ -111,7 +120,7 @@ export function approvalKeys(binding: ApprovalBinding): { readonly binding: stri
   const demands = approver === undefined ? [] : [approver.by ?? null, approver.loginMs ?? null]
   const parts = [tenant ?? null, user ?? null, tool, definitionHash, inputHash, run ?? null]
   return {
-    // A text, an object, two parts and a list are each optional, and each combination has a form of its own.
+    // Optional parts have different JSON types, so that each combination has its own form.
     binding: JSON.stringify([
       ...parts,
       ...(keyMadeBy === undefined ? [] : [keyMadeBy]),
@@ -142,7 +151,10 @@ const FILTER = shapeOf<ApprovalFilter>(
   'field',
 )
 
-/** @throws {ConfigError} for an unknown field: a misspelt `tenant` would list the approvals of all tenants */
+/**
+ * Checks the fields. @throws {ConfigError} for an unknown field: a misspelt `tenant` would list
+ * the approvals of all tenants
+ */
 export function checkApprovalFilter(filter: ApprovalFilter): void {
   checkShape('list', filter, FILTER)
 }
@@ -171,7 +183,7 @@ function checkWords(said: Decision, shape: Shape): void {
     throw new ConfigError('decide.loginAt', 'must be a number of milliseconds since 1970')
 }
 
-/** The error of a store that has no room for another approval because all that it keeps are live. */
+/** The error of a store that is full of live approvals. */
 export function tooManyApprovals(): ToolgateError {
   return new ToolgateError('approval_too_many', 'Too many approvals are waiting. Try again later.')
 }

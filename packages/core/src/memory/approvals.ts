@@ -24,19 +24,19 @@ const MAX_KEPT = 10_000
 const DEFAULT_LIMIT = 100
 
 /**
- * Returns a store of approvals that lives in this process.
+ * Creates a store of approvals in this process.
  *
- * A user of a tenant has at most 100 pending approvals, whose inputs have at most 8 million characters together. The
- * next request throws `approval_too_many`. Finished approvals are kept for people to see until they have been over
- * for one more `ttlMs`, or until 10,000 are kept.
+ * A user of a tenant has at most 100 pending approvals, whose inputs have at most 8 million
+ * characters together. The next request throws `approval_too_many`. Finished approvals stay
+ * visible for one more `ttlMs`, or until 10,000 are kept.
  */
 export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalStore {
   checkShape('memoryApprovals', options, OPTIONS)
   const { ttlMs = 600_000, randomId = () => crypto.randomUUID() } = options
-  /** By id, in the order of asking, which is also that of expiry. */
+  /** By id, in the order of requests, which is also that of expiry. */
   const kept = new Map<string, Approval>()
   const idByBinding = new Map<string, string>()
-  /** Which use consumed it, by id. */
+  /** The use that consumed each approval, by id. */
   const spendOf = new Map<string, string | undefined>()
   /** The ids of each user's pending ones, with the length of their inputs. */
   const pendingByUser = new Map<string, Map<string, number>>()

@@ -51,9 +51,9 @@ export function memoryCounters(options: MemoryCountersOptions): MemoryCounters {
 const SWEPT_AT_ONCE = 64
 /** The most uses of a key at one time. With costs, a limit may allow more. */
 const MAX_USES = 1_000_000
-/** A round over all keys starts at most once in this time. */
+/** The least milliseconds between two rounds over all keys. */
 const ROUND_MS = 100
-/** After a full store has checked all its keys, it waits one millisecond for each so many keys before the next check. */
+/** A full store waits one millisecond per this many keys before it checks them all again. */
 const KEYS_PER_FULL_MS = 10_000
 
 class Counters {
@@ -61,9 +61,9 @@ class Counters {
   readonly #maxKeys: number
   #keys = new Map<string, Uses>()
   #nowMs = Number.NEGATIVE_INFINITY
-  /** The time when every key has passed. */
+  /** The time when all keys have passed. */
   #idleAtMs = Number.NEGATIVE_INFINITY
-  /** No key is checked before this time, so a full store costs nothing. */
+  /** No key is checked before this time, so that a full store stays cheap. */
   #fullUntilMs = Number.NEGATIVE_INFINITY
   /** The takes that were settled. */
   readonly #settled = new WeakSet<LimitAnswer>()
@@ -155,7 +155,7 @@ class Counters {
     return { allowed: false, refused, remaining: Math.max(room, 0), resetMs, atMs: this.#nowMs }
   }
 
-  /** Milliseconds until so much has left the window of a limit: all of it where that is more than it holds. */
+  /** Milliseconds until an amount has left the window of a limit; at most until everything has. */
   #resetMsOf(held: Uses | undefined, { windowMs }: LimitUse, amount: number): number {
     const timeMs = held?.timeOfLeaving(amount, windowMs, this.#nowMs)
     return timeMs === undefined ? windowMs : timeMs + windowMs - this.#nowMs

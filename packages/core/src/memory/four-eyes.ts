@@ -4,12 +4,15 @@ import type { Approval, ApprovalBinding } from '../ports/ports.ts'
 /** The name of an approver whose identity has no user. */
 export const NOBODY = 'unknown'
 
-/** Returns the makers of a caller's credentials, the nearest first: of its key, then of the key behind that key. */
+/**
+ * Returns the makers of a caller's credentials, the nearest first: the maker of its key, then of
+ * the key behind that key.
+ */
 export function makersOf({ keyMadeBy, makerChain = [] }: Pick<Caller, 'keyMadeBy' | 'makerChain'>): readonly string[] {
   return [...new Set([...(keyMadeBy === undefined ? [] : [keyMadeBy]), ...makerChain])]
 }
 
-/** Returns the people behind a caller, besides its user, to whom an approval is bound. */
+/** Returns the people behind a caller, other than its user, that an approval is bound to. */
 export function behindOf(caller: Caller): Pick<ApprovalBinding, 'keyMadeBy' | 'behind'> {
   const { user, actor, keyMadeBy } = caller
   const others = new Set([...makersOf(caller), ...(actor === undefined ? [] : [actor])])

@@ -10,7 +10,10 @@ import type {
 import { checkShape, shapeOf, ToolgateError } from '@toolgate/values'
 
 export interface MemoryHistoriesOptions {
-  /** Bytes of all histories together, about. Default 64 MB. Those for shadows have as much of their own. */
+  /**
+   * Approximate bytes of all histories together. Default 64 MB. Shadow histories have the same
+   * amount of their own.
+   */
   readonly maxBytes?: number
   /** Bytes of the histories of one user and client. Default 16 MB. */
   readonly maxBytesOfOwner?: number
@@ -19,7 +22,7 @@ export interface MemoryHistoriesOptions {
 export interface MemoryHistories extends HistoryStore {
   /** How many histories are held now. */
   readonly size: number
-  /** About how many bytes they take. */
+  /** Their approximate size in bytes. */
   readonly bytes: number
   read(id: string, since: Parameters<HistoryStore['read']>[1], nowMs: number): HistoryPart | undefined
   open(id: string, opening: HistoryOpening): HistoryPart
@@ -29,16 +32,16 @@ export interface MemoryHistories extends HistoryStore {
 
 const OPTIONS = shapeOf<MemoryHistoriesOptions>({ maxBytes: true, maxBytesOfOwner: true })
 const MB = 1024 * 1024
-/** Of a history without items, and of an item without its texts. */
+/** Approximate bytes of an empty history, and of an item without its texts. */
 const HISTORY_BYTES = 500
 const ITEM_BYTES = 100
-/** How many histories one opening looks at for having expired. */
+/** How many histories each opening checks for expiry. */
 const SWEPT_AT_ONCE = 64
 
 /**
- * Returns histories that live in this process. It answers at once.
+ * Creates a synchronous store of histories in this process.
  *
- * Nothing is forgotten to make room: where there is none, new histories are refused.
+ * Nothing is deleted to make room: if the store is full, new histories are refused.
  */
 export function memoryHistories(options: MemoryHistoriesOptions = {}): MemoryHistories {
   checkShape('memoryHistories', options, OPTIONS)
@@ -65,20 +68,20 @@ interface Kept {
 
 interface Held {
   readonly owner: string
-  /** With whom it shares `maxBytes`. */
+  /** The space that it shares with other histories. */
   readonly all: Room
   readonly kept: readonly string[]
   /** The newest last. */
   readonly items: Map<string, Kept>
   version: number
   bytes: number
-  /** What a reader gets who has read everything: the same object until something is added. */
+  /** The answer for a reader who has read everything: the same object until something is added. */
   nothing: HistoryPart
-  /** And one who adds nothing to it. */
+  /** The answer for a writer who has read everything and adds nothing. */
   unchanged: HistoryAnswer
 }
 
-/** The room that the histories for one purpose take together. */
+/** The space that all histories for one purpose share. */
 interface Room {
   bytes: number
 }
@@ -140,7 +143,7 @@ class Store {
   add(id: string, { items, since, unlessChanged, nowMs, expiresAt }: HistoryAddition): HistoryAnswer | undefined {
     const held = this.#live(id, nowMs)
     if (!held) return undefined
-    // A question alone, of one who has read everything, is the most frequent.
+    // The most frequent request adds nothing and has read everything.
     if (
       items.length === 0 &&
       held.unchanged.version === since.version &&
@@ -178,7 +181,7 @@ class Store {
       const key = keyOf(item, ++this.#added)
       const before = held.items.get(key)
       if (before) this.#grow(held, -bytesOf(before.item))
-      // To the end, so that the newest are the last.
+      // Moves the item to the end, so that the newest are last.
       held.items.delete(key)
       held.items.set(key, { item, version })
       this.#grow(held, bytesOf(item))
@@ -238,14 +241,16 @@ class Store {
   }
 }
 
-/** Texts are added, each by itself. Of others a later one takes the place of the same. */
+/** Each text is kept. Items of other kinds replace an equal earlier one. */
 function keyOf({ kind, text, again }: HistoryItem, count: number): string {
   return kind === 'label' || kind === 'tuple' || kind === 'unkept'
     ? `${kind}${again ? '+' : ' '}${text}`
     : `${kind} ${count}`
 }
 
-/** A note says that something could not be kept. It always finds room. */
+/**
+ * Returns whether an item notes that something could not be kept. Such an item always finds room.
+ */
 function isNote({ kind }: HistoryItem): boolean {
   return kind === 'unkept'
 }

@@ -3,7 +3,7 @@ import { checkShape, shapeOf } from '@toolgate/values'
 
 const LOCK_OPTIONS = shapeOf<LockOptions>({ signal: true, deadlineMs: true })
 
-/** @throws {ConfigError} for an unknown option of `acquire` */
+/** Checks the options. @throws {ConfigError} for an unknown option of `acquire` */
 export function checkLockOptions(options: LockOptions): void {
   checkShape('acquire', options, LOCK_OPTIONS)
 }

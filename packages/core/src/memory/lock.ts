@@ -24,7 +24,10 @@ export interface MemoryLockOptions {
 
 const OPTIONS = shapeOf<MemoryLockOptions>({ clock: true })
 
-/** Returns a lock for the sessions of this process. Fencing tokens grow over all of its sessions. */
+/**
+ * Creates a lock for the sessions of this process. Fencing tokens grow across all of its
+ * sessions.
+ */
 export function memoryLock(options: MemoryLockOptions = {}): MemoryLock {
   checkShape('memoryLock', options, OPTIONS)
   return new ProcessLock(options.clock ?? systemClock)
@@ -37,7 +40,7 @@ interface Line {
   last: Waiter | undefined
 }
 
-// Classes, because every run takes a turn, and closures would cost more than the turn itself.
+// Classes, because every run takes a lease, and closures would cost more than the lease itself.
 
 class ProcessLock implements MemoryLock {
   readonly #clock: Pick<Clock, 'monotonicMs'>
@@ -73,7 +76,7 @@ class ProcessLock implements MemoryLock {
     })
   }
 
-  /** Hands the turn to the next waiter, or removes the session. */
+  /** Gives the session to the next waiter, or removes it. */
   next(line: Line): void {
     const waiter = line.first
     if (waiter === undefined) this.#lines.delete(line.session)

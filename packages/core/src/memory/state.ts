@@ -5,7 +5,7 @@ import { systemClock } from './clock.ts'
 import { checkStateKey, checkStatePrefix, toStateExpiry, parseStateText, toStateText } from './state-text.ts'
 
 export interface MemoryState extends StateStore {
-  /** How many entries are held now, expired ones that were not dropped yet among them. */
+  /** The number of entries, including expired ones that were not removed yet. */
   readonly size: number
 }
 
@@ -14,7 +14,7 @@ export interface MemoryStateOptions {
 }
 
 interface Entry {
-  /** Deeply frozen, so it can be given to anybody. */
+  /** Deeply frozen, so it can be shared. */
   readonly value: unknown
   readonly expiresAt: number
 }
@@ -23,9 +23,10 @@ const MIN_SWEEP_SIZE = 64
 const OPTIONS = shapeOf<MemoryStateOptions>({ clock: true })
 
 /**
- * Gives a state that lives in this process. It answers at once, and listeners are called before a change returns.
+ * Creates a synchronous state store in this process. It calls listeners before a change returns.
  *
- * @throws {ToolgateError} `state_invalid`, from each method, for a key or a value that no store could keep
+ * @throws {ToolgateError} `state_invalid`, from each method, for a key or a value that no store
+ * could keep
  */
 export function memoryState(given: MemoryStateOptions = {}): MemoryState {
   checkShape('memoryState', given, OPTIONS)
@@ -40,7 +41,9 @@ export function memoryState(given: MemoryStateOptions = {}): MemoryState {
     return entry !== undefined && isHere(key, entry, clock.wallMs()) ? entry : undefined
   }
 
-  /** What was seen to have expired is gone, also for a clock that is set back later. */
+  /**
+   * Removes an expired entry when it is seen, so that setting the clock back does not restore it.
+   */
   function isHere(key: string, { expiresAt }: Entry, nowMs: number): boolean {
     if (expiresAt > nowMs) return true
     entries.delete(key)
@@ -53,7 +56,10 @@ export function memoryState(given: MemoryStateOptions = {}): MemoryState {
     changes.emit()
   }
 
-  /** Done each time that the entries have doubled, so a change costs no more on average. */
+  /**
+   * Runs each time the number of entries has doubled, so that the average cost of a change is
+   * constant.
+   */
   function sweep(): void {
     const nowMs = clock.wallMs()
     for (const [key, entry] of entries) isHere(key, entry, nowMs)

@@ -1,14 +1,14 @@
-/** The uses of one key, oldest first: each is an entry with a time, and with a cost where the limit has costs. */
+/** The uses of one key, oldest first. Each has a time, and a cost if the limit has costs. */
 export class Uses {
-  /** Never goes down, so that a place is found by halving. Those before `#head` are gone. */
+  /** Sorted times, for binary search. Entries before `#head` are removed. */
   #times: number[]
-  /** The sum of the costs up to each entry, itself included. Absent while each costs 1. */
+  /** The sum of the costs up to and including each entry. Absent while each costs 1. */
   #sums: number[] | undefined
   #head = 0
-  /** The longest window that was asked for: a use is kept until it has left that. */
+  /** The longest requested window. A use is kept until it has left this window. */
   windowMs: number
 
-  /** A list of one takes a tenth of the memory of one that something was pushed to. */
+  /** An array literal of one element takes a tenth of the memory of an array that was pushed to. */
   constructor(firstMs: number, windowMs: number, cost?: number) {
     this.#times = [firstMs]
     this.#sums = cost === undefined ? undefined : [cost]
@@ -20,7 +20,7 @@ export class Uses {
     return this.#times.length - this.#head
   }
 
-  /** When the last of them leaves the longest window. */
+  /** The time when the last use leaves the longest window. */
   get passesAtMs(): number {
     return (this.#times.at(-1) ?? Number.NEGATIVE_INFINITY) + this.windowMs
   }
@@ -34,7 +34,7 @@ export class Uses {
     if (windowMs > this.windowMs) this.windowMs = windowMs
   }
 
-  /** Forgets the uses that have left the longest window. */
+  /** Removes the uses that have left the longest window. */
   dropPassed(nowMs: number): void {
     const passed = this.#countPassed(this.windowMs, nowMs)
     if (passed === 0) return
@@ -42,7 +42,7 @@ export class Uses {
     if (this.#head * 2 > this.#times.length) this.#compact()
   }
 
-  /** Lets go of what was forgotten. Sums begin at 0 again. */
+  /** Frees the memory of removed entries. Sums start at 0 again. */
   #compact(): void {
     const before = this.#sumBefore(0)
     this.#sums = this.#sums?.slice(this.#head).map((sum) => sum - before)
@@ -56,7 +56,10 @@ export class Uses {
     return this.#sumBefore(this.count) - this.#sumBefore(passed)
   }
 
-  /** Returns the time of the use with which so much of a window has left it; `undefined` if it does not hold so much. */
+  /**
+   * Returns the time of the use with which an amount has left a window; `undefined` if the window
+   * holds less.
+   */
   timeOfLeaving(amount: number, windowMs: number, nowMs: number): number | undefined {
     const passed = this.#countPassed(windowMs, nowMs)
     const sum = this.#sumBefore(passed) + amount
@@ -64,7 +67,7 @@ export class Uses {
     return place < this.count ? this.#timeMs(place) : undefined
   }
 
-  /** Removes the latest use at a time, or the latest of all; `false` where there is none. */
+  /** Removes the latest use at a time, or the latest of all. Returns `false` if there is none. */
   remove(atMs: number | undefined, cost?: number): boolean {
     const place = atMs === undefined ? this.count - 1 : this.#placeOf(atMs, cost)
     if (place < 0) return false
@@ -74,7 +77,7 @@ export class Uses {
     return true
   }
 
-  /** Gives the latest use at a time that had a cost another one; nothing if there is none. */
+  /** Changes the cost of the latest use that has this time and cost, if any. */
   changeCost(atMs: number | undefined, cost: number, to: number): void {
     const place = atMs === undefined ? -1 : this.#placeOf(atMs, cost)
     if (place >= 0) this.#changeCost(place, to)
@@ -87,7 +90,9 @@ export class Uses {
     for (let at = this.#head + place; at < sums.length; at++) sums[at] = (sums[at] as number) + change
   }
 
-  /** Returns the place of the latest use at a time, with a cost where one is given; -1 where there is none. */
+  /**
+   * Returns the index of the latest use with this time and, if given, cost; -1 if there is none.
+   */
   #placeOf(atMs: number, cost: number | undefined): number {
     const isOther = (place: number): boolean =>
       cost !== undefined && this.#sumBefore(place + 1) - this.#sumBefore(place) !== cost
@@ -100,7 +105,7 @@ export class Uses {
     return this.#times[this.#head + place] as number
   }
 
-  /** The sum of the costs before a place. */
+  /** Returns the sum of the costs before an index. */
   #sumBefore(place: number): number {
     const at = this.#head + place
     if (this.#sums === undefined) return place
@@ -108,12 +113,12 @@ export class Uses {
   }
 
   #countPassed(windowMs: number, nowMs: number): number {
-    // Mostly none has: the oldest is looked at first, as this runs in each call.
+    // Usually no use has left, so the oldest is checked first; this runs in each call.
     if (this.count === 0 || this.#timeMs(0) + windowMs > nowMs) return 0
     return this.#firstWhere((place) => this.#timeMs(place) + windowMs > nowMs)
   }
 
-  /** Returns the first place for which a condition holds that holds for all after it too. */
+  /** Returns the first index for which a monotonic condition holds. */
   #firstWhere(holds: (place: number) => boolean): number {
     let low = 0
     let high = this.count

@@ -1,7 +1,8 @@
 import { isObject } from '@toolgate/values/json'
 
 /**
- * Returns the values of an input in the fields that say where it sends something, without those that are null or empty.
+ * Returns the values of the input fields that say where the tool sends data, without null and
+ * empty values.
  *
  * A dot in a name steps into an object, and into each item of a list: `recipients.email`.
  */
@@ -9,7 +10,10 @@ export function addresseesIn(input: unknown, names: readonly string[]): readonly
   return names.flatMap((name) => valuesAt(input, name)).filter((value) => !isEmpty(value))
 }
 
-/** Whether an input has one of the fields, empty or not. One that is empty names nobody whom the user has named. */
+/**
+ * Returns whether an input has one of the fields, empty or not. An empty field names nobody, so
+ * also nobody that the user named.
+ */
 export function hasAddressees(input: unknown, names: readonly string[]): boolean {
   return names.some((name) => valuesAt(input, name).length > 0)
 }
@@ -24,7 +28,10 @@ function valuesAt(value: unknown, name: string): readonly unknown[] {
   ]
 }
 
-/** Returns each way to read a name as a field and the name within it: a field may have a dot in its name. */
+/**
+ * Returns each way to split a name into a field and the name within it, because a field name may
+ * contain a dot.
+ */
 function stepsOf(name: string): readonly (readonly [head: string, rest: string])[] {
   const steps: [string, string][] = []
   for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1))
@@ -35,6 +42,6 @@ function stepsOf(name: string): readonly (readonly [head: string, rest: string])
 function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return true
   if (Array.isArray(value)) return value.every(isEmpty)
-  // Keys may be addresses, too.
+  // An object with keys is not empty, because its keys may be addresses.
   return isObject(value) && Object.keys(value).length === 0
 }

@@ -21,16 +21,18 @@ export interface ParsedAmount {
   readonly operands: Operands
   readonly tree: CelNode
   /**
-   * Returns a whole number from 0 to 2^53 - 1: fractions are rounded up.
+   * Returns a whole number from 0 to 2^53 - 1. Fractions are rounded up.
    *
-   * @throws {RangeError} for a result that is negative, infinite, too large or no number; and whatever the evaluation throws
+   * @throws {RangeError} for a result that is negative, infinite, too large or not a number; any
+   * error of the evaluation
    */
   evaluate(context: AmountContext): number
 }
 
 /**
- * Parses CEL whose result is a number, over `input`, `caller` and `tool`, and `output` where it is known. `units(x, 2)` is a
- * decimal number or text in hundredths: exact, where `x * 100.0` would be rounded.
+ * Parses CEL whose result is a number, over `input`, `caller` and `tool`, and `output` if it is
+ * known. `units(x, 2)` converts a decimal number or text to hundredths exactly, whereas `x *
+ * 100.0` would be rounded.
  *
  * @throws {ConfigError} `condition_invalid`, with the offset of the problem
  */
@@ -51,7 +53,7 @@ export function parseAmount(path: string, text: string, scope: 'input' | 'input 
 const NUMBERS: ReadonlySet<string> = new Set(['int', 'uint', 'double', 'json', 'dyn'])
 
 const UNITS = [overload('units(dyn, int): double', countedUnits)]
-/** Steps of reading a number, and of the powers of 10 that it may need. */
+/** The steps of parsing a number and of the powers of 10 that it may need. */
 const UNITS_STEPS = 200
 
 function countedUnits(work: Work, value: unknown, places: bigint): number {
@@ -75,13 +77,14 @@ function toWhole(result: unknown): number {
 
 const DECIMAL = /^([+-]?)(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/
 const MAX_PLACES = 18
-/** Beyond it a number is no double, whatever its digits are. */
+/** Larger exponents are outside the range of doubles. */
 const MAX_SHIFT = 400
 
 /**
- * Returns a decimal number in units of 10 to the power of minus `places`, rounded away from 0: `units("12.345", 2)` is 1235.
+ * Returns a decimal number in units of 10 to the power of minus `places`, rounded away from 0:
+ * `units("12.345", 2)` is 1235.
  *
- * @throws {RangeError} for a value that is no decimal number, and for places outside 0 to 18
+ * @throws {RangeError} for a value that is not a decimal number, and for places outside 0 to 18
  */
 export function units(value: unknown, places: number): number {
   if (!Number.isInteger(places) || places < 0 || places > MAX_PLACES)
@@ -98,7 +101,7 @@ export function units(value: unknown, places: number): number {
   return Number(sign === '-' ? -scaled : scaled)
 }
 
-/** A list or an object may be large, and is not shown. */
+/** Leaves out lists and objects, which may be large. */
 function shown(value: unknown): string {
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object'
   const text = typeof value === 'string' ? JSON.stringify(value.slice(0, 40)) : String(value)

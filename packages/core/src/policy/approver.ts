@@ -30,7 +30,7 @@ export function describeApprover({ by, loginMs }: ApproverRule): string {
   return parts.filter(Boolean).join(', ')
 }
 
-/** Returns the rule that demands what each of the rules does. */
+/** Returns the rule that combines the demands of all rules. */
 export function strictestApprover(rules: readonly (ApproverRule | undefined)[]): ApproverRule | undefined {
   const found = rules.filter((rule) => rule !== undefined)
   if (found.length === 0) return undefined
@@ -41,7 +41,7 @@ export function strictestApprover(rules: readonly (ApproverRule | undefined)[]):
   }
 }
 
-/** Whether an approval under one rule is as good as one under another. */
+/** Returns whether an approval under one rule satisfies another. */
 export function coversApprover(rule: ApproverRule | undefined, wanted: ApproverRule | undefined): boolean {
   const isOther = wanted?.by === undefined || rule?.by === wanted.by
   return isOther && (rule?.loginMs ?? Infinity) <= (wanted?.loginMs ?? Infinity)

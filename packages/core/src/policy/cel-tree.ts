@@ -2,7 +2,7 @@ import { type CelNode, childrenOf } from '@toolgate/values/cel'
 
 export { type CelNode, childrenOf, countNodes, isMacro, textOf } from '@toolgate/values/cel'
 
-/** Whether a variable of this name occurs in a tree. */
+/** Returns whether a variable of this name occurs in a tree. */
 export function mentions(tree: CelNode, name: string): boolean {
   return someNode(tree, (node) => node.op === 'id' && node.args === name)
 }

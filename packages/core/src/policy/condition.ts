@@ -26,12 +26,12 @@ export interface ConditionContext {
   readonly input?: unknown
 }
 
-/** The context of an evaluation. All conditions of one decision share their steps. */
+/** The context of an evaluation. All conditions of one decision share a step budget. */
 export interface CountedContext extends ConditionContext {
   readonly work?: Work
-  /** What is known of the run. Absent where no clause reads it. */
+  /** The known facts about the run. Absent if no clause reads them. */
   readonly facts?: RunFacts | undefined
-  /** Receives each answer of the run that counts against the call. */
+  /** Receives each read of the run that counted against the call. */
   readonly reads?: RunRead[] | undefined
 }
 
@@ -43,11 +43,11 @@ export interface ParsedCondition {
   readonly functionName?: string
   /** Whether the result can differ from tool to tool. */
   readonly perTool: boolean
-  /** What it reads of the run. Such a condition is decided at the call. */
+  /** What the condition reads of the run. Such a condition is decided at the call. */
   readonly run?: RunUse | undefined
-  /** Whether it needs the input of a call. */
+  /** Whether the condition needs the input of a call. */
   readonly readsInput: boolean
-  /** What it reads of a call. Absent: nobody knows. */
+  /** What the condition reads of a call. Absent: unknown. */
   readonly operands?: Operands
   /** Absent for a function. */
   readonly tree?: CelNode
@@ -61,7 +61,8 @@ export type ConditionScope = 'caller and tool' | 'input, caller and tool'
 const MAX_TEXT_LENGTH = 4096
 
 /**
- * `rule`: the groups that it may name, and whether its rule gets stricter when the condition holds.
+ * Parses a condition. `rule`: the groups that it may name, and whether its rule gets stricter
+ * when the condition holds.
  *
  * @throws {ConfigError} `condition_invalid`, with the offset of the problem
  */
@@ -88,18 +89,20 @@ function fromFunction(condition: Exclude<Condition, string>): ParsedCondition {
   }
 }
 
-/** Functions of the host get neither: their steps cannot be counted, and nobody can check that facts only tighten them. */
+/**
+ * Functions of the host get neither steps, which cannot be counted, nor facts, because nobody can
+ * check that facts only tighten them.
+ */
 function withoutWork(context: CountedContext): ConditionContext {
   if (context.work === undefined && context.facts === undefined) return context
   const { work: _, facts: __, reads: ___, ...rest } = context
   return rest
 }
 
-/** Throws the fault of a CEL text, at a character of it where one is known. */
 type Fail = (problem: string, offset?: number) => ConfigError
 
 /**
- * Parses CEL for a rule: without what could take more than linear time.
+ * Parses CEL for a rule. Rejects operations that could take more than linear time.
  *
  * @throws {ConfigError} `condition_invalid`, with the offset of the problem
  */
@@ -122,7 +125,10 @@ export function parseCel(path: string, text: string, environment: Environment, w
   return { parsed, fail }
 }
 
-/** Returns the type of the result, and the program. @throws {ConfigError} for a text that does not fit its variables */
+/**
+ * Returns the type of the result, and the program. @throws {ConfigError} for a text that does not
+ * match its variables
+ */
 export function compileCel({ parsed, fail }: { parsed: ParsedCel; fail: Fail }): { type: string; program: Program } {
   return attempt(() => ({ type: parsed.check(), program: parsed.compile() }), fail)
 }
@@ -213,12 +219,17 @@ export function toCelCaller(caller: Caller): object {
   return cel
 }
 
-/** Has conditions read another object in the place of a caller: one of which not everything is known. */
+/**
+ * Makes conditions read another object instead of a caller, for a caller that is only partly
+ * known.
+ */
 export function readCallerAs(caller: Caller, cel: object): void {
   celCallers.set(caller, cel)
 }
 
-/** Titles, descriptions and hints are left out: an upstream could exempt itself with them. */
+/**
+ * Leaves out titles, descriptions and hints, because an upstream could use them to exempt itself.
+ */
 export function toCelTool(tool: Tool): object {
   let cel = celTools.get(tool)
   if (!cel) {
@@ -263,7 +274,7 @@ function attempt<T>(read: () => T, fail: Fail): T {
   }
 }
 
-/** The steps of all conditions of one decision together, about 5 ns each. */
+/** The most steps of all conditions of one decision together, about 5 ns each. */
 const MAX_STEPS = 5_000_000
 
 export function conditionWork(): Work {

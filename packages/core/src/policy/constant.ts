@@ -4,8 +4,9 @@ import { type CelNode, childrenOf, isMacro, textOf } from './cel-tree.ts'
 import { parseCondition, type ParsedCondition } from './condition.ts'
 
 /**
- * Whether a condition is always true, or always false, and fails for nobody: for everybody, or for all `callers`. `undefined`
- * if that is not certain. Also by its first part, which is asked first: `false && …`, `true || …`.
+ * Returns whether a condition is always true or always false, and never fails, for everybody or
+ * for all `callers`. `undefined` if that is not certain. The first part can settle it: `false &&
+ * …`, `true || …`.
  */
 export function isAlways(
   condition: ParsedCondition,
@@ -18,7 +19,7 @@ export function isAlways(
   return answerOf(tree, test, wanted, callers) ?? (first && answerOf(first, testOf(first), wanted, callers))
 }
 
-/** Returns what is asked first of a condition, if it has parts. */
+/** Returns the part of a condition that is evaluated first, if it has parts. */
 function firstOf(tree: CelNode, op: '&&' | '||'): CelNode | undefined {
   if (tree.op !== op) return undefined
   const first: CelNode = tree.args[0]
@@ -27,7 +28,10 @@ function firstOf(tree: CelNode, op: '&&' | '||'): CelNode | undefined {
 
 type Test = ParsedCondition['test']
 
-/** Returns a part as a condition; `undefined` where its text alone is none, as brackets are no part of a node. */
+/**
+ * Returns a part as a condition of its own; `undefined` if its text alone is not valid, because
+ * nodes do not include brackets.
+ */
 function testOf(part: CelNode): Test | undefined {
   try {
     return parseCondition('', textOf(part), 'caller and tool', { groups: new Map(), tightens: true }).test
@@ -36,7 +40,7 @@ function testOf(part: CelNode): Test | undefined {
   }
 }
 
-/** Returns for whom a part, with its test, is always as wanted. */
+/** Returns the callers for whom a part, with its test, always gives the wanted answer. */
 function answerOf(part: CelNode, test: Test | undefined, wanted: boolean, callers: readonly Caller[] = []) {
   const reads = readsOf(part)
   if (!test || reads === 'more' || (reads === 'callers' && callers.length === 0)) return undefined
@@ -52,12 +56,12 @@ function answerOf(part: CelNode, test: Test | undefined, wanted: boolean, caller
 const NOBODY: Caller = {}
 const ANY = defineTool({ name: 'any' })
 
-/** The fields of a caller that come from the configuration alone. */
+/** The fields of a caller that come only from the configuration. */
 const FIXED: ReadonlySet<unknown> = new Set(['roles', 'user', 'tenant'])
 
 function readsOf(part: CelNode): 'nothing' | 'callers' | 'more' {
   if (isFixedField(part)) return 'callers'
-  // A macro has a variable of its own.
+  // A macro has its own variable.
   if (part.op === 'id' || isMacro(part)) return 'more'
   const reads = new Set(childrenOf(part).map(readsOf))
   return reads.has('more') ? 'more' : reads.has('callers') ? 'callers' : 'nothing'
@@ -69,13 +73,16 @@ function isFixedField(node: CelNode): boolean {
   return of.op === 'id' && of.args === 'caller' && FIXED.has(name)
 }
 
-/** Whether a condition can fail, so that it is neither true nor false. `true` where that is not certain. */
+/**
+ * Returns whether a condition can fail, so that it is neither true nor false. `true` if that is
+ * not certain.
+ */
 export function fails(condition: ParsedCondition | undefined): boolean {
   if (!condition) return false
   return condition.run !== undefined || !condition.tree || !isSafe(condition.tree)
 }
 
-/** Absent roles and scopes are empty lists. Any other absent field fails. */
+/** Absent roles and scopes are empty lists. Reading any other absent field fails. */
 const LISTS: ReadonlySet<unknown> = new Set(['roles', 'scopes'])
 
 function isSafe(node: CelNode): boolean {

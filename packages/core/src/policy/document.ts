@@ -94,7 +94,7 @@ function textOf({ text }: Selector): string {
   return text
 }
 
-/** The current policies. Any change creates another object. */
+/** The current policies. Any change creates a new object. */
 export interface CurrentPolicies {
   /** Grows with every change, here or in the parent. */
   readonly revision: number
@@ -106,7 +106,7 @@ export interface CurrentPolicies {
 /** The policies of a gate: the current ones of its parent, and its own. All of them apply. */
 export interface PolicyStack {
   current(): CurrentPolicies
-  /** Replaces the gate's own policies immediately. `again` parses them for other groups. */
+  /** Replaces the gate's own policies immediately. `again` parses them again for other groups. */
   replace(own: readonly ParsedPolicy[], again?: () => readonly ParsedPolicy[]): void
 }
 
@@ -115,7 +115,7 @@ export interface PolicyStackOptions {
   /** Bumped with each replacement. */
   readonly changes: Revision
   readonly parent?: PolicyStack | undefined
-  /** Another object when the groups have changed, for which policies are parsed again. */
+  /** Returns another object when the groups have changed, so that policies are parsed again. */
   readonly groups?: () => object
   readonly again?: (() => readonly ParsedPolicy[]) | undefined
 }
@@ -154,7 +154,7 @@ export function createPolicyStack({ own, changes, parent, groups, again }: Polic
   }
 }
 
-/** A policy that names a group that is gone denies everything: nobody knows what it would have said. */
+/** A policy that names a removed group denies everything, because its meaning is unknown. */
 function parseAgain(own: readonly ParsedPolicy[], again: () => readonly ParsedPolicy[]): readonly ParsedPolicy[] {
   try {
     return again()

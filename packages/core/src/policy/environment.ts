@@ -52,7 +52,7 @@ type List = 'ALLOWLIST' | 'DENYLIST'
 
 interface Variant {
   readonly suffix: '' | '_DM' | '_GROUP'
-  /** The chats in which it does not apply: those of the other kind. */
+  /** The chat types in which the variant does not apply. */
   readonly unless: string | undefined
 }
 
@@ -72,7 +72,10 @@ function denyPolicy(name: string, selectors: readonly string[], unless: string |
   return { name, deny: selectors.map((match) => (unless === undefined ? match : { match, unless })) }
 }
 
-/** Returns a policy that allows the tools of some clauses. In chats to which the variant does not apply, only the base decides. */
+/**
+ * Returns a policy that allows what some clauses match. In chats to which the variant does not
+ * apply, only the base decides.
+ */
 export function allowPolicy(name: string, clauses: readonly (string | Clause)[], unless: string | undefined): Policy {
   const elsewhere: readonly Clause[] =
     unless === undefined ? [] : [{ id: `${name} is not for this chat`, match: '*', when: unless }]
@@ -84,7 +87,7 @@ type GroupSelectors = ReturnType<typeof parseGroups>['selectors']
 function checkEntry(path: string, list: List, text: string, groups: GroupSelectors): void {
   try {
     const selector = parseSelector(text, groups)
-    // It would allow nothing, which nobody intends.
+    // The policy would allow nothing, which nobody intends.
     if (list === 'ALLOWLIST' && selector.kind === 'group' && selector.members.every(({ kind }) => kind === 'joined'))
       throw new ConfigError(`selector "${text}"`, 'names a group without tools, which would allow nothing')
   } catch (cause) {
@@ -174,7 +177,7 @@ function listed(senders: readonly string[]): readonly Clause[] {
   const parts: string[][] = []
   let length = MAX_LENGTH
   for (const sender of senders) {
-    // With quotes and comma.
+    // Includes quotes and comma.
     length += sender.length + 4
     if (length > MAX_LENGTH) {
       parts.push([])
@@ -189,7 +192,10 @@ function listed(senders: readonly string[]): readonly Clause[] {
   }))
 }
 
-/** No characters that separate or wrap entries by mistake, and none that end a string in a condition. */
+/**
+ * Excludes characters that separate or wrap entries by mistake, and characters that end a string
+ * in a condition.
+ */
 const SENDER = /^[\p{L}\p{N}\p{M}_.:@+/#~=$!&%-]{1,256}$/u
 
 function readSenders(variable: string, env: Environment): readonly string[] | undefined {

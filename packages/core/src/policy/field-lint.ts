@@ -10,7 +10,7 @@ import type { LintWarning } from './lint.ts'
 import { CLAUSE_KINDS, type ParsedPolicy } from './parse.ts'
 import { mayStillCome } from './unknown-names.ts'
 
-/** A condition or a cost, and the tools that it is about. */
+/** A condition or a cost, and the tools that it applies to. */
 export interface FieldUse {
   readonly path: string
   readonly label: string
@@ -48,13 +48,14 @@ export function fieldUsesOfLimits(limits: readonly Priced[]): readonly FieldUse[
 
 /** A field that no tool has, or one that is compared with a value of another type. */
 export interface FieldProblem extends LintWarning {
-  /** Whether no input can ever satisfy the rule. */
+  /** Whether the rule can never hold for any input. */
   readonly isMistake: boolean
 }
 
 /**
- * Finds fields that no tool of a rule declares: `has(input.ammount) && …` would switch the rule off in silence. Rules whose
- * tools are not listed yet are left out, and so are fields that a schema leaves open.
+ * Finds fields that no tool of a rule declares: `has(input.ammount) && …` would silently disable
+ * the rule. Leaves out rules whose tools are not listed yet, and fields that a schema leaves
+ * open.
  */
 export function findFieldProblems(
   uses: readonly FieldUse[],
@@ -68,7 +69,7 @@ export function findFieldProblems(
       const problem = problemOf(read, label, selectors, snapshot)
       return problem ? [{ read, problem }] : []
     })
-    // A field that is read twice, or whose parts are read, is one mistake.
+    // A field that is read twice, or whose parts are read, is reported once.
     const first = found.filter(({ read }) => !found.some((other) => isWithin(read, other.read)))
     const problems = first.map(({ problem }) => [`${problem.code} ${problem.text}`, { path, ...problem }] as const)
     return [...new Map(problems).values()]
@@ -81,7 +82,7 @@ function isWithin(read: FieldRead, whole: FieldRead): boolean {
   )
 }
 
-/** A tool that has the field of a rule. While the tool exists, no search is needed. */
+/** For each field, a tool that has it. While the tool exists, no search is needed. */
 const witnesses = new WeakMap<FieldRead, Tool>()
 
 function problemOf(
@@ -123,7 +124,7 @@ function problemOf(
 
 function fieldOf(tool: Tool, { of, path, isMember }: FieldRead, names: Set<string>): Field {
   const list = isMember && fieldIn(tool, of, path.slice(0, -1))
-  // It may be a list that has the text.
+  // The value may be a list that contains the text.
   if (list && path.length > 1 && list.state !== 'never' && list.types.has('array')) return { ...list, state: 'unknown' }
   return fieldIn(tool, of, path, names)
 }
@@ -132,14 +133,17 @@ function fieldIn({ inputSchema, outputSchema }: Tool, of: string, path: readonly
   return findField((of === 'output' ? outputSchema : inputSchema) ?? {}, path, names)
 }
 
-/** Whether a schema lists fields, and not this one, such as `input.order.id`; `never`: and allows no others. */
+/**
+ * Returns whether a schema lists fields but not this one, such as `input.order.id`. `never`: and
+ * also allows no others.
+ */
 export function lacksField(tool: Tool, field: string, how: 'listed' | 'never' = 'listed'): boolean {
   const [of = '', ...path] = field.split('.')
   const { state } = fieldIn(tool, of, path)
   return state === 'never' || (how === 'listed' && state === 'undeclared')
 }
 
-/** Returns the addressees of tools that are no fields of their inputs. */
+/** Returns a warning for each addressee of a tool that is not a field of its input. */
 export function findWrongAddressees(snapshot: Toolset): readonly LintWarning[] {
   return snapshot.tools.flatMap((tool) =>
     tool.addressees

@@ -7,14 +7,14 @@ export interface FieldRead {
   readonly path: readonly Step[]
   /** The text of the condition that reads it. */
   readonly text: string
-  /** The type of the value that it is compared with. */
+  /** The type of the value that the field is compared with. */
   readonly wants?: string | undefined
-  /** `'x' in input.y`: a field of an object, or an item of a list. */
+  /** For `'x' in input.y`: `x` is a field of an object or an item of a list. */
   readonly isMember?: true
 }
 
 type Place = Pick<FieldRead, 'of' | 'path'>
-/** The variables of macros. `undefined`: one whose place is not known. */
+/** The variables of macros. `undefined`: the variable's place is unknown. */
 type Scope = ReadonlyMap<string, Place | undefined>
 
 const kept = new WeakMap<CelNode, readonly FieldRead[]>()
@@ -79,7 +79,7 @@ function placeOf(node: CelNode, scope: Scope): Place | undefined {
     if (scope.has(node.args)) return scope.get(node.args)
     return node.args === 'input' || node.args === 'output' ? { of: node.args, path: [] } : undefined
   }
-  // A filtered list has the same type of items.
+  // A filtered list has items of the same type.
   if (node.op === 'rcall' && node.args[0] === 'filter') return placeOf(node.args[1], scope)
   const step = stepOf(node)
   const before = step && placeOf((node.args as readonly CelNode[])[0] as CelNode, scope)

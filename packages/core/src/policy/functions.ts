@@ -3,21 +3,21 @@ import { matchesGlob, parseGlob } from '../tools/glob.ts'
 import { spend, type Work } from '@toolgate/values'
 import { isPlain, isPlainRoot, isUncoded, type Location, locatePath, MAX_PATH, SCHEME } from './paths.ts'
 
-/** The functions of conditions beside those of CEL. Each counts the characters that it reads. */
+/** The functions of conditions that CEL does not have. Each counts the characters that it reads. */
 export const OWN_FUNCTIONS: readonly Overload[] = [
   overload('within(string, string): bool', countedWithin),
   overload('host(string): string', countedHost),
   overload('like(string, string): bool', countedLike),
 ]
 
-/** Longer texts than paths are not read. */
+/** Texts longer than the longest path are not read. */
 function countedWithin(work: Work, path: string, root: string): boolean {
   const length = Math.min(path.length, MAX_PATH)
   spend(work, 500 + root.length + length * (isUncoded(path.slice(0, MAX_PATH)) ? STEPS : STEPS_CODED))
   return within(path, root)
 }
 
-/** A character that is not ASCII is coded, or looked up in tables. */
+/** A non-ASCII character takes more steps, because it is encoded or looked up in tables. */
 function countedHost(work: Work, url: string): string {
   spend(work, url.length)
   spend(work, 300 + (ASCII.test(url) ? 0 : 4 * url.length))
@@ -27,35 +27,38 @@ function countedHost(work: Work, url: string): string {
 // oxlint-disable-next-line no-control-regex -- they are ASCII, too
 const ASCII = /^[\0-\x7f]*$/
 
-/** A pattern is cut at its stars, and each piece is searched. */
+/** A pattern is split at its stars, and each part is searched. */
 function countedLike(work: Work, text: string, pattern: string): boolean {
   spend(work, 30 + text.length + 5 * pattern.length)
   return like(text, pattern)
 }
 
-/** A text that readers may take for different things, so that no answer about it is certain. */
+/**
+ * Thrown for a text that readers may interpret differently, so that no answer about it is
+ * certain.
+ */
 export class UnclearError extends TypeError {}
 
 /**
- * Whether a path is at or below a root, after `.` and `..` are resolved: `true` or `false` only where every reader agrees, so
- * that the answer is safe in an `allow` as in a `deny`.
+ * Returns whether a path is at or below a root, after `.` and `..` are resolved. Returns only if
+ * every reader agrees, so the answer is safe in both `allow` and `deny`.
  *
- * With a root such as `/workspace`, both are POSIX paths, and a relative path is relative to the root, as
- * `server-filesystem` reads it. With a root such as `file:///workspace` both are absolute URIs, of which the scheme, the
- * authority and the path are compared.
+ * With a root such as `/workspace`, both are POSIX paths, and a relative path is relative to the
+ * root, as in `server-filesystem`. With a root such as `file:///workspace`, both are absolute
+ * URIs, and their scheme, authority and path are compared.
  *
- * @throws {UnclearError} for a text that a server may read differently, or a path that differs from the root by case alone: see
- * {@link locatePath}
+ * @throws {UnclearError} for a text that a server may read differently, or a path that differs
+ * from the root only by case: see {@link locatePath}
  * @throws {TypeError} for a root that is not absolute or not plain
  */
 export function within(path: string, root: string): boolean {
-  // A path that is too long is not read.
+  // Paths that are too long are not read.
   const found = SCHEME.test(root) ? locateUri(path, root) : locatePath(path, checkRoot(root))
   if (found === 'unclear') throw new UnclearError('within() finds no one place: servers may read this text differently')
   return found === 'inside'
 }
 
-/** The steps of `within` for each character: of a path with several readings, for all of them. */
+/** The steps of `within` for each character, enough for a path with several readings. */
 const STEPS = 4
 const STEPS_CODED = 64
 
@@ -75,13 +78,19 @@ function locateUri(uri: string, root: string): Location {
   return isSame || found === 'outside' ? found : 'unclear'
 }
 
-/** A request may be redirected to another scheme or port of a host, and some readers ignore the host of a file. */
+/**
+ * Compares only the host name, because a request may be redirected to another scheme or port, and
+ * some readers ignore the host of a file.
+ */
 function mayBeSameHost(one: URL, other: URL): boolean {
   const [name, base] = [one, other].map(({ hostname }) => hostname.toLowerCase().replace(/\.$/, ''))
   return name === base || (one.protocol === 'file:' && other.protocol === 'file:')
 }
 
-/** Parses a URI with an authority and a path. A URI with a user, also an empty one, may be read as another host. */
+/**
+ * Parses a URI with an authority and a path. Rejects a user, even an empty one, because readers
+ * may find another host.
+ */
 function parseHierarchical(uri: string): URL | undefined {
   if (!/^[^:/?#]+:\/\/[^@/?#]*(?:[/?#]|$)/.test(uri)) return undefined
   try {
@@ -122,9 +131,11 @@ function ambiguous(problem: string): TypeError {
 }
 
 /**
- * Matches a text against a pattern whose `*` matches any characters, in time linear in the text.
+ * Returns whether a text matches a pattern whose `*` matches any characters, in time linear in
+ * the text.
  *
- * Most texts can be written in another way that a pattern does not match. So use it for an allowlist, not a denylist.
+ * Use it for an allowlist, not a denylist: most texts can be written in another way that a
+ * pattern does not match.
  */
 export function like(text: string, pattern: string): boolean {
   return matchesGlob(parseGlob(pattern), text)

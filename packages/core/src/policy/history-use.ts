@@ -3,7 +3,7 @@ import { CLAUSE_KINDS, type ParsedClause, type ParsedPolicy } from './parse.ts'
 import { joinRunUse } from './run-use.ts'
 import { partsOf } from './shadow.ts'
 
-/** Returns what policies read of a run. Where they read nothing, nothing has to be kept of one. */
+/** Returns what policies read of a run. If they read nothing, no history is kept. */
 export function historyUse(policies: readonly ParsedPolicy[]): HistoryUses {
   const parts = policies.map(partsOf)
   return {

@@ -9,19 +9,19 @@ import { partsOf } from './shadow.ts'
 /** A clause that changes no decision. */
 export interface IdleClause {
   readonly code: 'clause_covered' | 'clause_never'
-  /** Such as `policy[0].deny[1]`. */
+  /** The path of the clause, such as `policy[0].deny[1]`. */
   readonly path: string
   readonly text: string
-  /** Where the clause that covers it is written. */
+  /** The path of the clause that covers it. */
   readonly by?: string
 }
 
 /**
- * Finds clauses that can never hold, and clauses that another one covers: without them each decision is the same. What is not
- * certain is not named. Shadows neither cover nor are covered.
+ * Finds clauses that can never hold, and clauses that another clause covers: without them each
+ * decision is the same. Reports only certain cases. Shadows neither cover nor are covered.
  *
- * `callers`: all that there ever are, where that is known. Roles, users and tenants that none of them has make a condition
- * certain.
+ * `callers`: all callers that exist, if they are known. A condition about a role, user or tenant
+ * that none of them has is then certain.
  */
 export function findIdleClauses(policies: readonly ParsedPolicy[], callers?: readonly Caller[]): readonly IdleClause[] {
   const enforced = policies.map((policy) => partsOf(policy).enforced).flatMap(clausesOf)
@@ -29,7 +29,7 @@ export function findIdleClauses(policies: readonly ParsedPolicy[], callers?: rea
     const never = neverHolds(clause, callers)
     if (never !== undefined)
       return [{ code: 'clause_never', path: clause.path, text: `"${clause.label}" never holds: ${never}` }]
-    // Of two equal ones, the later is the one too many.
+    // Of two equal clauses, the later is reported.
     const by = enforced.find(
       (other, i) => other !== clause && covers(other, clause) && (i < at || !covers(clause, other)),
     )
@@ -40,7 +40,7 @@ export function findIdleClauses(policies: readonly ParsedPolicy[], callers?: rea
   })
 }
 
-/** A clause with its policy: allow lists are those of one policy. */
+/** A clause with its policy, because an allow list belongs to one policy. */
 interface OwnedClause extends ParsedClause {
   readonly of: ParsedPolicy
 }
@@ -55,7 +55,7 @@ function covers(a: OwnedClause, b: OwnedClause): boolean {
   return b.selectors.every((narrow) => a.selectors.some((wide) => includesSelector(wide, narrow)))
 }
 
-/** Whether one clause covers another one about the same items. */
+/** Returns whether the kinds of two clauses about the same items let one cover the other. */
 function mayCover(a: OwnedClause, b: OwnedClause): boolean {
   switch (`${a.kind} ${b.kind}` as const) {
     case 'deny deny':
@@ -70,7 +70,7 @@ function mayCover(a: OwnedClause, b: OwnedClause): boolean {
         (b.message === undefined || a.message === b.message) &&
         coversApprover(a.approver, b.approver)
       )
-    // What fails does not allow.
+    // A failing condition does not allow.
     case 'allow allow':
       return a.of === b.of && hasFewer(a, b)
     case 'deny allow':
@@ -86,24 +86,30 @@ function isSame(a: ParsedClause, b: ParsedClause): boolean {
   return CONDITIONS.every((field) => isEqual(a[field], b[field]))
 }
 
-/** Whether each condition of the one is absent or that of the other: it holds wherever the other does. */
+/**
+ * Returns whether each condition of one clause is absent or equal to that of the other, so that
+ * it holds wherever the other does.
+ */
 function hasFewer(a: ParsedClause, b: ParsedClause): boolean {
   return CONDITIONS.every((field) => a[field] === undefined || isEqual(a[field], b[field]))
 }
 
-/** Whether one of two clauses holds, or fails, wherever the other does either. Conditions are asked in their order. */
+/**
+ * Returns whether one clause holds or fails wherever the other holds or fails. Conditions are
+ * evaluated in order.
+ */
 function holdsWith(a: ParsedClause, b: ParsedClause): boolean {
   if (isSame(a, b)) return true
   if (isAtCall(a)) return false
   return hasFewer(a, b) && (a.unless === undefined || isEqual(a.when, b.when))
 }
 
-/** Whether the second clause fails nowhere but where the first does. */
+/** Returns whether the second clause fails only where the first fails. */
 function failsAs(a: ParsedClause, b: ParsedClause): boolean {
   return isSame(a, b) || CONDITIONS.every((field) => !fails(b[field]))
 }
 
-/** Functions of the host have no text that says what they do. */
+/** Functions of the host have no text to compare. */
 function isEqual(a: ParsedCondition | undefined, b: ParsedCondition | undefined): boolean {
   if (a === undefined || b === undefined) return a === b
   return a.tree !== undefined && b.tree !== undefined && a.text === b.text
@@ -113,7 +119,7 @@ function isAtCall({ input, run }: ParsedClause): boolean {
   return input !== undefined || run !== undefined
 }
 
-/** Whether what it denies reads as what does not exist, whatever else denies it. */
+/** Returns whether a denied item reads like an unknown one, whatever else denies it. */
 function isHidden(clause: ParsedClause): boolean {
   return clause.message === undefined && !isAtCall(clause)
 }
@@ -128,7 +134,7 @@ function neverHolds({ kind, when, unless, input }: ParsedClause, callers: readon
   if (ofWhen) return says('when', false, ofWhen)
   const ofUnless = kind === 'allow' || !fails(when) ? isNever(unless, true) : undefined
   if (ofUnless) return says('unless', true, ofUnless)
-  // A list shows what an `allow` may allow once the input is known.
+  // A list shows items that an `allow` may allow once the input is known.
   const ofInput = kind === 'allow' || fails(when) || fails(unless) ? undefined : isNever(input, false)
   return ofInput && says('input', false, ofInput)
 }

@@ -17,10 +17,10 @@ import {
   type WrittenSelector,
 } from './unknown-names.ts'
 
-/** A probable mistake that is allowed; in a configuration, also a problem that a gate would refuse. */
+/** A probable mistake that is allowed. `lint` also returns problems that a gate would refuse. */
 export interface LintWarning {
   readonly code: LintCode
-  /** Such as `policy[0].deny[1]`. */
+  /** The path of the setting, such as `policy[0].deny[1]`. */
   readonly path: string
   readonly text: string
   /** The tools that it concerns, if any. */
@@ -47,7 +47,7 @@ export type LintCode =
   | FaultCode
 
 export interface LintMore {
-  /** Selectors other than those of policies and groups. */
+  /** Selectors outside policies and groups. */
   readonly written?: readonly WrittenSelector[]
   /** Sources whose tools are not known yet. Names that they may still list cause no warning. */
   readonly unlisted?: readonly Source[]
@@ -55,7 +55,10 @@ export interface LintMore {
   readonly others?: OtherItems
 }
 
-/** Returns probable mistakes: selectors that match nothing, tools that nobody can see, clauses that change nothing, names that look alike, and schema keywords that are not checked. */
+/**
+ * Returns probable mistakes: selectors that match nothing, tools that nobody can see, clauses
+ * that change nothing, names that look alike, and schema keywords that are not checked.
+ */
 export function lintAll(
   policies: readonly ParsedPolicy[],
   groups: GroupSelectors,
@@ -120,8 +123,8 @@ export interface Unreachable {
 }
 
 /**
- * Finds tools that no caller can ever see: a clause denies them for every caller, no `allow` rule mentions them, or they
- * lack a required tag. Function policies are not considered.
+ * Finds tools that no caller can ever see: a clause denies them for every caller, no `allow` rule
+ * mentions them, or they lack a required tag. Does not evaluate function policies.
  */
 export function findUnreachable(policies: readonly ParsedPolicy[], snapshot: Toolset): readonly Unreachable[] {
   const found = new Map<string, { blocker: Blocker; tools: string[] }>()
@@ -165,8 +168,8 @@ function blockerIn(policy: ParsedPolicy, path: string, tool: Tool): Blocker | un
 }
 
 /**
- * Finds the resources and prompts of servers that a policy allows none of: each policy denies them unless its own `allow`
- * names them.
+ * Finds the servers whose resources or prompts a policy never allows: each policy denies them
+ * unless its own `allow` names them.
  */
 export function findUnallowed(policies: readonly ParsedPolicy[], items: Toolset): readonly Unreachable[] {
   const offered = Map.groupBy(items, ({ kind, namespace }) => `${kind === 'prompt' ? kind : 'resource'}:${namespace}`)
@@ -194,7 +197,7 @@ function isAbout({ kind, selectors }: ParsedClause, tool: Tool): boolean {
 }
 
 const MAX_LISTED = 5
-/** A server may list ten thousand resources. */
+/** The most ids in a warning. A server may list ten thousand resources. */
 const MAX_IDS = 100
 
 function listed(ids: readonly string[]): string {

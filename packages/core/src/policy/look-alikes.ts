@@ -6,7 +6,10 @@ import type { Toolset } from '../tools/toolset.ts'
 import type { LintWarning } from './lint.ts'
 import type { ParsedPolicy } from './parse.ts'
 
-/** Finds tools whose names read like one that a `deny` or `ask` names in several namespaces, and are not that one. */
+/**
+ * Finds tools whose names look like a name that a `deny` or `ask` matches in several namespaces,
+ * but are not matched.
+ */
 export function lintLookAlikes(policies: readonly ParsedPolicy[], snapshot: Toolset): readonly LintWarning[] {
   return policies
     .flatMap(({ deny, ask }) => [...deny, ...ask])
@@ -38,7 +41,9 @@ function likeness(tool: Tool): string {
   return found
 }
 
-/** Equal for names that look alike, or differ in letter case, `-`, `_` and `.` alone. */
+/**
+ * Returns equal texts for names that look alike, or differ only in letter case, `-`, `_` and `.`.
+ */
 function likenessOf(name: string): string {
   return skeleton(skeleton(name.replaceAll(/[-_.]/g, '')).toLowerCase())
 }

@@ -3,7 +3,10 @@ import { type CelNode, childrenOf } from './cel-tree.ts'
 /** How a condition uses a path of the input. `equality`: only compares it with texts, so a hash of it is enough. */
 export type OperandUse = 'equality' | 'value'
 
-/** What a condition reads of a call: paths of the input such as `order.id`, attributes of the caller, and texts it compares with. */
+/**
+ * What a condition reads of a call: input paths such as `order.id`, caller attributes, and the
+ * texts that it compares them with.
+ */
 export interface Operands {
   readonly input: ReadonlyMap<string, OperandUse>
   readonly attributes: readonly string[]
@@ -13,14 +16,14 @@ export interface Operands {
 
 export const NO_OPERANDS: Operands = { input: new Map(), attributes: [], texts: [] }
 
-/** Returns what a condition reads of a call. */
+/** Returns the input paths, caller attributes and texts that a condition reads. */
 export function operandsOf(tree: CelNode): Operands {
   const found: Found = { input: new Map(), attributes: new Set(), texts: new Set() }
   visit(tree, found)
   return { input: found.input, attributes: [...found.attributes], texts: [...found.texts] }
 }
 
-/** Returns what several conditions together read. */
+/** Returns the combined operands of several conditions. */
 export function joinOperands(all: readonly Operands[]): Operands {
   const input = new Map<string, OperandUse>()
   for (const one of all)

@@ -15,14 +15,14 @@ export type ClauseKind = (typeof CLAUSE_KINDS)[number]
 
 export interface ParsedClause {
   readonly kind: ClauseKind
-  /** Position in its list. */
+  /** The position in its list. */
   readonly index: number
   readonly id: string | undefined
   /** Its selectors, separated by commas. */
   readonly match: string
   /** For people: the clause's id, or its selectors. */
   readonly label: string
-  /** Where it is written, such as `policy[0].deny[1]`. */
+  /** The path of the clause, such as `policy[0].deny[1]`. */
   readonly path: string
   readonly selectors: readonly Selector[]
   readonly when: ParsedCondition | undefined
@@ -31,14 +31,14 @@ export interface ParsedClause {
   /** What its conditions read of the run. */
   readonly run: RunUse | undefined
   readonly message: string | undefined
-  /** What it demands of the approver. */
+  /** The demands on the approver. */
   readonly approver: ApproverRule | undefined
   readonly isShadow: boolean
 }
 
 export interface ParsedPolicy {
   readonly name: string
-  /** Where it is written, such as `policy[0]`. */
+  /** The path of the policy, such as `policy[0]`. */
   readonly path: string
   /** Absent: no allowlist. Empty: nothing is allowed. */
   readonly allow: readonly ParsedClause[] | undefined
@@ -47,16 +47,18 @@ export interface ParsedPolicy {
   readonly requireTags: readonly string[]
   /** The function of a function policy, which has no clauses. */
   readonly decide: FunctionPolicy['decide'] | undefined
-  /** The kinds that the function decides beside tools. */
+  /** The kinds that the function decides in addition to tools. */
   readonly kinds: readonly ItemKind[]
-  /** All of it is a shadow. Of others, single clauses may be. */
+  /** Whether the whole policy is a shadow. Otherwise single clauses may be. */
   readonly isShadow: boolean
-  /** It is some clauses of a policy: without an allowlist, it denies no other kinds. */
+  /**
+   * Whether this is only a part of a policy: without an allowlist, it does not deny other kinds.
+   */
   readonly isPart?: true
 }
 
 /**
- * Parses policies, with their selectors and conditions. `root`: where they are written.
+ * Parses policies, with their selectors and conditions. `root`: the path where they are written.
  *
  * @throws {ConfigError} for the first problem, with its path, such as `policy[0].deny[1].when`
  */
@@ -68,7 +70,7 @@ export function parsePolicies(
   return listPolicies(policies).map((policy, i) => parsePolicyAt(policy, groups, i, root))
 }
 
-/** @throws {ConfigError} for its first problem, with its path */
+/** Parses one policy. @throws {ConfigError} for its first problem, with its path */
 export function parsePolicyAt(
   policy: Policy | FunctionPolicy,
   groups: GroupSelectors,
@@ -94,14 +96,14 @@ function isFunctionPolicy(policy: Policy | FunctionPolicy): policy is FunctionPo
   return typeof policy === 'object' && policy !== null && 'decide' in policy
 }
 
-/** A class may have `decide` on its prototype. Of its own fields, only `name` is read. */
+/** A class may have `decide` on its prototype, so of the own fields only `name` is read. */
 function parseFunctionPolicy(policy: FunctionPolicy, path: string, position: number): ParsedPolicy {
   const { decide } = policy
   if (typeof decide !== 'function') throw new ConfigError(`${path}.decide`, 'must be a function')
   for (const kind of RULES) {
     if (kind in policy) throw new ConfigError(`${path}.${kind}`, 'a policy that decides by a function has no clauses')
   }
-  // An instance of a class may keep what it likes beside its decision.
+  // An instance of a class may have other fields beside `decide`.
   if (isPlain(policy)) checkShape(path, policy, FUNCTION_POLICY)
   return {
     name: nameOf(policy, path, position),
@@ -138,7 +140,7 @@ const FUNCTION_POLICY = shapeOf<FunctionPolicy>({ name: true, kinds: true, decid
 
 function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, position: number): ParsedPolicy {
   checkShape(path, policy, POLICY)
-  // A class whose `decide` is misspelt would be a policy that denies nothing.
+  // A class with a misspelt `decide` would be a policy that denies nothing.
   if (!isPlain(policy)) {
     checkMethods(path, policy, ['decide'])
     if (!RULES.some((key) => key in policy))

@@ -1,12 +1,16 @@
-/** The place of a path, seen from a root: at or below it for every reader, for none, or only for some. */
+/**
+ * The location of a path relative to a root: at or below it for every reader, for none, or only
+ * for some.
+ */
 export type Location = 'inside' | 'outside' | 'unclear'
 
 /**
- * Returns where a path leads, seen from an absolute root.
+ * Returns where an absolute or relative path leads, seen from an absolute root.
  *
- * A relative path is relative to the root. One that leaves the root is unclear, as another working folder may bring it back.
- * Some readers decode `%`, normalise (NFKC), cut off `?…` and `#…`, ignore case, accents and invisible characters, or cut
- * off the end of a name: dots, spaces, `;…` and `:…`. Symbolic links are not resolved: only the server knows them.
+ * A relative path is relative to the root. If it leaves the root it is unclear, because another
+ * working folder may bring it back. Some readers decode `%`, normalise (NFKC), cut off `?…` and
+ * `#…`, ignore case, accents and invisible characters, or cut off the end of a name: dots,
+ * spaces, `;…` and `:…`. Symbolic links are not resolved, because only the server knows them.
  */
 export function locatePath(path: string, root: string): Location {
   const readings = isUncoded(path) ? (isPlainPath(path) ? [{ path, root }] : undefined) : readingsOf({ path, root })
@@ -22,13 +26,13 @@ export function locatePath(path: string, root: string): Location {
   return location ?? 'unclear'
 }
 
-/** `isAbsolute`: whether the text that was written is. */
+/** `isAbsolute`: whether the original text is absolute. */
 function locationOf(full: readonly string[], base: readonly string[], isAbsolute: boolean): Location {
   if (base.every((part, i) => full[i] === part)) return 'inside'
   return !isAbsolute || base.every((part, i) => mayBeName(full[i], part)) ? 'unclear' : 'outside'
 }
 
-/** Conditions name one root, or few. */
+/** Caches the last root, because conditions name few. */
 let latest: { readonly root: string; readonly parts: readonly string[] } = { root: '', parts: [] }
 
 function partsOf(root: string): readonly string[] {
@@ -41,27 +45,33 @@ interface Reading {
   readonly root: string
 }
 
-/** The ways of readers. Each returns `undefined` for a text that it may take for something else. */
+/**
+ * The ways in which readers interpret a text. Each returns `undefined` for a text that is unclear
+ * to it.
+ */
 const READERS: readonly ((text: string) => string | undefined)[] = [
   (text) => text.normalize('NFKC'),
   percentDecoded,
   (text) => /^[^?#]*/.exec(text)?.[0],
 ]
-/** A path with more readings is coded several times. */
+/** The most readings of a path. A path with more is encoded several times. */
 const MAX_READINGS = 8
 /** Characters that no reader decodes or normalises. */
 const UNCODED = /^[ !$&'()*+,\-./0-9:;=@A-Z[\]^_`a-z{|}~]*$/
 
-/** Whether a path has one reading, which is quickly found. */
+/** Returns whether a path has only one reading. This is a fast check. */
 export function isUncoded(path: string): boolean {
   return UNCODED.test(path)
 }
 
-/** Returns the readings of a path that is coded, with the root as the same readers take it; `undefined` if one of them is no plain path. */
+/**
+ * Returns the readings of an encoded path, each with the root as the same reader sees it;
+ * `undefined` if one of them is not a plain path.
+ */
 function readingsOf(written: Reading): readonly Reading[] | undefined {
   if (!isPlainPath(written.path) || LOOK_ALIKE.test(written.path)) return undefined
   const found = [written]
-  // The list grows while it is read.
+  // The list grows during the loop.
   for (const { path, root } of found) {
     for (const reader of READERS) {
       const [next, base] = [reader(path), reader(root)]
@@ -95,12 +105,12 @@ function decodeUtf8(run: string): string | undefined {
 
 /** The longest path of Linux. */
 export const MAX_PATH = 4096
-/** Drive letters match, too. */
+/** Also matches drive letters. */
 export const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/
-/** A host name on Windows. POSIX leaves its meaning open. */
+/** A host name on Windows. POSIX does not define its meaning. */
 const NETWORK_PATH = /^\/\/(?!\/)/
 
-/** Texts that some reader does not take as a plain path. */
+/** Texts that some reader does not interpret as a plain path. */
 const NOT_PLAIN: readonly RegExp[] = [
   // A shell replaces `~` and `$HOME`.
   /^[~$'"\s]|['"\s]$/,
@@ -109,19 +119,23 @@ const NOT_PLAIN: readonly RegExp[] = [
   // NUL, `.`, `/` and `\`, percent-coded once or more; then overlong UTF-8, and the form of old servers.
   /%(?:25)*(?:00|2e|2f|5c)/i,
   /%(?:25)*(?:c0|c1|e0%(?:25)*80|u[0-9a-f]{4})/i,
-  // A name of which nothing is left, or dots only, once a system has cut off its end or what it ignores. A form has + for a
-  // space; servlet containers cut off `;` and what follows it before they resolve dots.
+  // A name that is empty or only dots after a system has cut off its end or removed what it
+  // ignores. A form has + for a space; servlet containers cut off `;` and what follows it before
+  // they resolve dots.
   /(?:^|\/)(?!\.{0,2}(?:\/|$))[.+\s\p{M}\p{Default_Ignorable_Code_Point}]*(?:[;:/]|%(?:25)*3[abAB]|$)/u,
   /^\/+[A-Za-z][:|](?:\/|$)/,
 ]
 
-/** The same of texts whose characters are all {@link UNCODED}: most are, and this is faster. */
+/**
+ * The same check for texts with only {@link UNCODED} characters. Most texts have only these, and
+ * this is faster.
+ */
 const NOT_PLAIN_UNCODED = /^[~$' ]|[' ]$|(?:^|\/)(?!\.{0,2}(?:\/|$))[.+ ]*(?:[;:/]|$)|^\/+[A-Za-z][:|](?:\/|$)/
 
 /** These become `.`, `..`, `/` or `\` when a text is normalised, or converted to an older character set. */
 const LOOK_ALIKE = /[\u2024\u2025\ufe52\uff0e\u2044\u2215\u2216\u29f5\u29f8\ufe68\uff0f\uff3c\u00a5\u20a9]/
 
-/** Whether every reader takes the dots and slashes of a text, and no others, for dots and slashes. */
+/** Returns whether every reader sees the same dots and slashes in a text. */
 export function isPlain(text: string): boolean {
   if (text.length > MAX_PATH || mayTakeBackNothing(text)) return false
   if (UNCODED.test(text)) return !NOT_PLAIN_UNCODED.test(text)
@@ -129,8 +143,8 @@ export function isPlain(text: string): boolean {
 }
 
 /**
- * Whether `..` may take back an empty name: `/a//../b` is `/b` for a system, and `/a/b` for whoever reads it as a URL (RFC 3986
- * §5.2.4).
+ * Returns whether `..` may remove an empty name: `/a//../b` is `/b` for a file system, and `/a/b`
+ * when read as a URL (RFC 3986 §5.2.4).
  */
 function mayTakeBackNothing(text: string): boolean {
   const empty = text.indexOf('//', AUTHORITY.exec(text)?.[0].length ?? 0)
@@ -139,7 +153,7 @@ function mayTakeBackNothing(text: string): boolean {
 
 const AUTHORITY = /^[A-Za-z][A-Za-z0-9+.-]*:\/\//
 
-/** Whether a root, a path or a URI, can be compared with. */
+/** Returns whether a root, a path or a URI, is plain enough to compare with. */
 export function isPlainRoot(root: string): boolean {
   return isPlain(root) && !LOOK_ALIKE.test(root)
 }
@@ -148,7 +162,7 @@ function isPlainPath(path: string): boolean {
   return isPlain(path) && !SCHEME.test(path) && !NETWORK_PATH.test(path)
 }
 
-/** `from`: the parts that a relative path continues. */
+/** `from`: the segments that a relative path is appended to. */
 function normalise(path: string, from: readonly string[] = []): readonly string[] {
   const parts = [...from]
   for (const part of path.split('/')) {
@@ -158,16 +172,16 @@ function normalise(path: string, from: readonly string[] = []): readonly string[
   return parts
 }
 
-/** A name of eight characters and three, which Windows makes of a longer one. */
+/** A short name (8.3) that Windows makes from a longer name. */
 const SHORT_NAME = /^[^.]{1,6}~\d{1,6}(?:\.[^.]{0,3})?$/
 
-/** Whether some system takes a name for another. */
+/** Returns whether some system treats two names as the same. */
 function mayBeName(name: string | undefined, other: string): boolean {
   if (name === undefined) return false
   return name === other || SHORT_NAME.test(name) || folded(name) === folded(other)
 }
 
-/** Returns a name without the characters that some system ignores. */
+/** Returns a name without the characters that some systems ignore. */
 function folded(name: string): string {
   if (/^[\w-]+$/.test(name)) return name.toLowerCase()
   const plain = UNCODED.test(name)

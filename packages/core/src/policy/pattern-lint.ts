@@ -5,8 +5,8 @@ import { CLAUSE_KINDS, type ParsedClause, type ParsedPolicy } from './parse.ts'
 const FIELDS = ['when', 'unless', 'input'] as const
 
 /**
- * Finds comparisons of texts that another spelling passes: patterns that make a rule stricter where they match, as `RM x`
- * passes a denial of `rm *`, and beginnings of paths and URLs that make one looser.
+ * Finds text comparisons that another spelling evades: patterns that tighten a rule, since `RM x`
+ * evades a denial of `rm *`, and prefixes of paths and URLs that loosen one.
  */
 export function lintPatterns(policies: readonly ParsedPolicy[]): readonly LintWarning[] {
   return policies.flatMap((policy) => CLAUSE_KINDS.flatMap((kind) => policy[kind] ?? []).flatMap(lintClause))
@@ -26,7 +26,7 @@ function lintClause(clause: ParsedClause): readonly LintWarning[] {
 
 interface Judging {
   readonly tightens: boolean
-  /** The variables that have parts of the input. */
+  /** Variables that hold parts of the input. */
   readonly names: readonly string[]
   readonly tree: CelNode
   readonly found: string[]
@@ -95,7 +95,7 @@ function problemOf({ text, with: other, how }: Comparison, { tightens, tree }: J
   return undefined
 }
 
-/** Whether a condition compares a text as a place, too. */
+/** Returns whether a condition also compares a text as a path or URL. */
 function comparesPlace(tree: CelNode, text: string): boolean {
   return someNode(
     tree,

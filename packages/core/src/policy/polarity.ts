@@ -6,7 +6,7 @@ import { type CelNode, isMacro, mentions, someNode, textOf } from './cel-tree.ts
 import type { RunUse } from './run-use.ts'
 import { ADDRESSEES, type CallQuestion, isAddressees, registerQuestion } from './run-functions.ts'
 
-/** Where a condition stands. */
+/** The rule that contains a condition. */
 export interface Place {
   /** Whether the rule gets stricter when the condition holds. */
   readonly tightens: boolean
@@ -18,9 +18,10 @@ export interface Place {
 /**
  * Returns what a condition reads of the run, if anything.
  *
- * Labels, `began`, and the origins `untrusted` and `unknown` may only tighten a rule; `called`, and the origins `user` and
- * `trusted`, may only loosen it. So the strictest facts are known, and nothing that an attacker adds to a run loosens a rule.
- * Everything that cannot be judged is refused.
+ * Labels, `began`, and the origins `untrusted` and `unknown` may only tighten a rule; `called`,
+ * and the origins `user` and `trusted`, may only loosen it. So an unknown run has well-defined
+ * strictest facts, and nothing that an attacker adds to a run loosens a rule. A condition whose
+ * direction is uncertain is rejected.
  *
  * @throws the error of `place.fail`
  */
@@ -56,7 +57,7 @@ function isOrigin(node: CelNode): boolean {
   return node.op === 'call' && node.args[0] === 'origin'
 }
 
-/** Judges a part that is true or false. `tightens`: whether the rule gets stricter when the part is true. */
+/** Checks a boolean part. `tightens`: whether the rule gets stricter when the part is true. */
 function judge(node: CelNode, tightens: boolean, use: Reading): void {
   if (!readsRun(node)) return
   switch (node.op) {
@@ -83,7 +84,7 @@ const UNCLEAR =
   "what is read of the run cannot be judged here; write 'label' in run.labels, run.called('tool', {…}), run.began('tool', {…}) or origin(value) in ['user', 'trusted'], joined by &&, ||, !, ? :, all() and exists()"
 
 function judgeChoice([asked, ...branches]: readonly CelNode[], tightens: boolean, use: Reading): void {
-  // It would tighten in one branch and loosen in the other.
+  // The part would tighten in one branch and loosen in the other.
   refuseRun(asked, use, 'the condition of ? : cannot read the run; write it with && and ||')
   for (const branch of branches) judge(branch, tightens, use)
 }
@@ -160,7 +161,8 @@ function judgeOrigin(
   if (!arg || more.length > 0) throw fail('origin(value) has one argument', origin)
   if (!isAddressees(arg)) refuseRun(arg, use, 'the argument of origin() cannot read the run')
   const holds = ORIGINS.filter((one) => (node.op === '!=' ? !named.has(one) : named.has(one)))
-  // In the order of ORIGINS, the worst first: it must hold up to one of them, or from one of them on.
+  // In the order of ORIGINS, worst first: the comparison must hold for all origins up to one, or
+  // for all from one on.
   const isWorst = ORIGINS.slice(0, holds.length).every((one) => holds.includes(one))
   const isBest = ORIGINS.slice(ORIGINS.length - holds.length).every((one) => holds.includes(one))
   if (tightens ? !isWorst : !isBest) throw fail(problemOfOrigin(node, textOf(origin), holds, tightens), node)
@@ -172,7 +174,7 @@ function problemOfOrigin(node: CelNode, origin: string, holds: readonly Origin[]
   const [rule, better] = tightens
     ? ['untrusted and unknown may only tighten a rule', ORIGINS.slice(0, Math.max(...places) + 1)]
     : ['user and trusted may only loosen a rule', ORIGINS.slice(Math.min(...places))]
-  // A list of all origins says nothing: what was meant is the opposite.
+  // A list of all origins is always true, so the opposite was probably meant.
   const meant = better.length < ORIGINS.length ? `${origin} in ${listed(better)}` : `!(${origin} in ${listed(holds)})`
   return `${rule}, and ${textOf(node)} does the opposite; write ${meant}`
 }

@@ -24,13 +24,16 @@ export interface Clause<Name extends string = string> {
   readonly unless?: Condition
   /** The clause applies only if this is true for input, caller and tool. Evaluated at each call. */
   readonly input?: Condition
-  /** Disclosed to the caller of a denied tool. Without it, the tool is refused as if it did not exist. */
+  /**
+   * The text for the caller of a denied tool. Without it, the tool is refused as if it did not
+   * exist.
+   */
   readonly message?: string
-  /** Of `ask`: `other` demands another person than the one who asks. */
+  /** For `ask`: `other` requires an approver other than the person who asks. */
   readonly by?: 'other'
-  /** Of `ask`: the longest time since the approver's login, such as `30s`, `5m` or `1h`. */
+  /** For `ask`: the longest time since the approver's login, such as `30s`, `5m` or `1h`. */
   readonly login?: string
-  /** Of `deny` and `ask`: `shadow` records what the clause would do, and does nothing else. */
+  /** For `deny` and `ask`: `shadow` only records what the clause would do. */
   readonly mode?: 'shadow'
 }
 
@@ -38,8 +41,8 @@ export interface Clause<Name extends string = string> {
 export interface Policy<Name extends string = string> {
   readonly name?: string
   /**
-   * Only what one of these matches is allowed. `[]` allows nothing. Absent, it is `['*']`, which names every tool; so
-   * resources and prompts are allowed only where each policy names them, such as `resource:files:*`.
+   * Only matching items are allowed. `[]` allows nothing. Default `['*']`, which matches every
+   * tool but no resources or prompts: each policy must name those, as in `resource:files:*`.
    */
   readonly allow?: readonly (SelectorText<Name> | Clause<Name>)[]
   readonly deny?: readonly (SelectorText<Name> | Clause<Name>)[]
@@ -60,7 +63,10 @@ export type PolicyAnswer = 'allow' | 'ask' | 'deny'
  */
 export interface FunctionPolicy {
   readonly name?: string
-  /** The kinds that it decides beside tools. It denies the others. Default: none. */
+  /**
+   * The kinds that the function decides in addition to tools. It denies the others. Default:
+   * none.
+   */
   readonly kinds?: readonly Exclude<ItemKind, 'tool'>[]
   /** `shadow`: calls are decided as if the policy were absent, and their records say what it would do. */
   readonly mode?: 'shadow'

@@ -8,12 +8,12 @@ import { addresseesIn, hasAddressees } from './addressees.ts'
 import { type CelNode, textOf } from './cel-tree.ts'
 import { withKeys } from '../tools/schema-names.ts'
 
-/** A call that has not happened or one that has, or an origin. */
+/** A fact that a condition read: a call that has or has not happened, or an origin. */
 export type RunRead =
   | { readonly pattern: CallPattern; readonly wanted: readonly unknown[] }
   | { readonly of: string; readonly origin: Origin; readonly value: unknown }
 
-/** What `run.called`, `run.began` and `origin` read while a condition is evaluated. */
+/** The facts that `run.called`, `run.began` and `origin` read while a condition is evaluated. */
 export interface RunReading {
   readonly facts: RunFacts
   readonly tool: Tool
@@ -22,14 +22,14 @@ export interface RunReading {
   readonly reads?: RunRead[] | undefined
 }
 
-/** A question about earlier calls, as it stands in a condition. */
+/** A question about earlier calls, as written in a condition. */
 export interface CallQuestion {
   readonly pattern: CallPattern
   /** The expressions of its values, in the order of the pattern's fields. */
   readonly values: readonly CelNode[]
 }
 
-/** The questions of conditions that were accepted: the only ones that are evaluated. */
+/** The accepted questions of conditions. No others are evaluated. */
 const questions = new WeakMap<CelNode, CallQuestion>()
 
 export function registerQuestion(node: CelNode, question: CallQuestion): void {
@@ -39,7 +39,7 @@ export function registerQuestion(node: CelNode, question: CallQuestion): void {
 /** The argument of `origin` that is not an expression: the values of the call's addressees. */
 export const ADDRESSEES = 'addressees'
 
-/** `run.called`, `run.began` and `origin`. They read the context of the program: a {@link RunReading}. */
+/** The macros `run.called`, `run.began` and `origin`. Their context is a {@link RunReading}. */
 export const RUN_MACROS: readonly Macro[] = [
   ...['called', 'began'].map((name): Macro => ({
     name,
@@ -63,7 +63,10 @@ function compileCall(node: CelNode, _values: readonly CelNode[], compile: (node:
   return (frame) => askCall(frame, question.pattern, values)
 }
 
-/** A value that cannot be read, or that is not JSON, gets the strictest answer: it must not end in an error that loosens. */
+/**
+ * A value that is unreadable or not JSON gets the strictest answer, because an error could loosen
+ * the rule.
+ */
 function askCall(frame: Frame, pattern: CallPattern, values: readonly Compiled[]): boolean {
   const { facts, reads } = readingOf(frame)
   const asked = values.map((value) => jsonOf(frame, value))
@@ -98,9 +101,9 @@ export function isAddressees(node: CelNode | undefined): boolean {
   return node?.op === 'id' && node.args === ADDRESSEES
 }
 
-/** Steps of a part of a value that is copied. */
+/** Steps for each part of a value that is copied. */
 const PART_STEPS = 10
-/** A scan of what the run has seen, beside the characters of the value. */
+/** Steps for a scan of the run's texts, in addition to the characters of the value. */
 const ORIGIN_STEPS = 2000
 
 function originOf(frame: Frame, value: unknown, isWhole: boolean): Origin {
@@ -114,13 +117,13 @@ function isInput(node: CelNode): boolean {
   return node.op === 'id' && node.args === 'input'
 }
 
-/** `undefined`: a tool whose addressees nobody has named may send anywhere. */
+/** `undefined`: the tool names no addressee fields, so it may send anywhere. */
 function currentAddressees(frame: Frame): readonly unknown[] | undefined {
   const { tool, input } = readingOf(frame)
   return tool.addressees.length === 0 ? undefined : addresseesIn(input, tool.addressees)
 }
 
-/** Whether the call has one of the fields that say where it sends something, or may have it. */
+/** Returns whether the call has, or may have, an addressee field. */
 function isSaid(frame: Frame): boolean {
   const { tool, input } = readingOf(frame)
   return tool.addressees.length === 0 || hasAddressees(input, tool.addressees)

@@ -45,9 +45,9 @@ function clausesAbout(policies: readonly ParsedPolicy[]): readonly PlacedClause[
   )
 }
 
-/** A label that no output gets: the rule never holds, or always. */
+/** A label that no output has: the rule never holds, or always holds. */
 export interface UnknownLabel extends LintWarning {
-  /** Whether it is near a known one, and so certainly a mistake. */
+  /** Whether the label is similar to a known one, and so certainly a mistake. */
   readonly isMistake: boolean
 }
 
@@ -92,7 +92,7 @@ function toWarning(path: string, text: string, tools: readonly Tool[]): LintWarn
   return { code: 'field_unknown', path, text, tools: tools.map(({ id }) => id) }
 }
 
-/** A result that others can write proves nothing: a web page could say `ok`. */
+/** A result that others can write proves nothing: a web page could contain `ok`. */
 function lintTrust(
   path: string,
   { run }: ParsedClause,
@@ -108,7 +108,7 @@ function lintTrust(
   })
 }
 
-/** The origin of the addressees of a tool is `untrusted` where nobody has named them. */
+/** The addressees of a tool are `untrusted` if nobody has named its addressee fields. */
 function lintAddressees(clauses: readonly PlacedClause[], snapshot: Toolset): readonly LintWarning[] {
   const asking = clauses.filter(({ clause }) => clause.run?.readsAddressees)
   if (asking.length === 0) return []
@@ -124,7 +124,10 @@ function lintAddressees(clauses: readonly PlacedClause[], snapshot: Toolset): re
   return [{ code: 'addressees_missing', path: asking[0]?.path ?? 'policy', text, tools: missing }]
 }
 
-/** What is written under taint would come back clean from a trusted tool beside it. */
+/**
+ * Data that a tainted run writes would look clean when a trusted tool of the same server reads it
+ * back.
+ */
 function lintMemory(clauses: readonly PlacedClause[], snapshot: Toolset, labels: KnownLabels): readonly LintWarning[] {
   if (!clauses.some(({ clause }) => clause.run?.labels.includes(UNTRUSTED) || clause.run?.readsOrigin)) return []
   const spaces = Map.groupBy(snapshot.tools, ({ namespace }) => namespace)

@@ -1,12 +1,12 @@
 import type { ParsedClause, ParsedPolicy } from './parse.ts'
 
-/** A policy in two: what is enforced, and what only shows what it would do. */
+/** A policy split in two: the enforced part, and the shadow part. */
 export interface PolicyParts {
   readonly enforced: ParsedPolicy
   readonly shadow: ParsedPolicy | undefined
 }
 
-/** Returns the parts of a policy. What is enforced is as if nothing else were written. */
+/** Splits a policy. The enforced part is as if the shadow part were not written. */
 export function partsOf(policy: ParsedPolicy): PolicyParts {
   if (policy.isShadow) return { enforced: { ...EMPTY, name: policy.name, path: policy.path }, shadow: policy }
   const { deny, ask } = policy
@@ -18,12 +18,12 @@ export function partsOf(policy: ParsedPolicy): PolicyParts {
   }
 }
 
-/** Returns what is enforced of policies, without those of which nothing is. */
+/** Returns the enforced parts of policies, without empty ones. */
 export function enforcedOf(policies: readonly ParsedPolicy[]): readonly ParsedPolicy[] {
   return policies.filter(({ isShadow: whole }) => !whole).map((policy) => partsOf(policy).enforced)
 }
 
-/** Says nothing, not even of resources and prompts. */
+/** A policy without any effect, also on resources and prompts. */
 const EMPTY: Omit<ParsedPolicy, 'name' | 'path'> = {
   allow: undefined,
   deny: [],

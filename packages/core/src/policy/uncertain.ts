@@ -1,15 +1,17 @@
 /**
- * Values of which parts are not known: the inputs and callers of calls that are judged again from their records.
+ * Partly unknown values: the inputs and callers of calls that are judged again from their
+ * records.
  *
- * Such a value comes twice. A condition that reads an unknown part of the `strict` one counts against the call, and of the
- * `lax` one for it. Where both decisions are equal, nothing that is unknown matters; else the decision is unknown.
+ * Each value has two variants. A condition that reads an unknown part of the `strict` variant
+ * counts against the call, and of the `lax` variant for it. If both decisions are equal, the
+ * unknown parts do not matter; otherwise the decision is unknown.
  */
 export type Leaning = 'strict' | 'lax'
 
-/** Which unknown part was read last. A condition clears it before it is tested, and most values have no unknown part. */
+/** The last unknown part that was read. A condition clears it before each test. */
 export const unknownRead: { leaning: Leaning | undefined } = { leaning: undefined }
 
-/** Returns which unknown part was read since the last time this was asked, if one was. */
+/** Returns and clears the last unknown read, if any. */
 export function takeUnknownRead(): Leaning | undefined {
   const { leaning } = unknownRead
   unknownRead.leaning = undefined
@@ -37,12 +39,12 @@ export function uncertainValue(known: KnownParts, leaning: Leaning): object {
   return value
 }
 
-/** Whether a value is of {@link uncertainValue}. Asking reads no part of it. */
+/** Returns whether {@link uncertainValue} created a value. Reads no part of it. */
 export function isUncertain(value: object): boolean {
   return uncertain.has(value)
 }
 
-/** Answers what is known, and notes each read of something that is not. */
+/** Returns known parts, and notes each read of an unknown one. */
 class UncertainParts implements ProxyHandler<object> {
   readonly #own: ReadonlyMap<string, unknown>
   readonly #leaning: Leaning
@@ -59,7 +61,7 @@ class UncertainParts implements ProxyHandler<object> {
   }
 
   get(target: object, key: string | symbol): unknown {
-    // How CEL tells objects apart. No condition can name it.
+    // CEL tells objects apart by this key. No condition can name it.
     if (key === 'constructor') return Reflect.get(target, key)
     return this.#valueOf(key)
   }

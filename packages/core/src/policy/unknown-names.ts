@@ -65,10 +65,10 @@ export function findUnknown(
   })
 }
 
-/** What a catalog has beside its tools. */
+/** The items of a catalog other than tools. */
 export interface OtherItems {
   readonly items: Toolset
-  /** Those that make resources on demand can have any URI. */
+  /** Sources that make resources on demand. These can have any URI. */
   readonly sources: readonly Source[]
 }
 
@@ -80,7 +80,7 @@ function isItemSelector(selector: Selector): selector is ServerOrItems {
   return 'server' in selector
 }
 
-/** As of tools, a name without `*` that nothing has is a mistake. */
+/** As with tools, a name without `*` that no item has is a mistake. */
 function problemOfItem(
   selector: ServerOrItems,
   snapshot: Toolset,
@@ -112,7 +112,7 @@ function problemOfUri({ text, name }: ItemSelector): Pick<UnknownName, 'text' | 
   return { text: `"${text}" names no resource: it is not in normal form, and its server does not list it`, isMistake }
 }
 
-/** What a star may stand for: enough to make any normal URI of the parts around it. */
+/** Replacements for a star, enough to form any normal URI from the parts around it. */
 const FILLS = ['x', 'x/x', '0', '']
 
 function mayBeNormalUri(glob: Glob): boolean {
@@ -139,7 +139,7 @@ export function checkKnown(written: readonly WrittenSelector[], snapshot: Toolse
   refuseMistakes(findUnknown(written, snapshot, others), snapshot)
 }
 
-/** @throws {ConfigError} `selector_invalid`, as `checkKnown` */
+/** Rejects certain mistakes. @throws {ConfigError} `selector_invalid`, like `checkKnown` */
 export function refuseMistakes(unknown: readonly UnknownName[], snapshot: Toolset): void {
   const mistakes = unknown.filter(({ isMistake }) => isMistake)
   const [first, ...others] = mistakes
@@ -153,7 +153,7 @@ export function refuseMistakes(unknown: readonly UnknownName[], snapshot: Toolse
   })
 }
 
-/** Whether a source whose tools are not known yet may have a tool that the selector matches. */
+/** Returns whether a source with unknown tools may have a tool that the selector matches. */
 export function mayStillCome(selector: Selector, unlisted: readonly Source[]): boolean {
   return unlisted.some(({ namespaces }) => namespaces === undefined || mayBeIn(selector, namespaces))
 }

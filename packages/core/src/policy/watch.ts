@@ -20,8 +20,8 @@ import {
 /** Checks that selectors match existing tools. */
 export interface NameWatch {
   /**
-   * Warns of selectors that match no tool: now, or once the sources that may have one have listed their tools. Each
-   * warning is emitted once.
+   * Warns of selectors that match no tool, once all sources that may have one have listed their
+   * tools. Each warning is emitted once.
    *
    * @throws {ConfigError} `selector_invalid` for certain mistakes, if the tools are fixed
    */
@@ -32,7 +32,7 @@ export interface NameWatch {
    * @throws {ConfigError} if the tools are fixed
    */
   checkAliases(): void
-  /** Checks the selectors again that could not be judged before. */
+  /** Checks selectors again that were undecided before. */
   look(): void
 }
 

@@ -3,9 +3,9 @@ import type { CelNode } from './cel-tree.ts'
 /** A change of a caller or an input that makes one comparison true or false. */
 export interface Wish {
   readonly on: 'caller' | 'input'
-  /** `add` and `remove` an entry of a list. */
+  /** `add` and `remove` change an entry of a list. */
   readonly does: 'add' | 'remove' | 'set'
-  /** Such as `roles`, `attributes.team` or `order.id`. */
+  /** The path of the field, such as `roles`, `attributes.team` or `order.id`. */
   readonly field: string
   readonly value: string | number | boolean
 }
@@ -16,8 +16,8 @@ export type WishList = readonly Wish[]
 const MAX_LISTS = 12
 
 /**
- * Returns the ways to make a condition `wanted`, each a list of wishes. A part that nobody can judge is left as it is, so a
- * way may not be enough: decide again.
+ * Returns the ways to make a condition `wanted`, each a list of wishes. Parts that cannot be
+ * analysed are left unchanged, so a way may not be enough: decide again.
  */
 export function wishesFor(node: CelNode, wanted: boolean): readonly WishList[] {
   switch (node.op) {
@@ -42,7 +42,7 @@ export function wishesFor(node: CelNode, wanted: boolean): readonly WishList[] {
 
 const AS_IT_IS: readonly WishList[] = [[]]
 
-/** Returns every choice of one list of each part. */
+/** Returns every combination of one list from each part. */
 export function joined<T>(parts: readonly (readonly (readonly T[])[])[], max = MAX_LISTS): readonly (readonly T[])[] {
   return parts.reduce<readonly (readonly T[])[]>(
     (lists, part) =>
@@ -84,7 +84,7 @@ export function literalOf({ op, args }: CelNode): Wish['value'] | undefined {
   return typeof args === 'string' || typeof args === 'number' || typeof args === 'boolean' ? args : undefined
 }
 
-/** Returns the field of the caller or of the input that is read; the field is '' for all of it. */
+/** Returns the field of the caller or the input that a node reads; '' for the whole object. */
 export function placeOf(node: CelNode): Pick<Wish, 'on' | 'field'> | undefined {
   if (node.op === 'id')
     return node.args === 'caller' || node.args === 'input' ? { on: node.args, field: '' } : undefined

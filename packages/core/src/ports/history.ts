@@ -1,16 +1,20 @@
 import type { MaybePromise } from './ports.ts'
 
-/** How far a history was read. A store that lost something answers with another generation, or with a smaller version. */
+/**
+ * The position up to which a history was read. A store that lost data answers with another
+ * generation or a smaller version.
+ */
 export interface HistoryMark {
-  /** Another one for each time that the history was opened anew. */
+  /** Changes each time the history is opened again. */
   readonly generation: string
   /** Grows with each addition. */
   readonly version: number
 }
 
 /**
- * `label`: a label that rose. `tuple`: the hash of a call that a rule asks about. `user`, `trusted`, `untrusted`: texts of
- * that origin. `unkept`: something that the history does not keep from its beginning, or not whole.
+ * `label`: a label of the run. `tuple`: the hash of a call that a rule asks about. `user`,
+ * `trusted`, `untrusted`: texts of that origin. `unkept`: something that the history did not keep
+ * whole or from its beginning.
  */
 export const HISTORY_ITEM_KINDS = ['label', 'tuple', 'user', 'trusted', 'untrusted', 'unkept'] as const
 export type HistoryItemKind = (typeof HISTORY_ITEM_KINDS)[number]
@@ -25,39 +29,39 @@ export interface HistoryItem {
   readonly event?: string
   /** The id of its tool. */
   readonly tool?: string
-  /** Another attempt has added the same before. */
+  /** Another attempt has added the same item before. */
   readonly again?: true
-  /** Wall-clock milliseconds from which on it says nothing. */
+  /** Wall-clock milliseconds after which the item no longer counts. */
   readonly expiresAt?: number
 }
 
-/** What was added to a history after a mark, oldest first, and where it stands now. */
+/** What was added to a history after a mark, oldest first, and the history's position now. */
 export interface HistoryPart extends HistoryMark {
-  /** What it keeps from its beginning, as it was opened. */
+  /** What the history has kept since its beginning, as stated when it was opened. */
   readonly kept: readonly string[]
   readonly items: readonly HistoryItem[]
-  /** Wall-clock milliseconds from which on the store may forget it. */
+  /** Wall-clock milliseconds after which the store may delete the history. */
   readonly expiresAt: number
 }
 
 export interface HistoryOpening {
-  /** Whose quota it counts against. */
+  /** The owner whose quota the history counts against. */
   readonly owner: string
   /**
-   * Only shadows of rules read it. Such histories have as much room as all others have, and count against that alone: however
-   * many there are, no other is refused.
+   * Only shadow rules read the history. Shadow histories share a space as large as that of all
+   * other histories, so they never cause another history to be refused.
    */
   readonly isShadow?: true
   readonly kept: readonly string[]
   /** Wall-clock milliseconds. */
   readonly nowMs: number
-  /** From then on the store may forget it. */
+  /** Wall-clock milliseconds after which the store may delete the history. */
   readonly expiresAt: number
 }
 
 export interface HistoryAddition {
   readonly items: readonly HistoryItem[]
-  /** What its writer has read. */
+  /** The position up to which the writer has read. */
   readonly since: HistoryMark
   /** Adds nothing if anything was added after `since`. */
   readonly unlessChanged: boolean
@@ -65,28 +69,35 @@ export interface HistoryAddition {
   readonly expiresAt: number
 }
 
-/** `items` are those of others. They come before the added ones. */
+/** `items` holds items of other writers. They precede the added ones. */
 export interface HistoryAnswer extends HistoryPart {
   readonly added: boolean
 }
 
-/** Keeps what rules need of runs. Additions to one history are one after the other, over all processes. */
+/**
+ * Keeps the facts that rules need about runs. Additions to one history are applied one after the
+ * other, across all processes.
+ */
 export interface HistoryStore {
-  /** Returns what was added after `since`: all, if that is of another generation. `undefined` for an unknown history. */
+  /**
+   * Returns the items after `since`, or all items if `since` is of another generation.
+   * `undefined` for an unknown history.
+   */
   read(id: string, since: HistoryMark | undefined, nowMs: number): MaybePromise<HistoryPart | undefined>
   /**
-   * Returns a history, which is made where it is unknown.
+   * Returns a history. Creates it if it is unknown.
    *
-   * @throws {ToolgateError} `history_full` if there is no room for another, of this owner or at all
+   * @throws {ToolgateError} `history_full` if this owner, or the store, has no room for another
+   * history
    */
   open(id: string, opening: HistoryOpening): MaybePromise<HistoryPart>
   /**
-   * Adds items. `undefined` for an unknown history. Nothing but `unkept` items always finds room: what could not be kept must be
-   * noted.
+   * Adds items. Returns `undefined` for an unknown history. An addition that has only `unkept`
+   * items always succeeds, because a gap must be noted.
    *
    * @throws {ToolgateError} `history_full` if there is no room for them
    */
   add(id: string, addition: HistoryAddition): MaybePromise<HistoryAnswer | undefined>
-  /** Forgets a history: its run is over. */
+  /** Deletes a history, because its run is over. */
   end(id: string): MaybePromise<void>
 }

@@ -5,7 +5,7 @@ import type { InputProblem } from '@toolgate/values/json'
 
 export type MaybePromise<T> = T | Promise<T>
 
-/** Both clocks of the host. Core reads no other. */
+/** The two clocks of the host. Core reads no other clock. */
 export interface Clock {
   /** Milliseconds that never go back, from any origin. Limits, deadlines and durations use it. */
   monotonicMs(): number
@@ -18,7 +18,10 @@ export interface LimitUse {
   readonly key: string
   readonly max: number
   readonly windowMs: number
-  /** How much of the limit it takes: a whole number from 0 to 2^53 - 1. Default 1. All uses of a key have a cost, or none has. */
+  /**
+   * How much of the limit the use takes: a whole number from 0 to 2^53 - 1. Default 1. Either all
+   * uses of a key have a cost, or none has.
+   */
   readonly cost?: number | undefined
 }
 
@@ -26,28 +29,36 @@ export interface LimitAnswer {
   readonly allowed: boolean
   /** Index of the first use that was refused; -1 when all were allowed. */
   readonly refused: number
-  /** What is left after this one, the smallest over all requested uses; where one was refused, what is left of its limit. */
+  /**
+   * What is left after this use: the smallest over all requested uses. After a refusal, what is
+   * left of the limit that refused.
+   */
   readonly remaining: number
   /** Milliseconds until the refused use could succeed; 0 when allowed. */
   readonly resetMs: number
-  /** The store's own time of the answer. `giveBack` finds the take by it. */
+  /** The store's time of the answer. `giveBack` finds the take by it. */
   readonly atMs?: number
-  /** The store's own name of the take, if it has one: by it a take is given back once, however often that is asked for. */
+  /**
+   * The store's id of the take, if it has one. With it, a repeated `giveBack` returns the take
+   * only once.
+   */
   readonly take?: string
 }
 
-/** Counts uses in exact sliding windows. Several uses are taken together or not at all. */
+/** Counts uses in exact sliding windows. Takes all requested uses together, or none of them. */
 export interface CounterStore {
   peek(uses: readonly LimitUse[]): MaybePromise<LimitAnswer>
   take(uses: readonly LimitUse[]): MaybePromise<LimitAnswer>
   /**
-   * Takes back the uses of a `take`, because the call did not go ahead. `taken` is the answer of that take. Without it the
-   * latest take is returned, which may belong to another call when calls overlap.
+   * Returns the uses of a `take`, because the call did not run. `taken` is the answer of that
+   * take. Without `taken`, the latest take is returned, which may belong to another call when
+   * calls overlap.
    */
   giveBack(uses: readonly LimitUse[], taken?: LimitAnswer): MaybePromise<void>
   /**
-   * Sets what a take counts to what was really used: `costs` of its uses, in their order. Less is free from now on. More counts
-   * too, beyond `max` if it must, so that less is left for what follows. Only the first settlement of a take counts.
+   * Replaces the costs of a take by the real `costs` of its uses, in the same order. A lower cost
+   * frees the difference now. A higher cost counts too, even beyond `max`. Only the first
+   * settlement of a take counts.
    */
   settle(uses: readonly LimitUse[], taken: LimitAnswer, costs: readonly number[]): MaybePromise<void>
 }
@@ -65,15 +76,21 @@ export interface ApprovalBinding {
   readonly run: string | undefined
   /** Who made the key that asked, if another person than its user did. */
   readonly keyMadeBy?: string | undefined
-  /** Others behind the call: the makers of the credentials behind that key, the host of its run, its actor. Sorted. */
+  /**
+   * Other people behind the call: the makers of the credentials behind that key, the host of its
+   * run, its actor. Sorted.
+   */
   readonly behind?: readonly string[] | undefined
   /** What the policy demands of the approver. A stricter demand needs another approval. */
   readonly approver?: ApproverRule | undefined
-  /** The clauses that ask and what they read of the run, where one of them reads it. Another one needs another approval. */
+  /**
+   * The clauses that ask for approval, and what they read of the run, if any of them reads it.
+   * Another set needs another approval.
+   */
   readonly asked?: readonly string[] | undefined
 }
 
-/** What an approval demands of the person who approves, besides that they may. */
+/** What an approval demands of the approver, besides the right to approve. */
 export interface ApproverRule {
   /** `other`: excludes the person who asked, and the makers of their key and of the credentials behind it. */
   readonly by?: 'other'
@@ -81,29 +98,35 @@ export interface ApproverRule {
   readonly loginMs?: number
 }
 
-/** The fields that people search approvals by, besides the binding. */
+/** Searchable fields of an approval, besides the binding. */
 export interface ApprovalAbout {
   readonly chat?: string | undefined
-  /** Why it is asked for: the clauses that ask, in words. For people. */
+  /** Why the approval is asked for: the clauses that ask, in words. Shown to people. */
   readonly why?: string | undefined
   readonly trail?: ApprovalTrail | undefined
   readonly asker?: ApprovalAsker | undefined
 }
 
-/** Who asked first, as the host names them, and where. For the host: no person sees it, and an approval is not bound to it. */
+/**
+ * Who asked first and where, as the host names them. Only the host sees it, and the approval is
+ * not bound to it.
+ */
 export interface ApprovalAsker {
   readonly id: string
   readonly app?: string
   readonly session?: string
 }
 
-/** What the run of a call has read, and where the call sends something: for the person who decides. Recorded when it was asked for. */
+/**
+ * What the run of a call has read and where the call sends data. Shown to the person who decides.
+ * Recorded when the approval was requested.
+ */
 export interface ApprovalTrail {
-  /** The labels of the run, and calls that raised them. */
+  /** The labels of the run, and the calls that raised them. */
   readonly read: readonly { readonly label: string; readonly calls: readonly EarlierCall[] }[]
-  /** The addressees of the call, redacted; without origins where no rule reads them. At most 32. */
+  /** The addressees of the call, redacted. Has no origins if no rule reads them. At most 32. */
   readonly sends: readonly { readonly field: string; readonly value: string; readonly origin?: Origin }[]
-  /** Nobody knows what the run has done. */
+  /** The history of the run is unknown. */
   readonly isUnknown?: boolean
 }
 
@@ -116,7 +139,7 @@ export interface Approval extends ApprovalBinding {
   readonly trail?: ApprovalTrail
   readonly asker?: ApprovalAsker
   readonly status: ApprovalStatus
-  /** The input as a person must see it. */
+  /** The input as it is shown to a person. */
   readonly input: unknown
   readonly requestedAt: number
   /** Wall-clock milliseconds. */
@@ -161,7 +184,9 @@ export interface ApprovalStore {
    */
   request(binding: ApprovalBinding, input: unknown, nowMs: number, about?: ApprovalAbout): MaybePromise<Approval>
   get(id: string, nowMs: number): MaybePromise<Approval | undefined>
-  /** Newest first. Finished ones are included for as long as the store keeps them. */
+  /**
+   * Returns approvals, newest first. Includes finished ones for as long as the store keeps them.
+   */
   list(filter: ApprovalFilter, nowMs: number): MaybePromise<readonly Approval[]>
   /**
    * Approves or rejects a pending approval, or revokes an approved one. If a `revoke` and a `consume` race, exactly one
@@ -171,15 +196,22 @@ export interface ApprovalStore {
    */
   decide(id: string, verdict: ApprovalVerdict): MaybePromise<Approval>
   /**
-   * Consumes an approved one, exactly once. Returns `false` if it was already consumed or has expired. `spend` names this
-   * use: asked again with the same name, the answer is the same.
+   * Consumes an approved approval, exactly once. Returns `false` if it was already consumed or
+   * has expired. `spend` names this use: a repeated call with the same name returns the same
+   * answer.
    */
   consume(id: string, nowMs: number, spend?: string): MaybePromise<boolean>
-  /** Sets a consumed one back to approved, because the call did not go ahead. With `spend`, only if that use consumed it. */
+  /**
+   * Sets a consumed approval back to approved, because the call did not run. With `spend`, only
+   * if that use consumed it.
+   */
   giveBack(id: string, spend?: string): MaybePromise<void>
 }
 
-/** The records of an attempt: `tool_call` when it goes ahead, and one of the others at its end. */
+/**
+ * The events of an attempt: `tool_call` when the tool is about to run, and one of the others when
+ * the attempt ends.
+ */
 export const ATTEMPT_EVENTS = [
   'tool_call',
   'tool_result',
@@ -223,24 +255,36 @@ export type AuditEvent = AttemptEvent | GateEvent
 /** The events that end an attempt. Each attempt has exactly one. */
 export const TERMINAL_EVENTS: ReadonlySet<AuditEvent> = new Set(ATTEMPT_EVENTS.filter((event) => event !== 'tool_call'))
 
-/** One line of the audit, as it is stored and shown. Absent means unknown or not applicable. */
+/**
+ * One record of the audit, as it is stored and shown. An absent field is unknown or does not
+ * apply.
+ */
 export interface AuditRecord {
-  /** Given by the sink: 1, 2, 3 … without a gap, in the order of writing. In an audit of several replicas: the place in all of it. */
+  /**
+   * Set by the sink: 1, 2, 3 … without a gap, in the order of writing. With several replicas: the
+   * position in the shared audit.
+   */
   readonly seq: number
-  /** The replica that has recorded it, one start of it, and the number in the chain of that start. Absent without replicas. */
+  /**
+   * The replica that made the record, its start, and the record's number in the chain of that
+   * start. Absent without replicas.
+   */
   readonly replica?: string
   readonly incarnation?: string
   readonly chain_seq?: number
   readonly event: AuditEvent
   /** RFC 3339, UTC, milliseconds. */
   readonly ts: string
-  /** The requested id; at most 256 characters, and 2,400 of other kinds than tools. Absent from an event of the gate that is not about a tool. */
+  /**
+   * The requested id: at most 256 characters for tools, 2,400 for other kinds. Absent from gate
+   * events that are not about a tool.
+   */
   readonly tool?: string
   /** Absent for tools. */
   readonly kind?: 'resource' | 'template' | 'prompt'
-  /** Why the item was called, other than to run it. */
+  /** Why the item was called, if not to run it. */
   readonly purpose?: 'complete' | 'subscribe' | 'compare'
-  /** Absent only on events of the gate. */
+  /** Absent only from gate events. */
   readonly tool_call_id?: string
   readonly chat_id?: string
   readonly user_id?: string
@@ -258,11 +302,11 @@ export interface AuditRecord {
   readonly app?: string
   readonly run_id?: string
   /**
-   * Whose history the call had part in, where that was not its own run's: as JSON, `["run", id]`, or `["caller", user, client]` of a
-   * run that began in a call without one.
+   * The history that the call used, if it was not that of its own run. JSON: `["run", id]`, or
+   * `["caller", user, client]` for a run that began in a call without a run.
    */
   readonly run_history?: string
-  /** Of the run, counted from 0. */
+  /** The step of the run, counted from 0. */
   readonly step?: number
   /** The model that made the call, as the host names it. */
   readonly model?: string
@@ -272,11 +316,14 @@ export interface AuditRecord {
   readonly reason?: string
   /** The deciding rule, for people: the policy, clause, group or rule. Never shown to the model. */
   readonly detail?: string
-  /** The clause that decided, such as `baseline#deny[2]`; or only its policy, where that decided as a whole. */
+  /**
+   * The clause that decided, such as `baseline#deny[2]`, or only its policy if the policy as a
+   * whole decided.
+   */
   readonly clause?: string
   /**
-   * What the shadows of policies would have decided, if that is stricter than what was decided; and the clause of it. `unknown`:
-   * that depends on what the run has done, which nobody knows.
+   * What shadow policies would have decided, if that is stricter, and the clause. `unknown`: it
+   * depends on the history of the run, which is unknown.
    */
   readonly would_outcome?: 'ask' | 'deny' | 'unknown'
   readonly would_clause?: string
@@ -287,37 +334,48 @@ export interface AuditRecord {
   /** The tool answered with a result that reports a failure (MCP `isError`). `error` is its text. */
   readonly is_error?: true
   readonly approval_id?: string
-  /** The labels of the output of a call that began, sorted, a space between two. Recorded where rules read runs. */
+  /**
+   * The labels of the call's output, sorted and separated by spaces. Present for a call that
+   * began, if rules read runs.
+   */
   readonly labels?: string
-  /** The labels of the run when a rule that reads it decided, likewise. */
+  /** The labels of the run when a rule that reads it decided. Same format as `labels`. */
   readonly run_labels?: string
   /**
-   * What counted against the call of what its run has done, as JSON of at most 4,096 characters: a list of labels, earlier calls and
-   * origins of values. Values are redacted; absent if previews are switched off.
+   * The facts about the run that counted against the call, as JSON of at most 4,096 characters: a
+   * list of labels, earlier calls and origins of values. Values are redacted, and absent if
+   * previews are switched off.
    */
   readonly operands?: string
-  /** The `tool_call_id` of the first round, if this is a later round of that call. */
+  /** The `tool_call_id` of the first round, if this is a later round of the same call. */
   readonly continues?: string
   readonly policy_revision: number
   readonly catalog_revision: number
   /** SHA-256, hex, of the policies that decided, see {@link PolicyDocument}. */
   readonly policy_hash?: string
-  /** Of `policy_recorded`: the policies with that hash, as JSON in RFC 8785 form. */
+  /** For `policy_recorded`: the policies with that hash, as JSON in RFC 8785 form. */
   readonly policy?: string
   /**
-   * `hmac-sha256:` and the HMAC, hex, of the input in RFC 8785 form, with a key of the audit's own: equal inputs of one audit have
-   * equal hashes, and a short input cannot be guessed without the key. Records of earlier versions have the bare SHA-256.
+   * `hmac-sha256:` and the HMAC, hex, of the input in RFC 8785 form. The key belongs to this
+   * audit, so equal inputs in one audit have equal hashes, and a short input cannot be guessed
+   * without the key. Records of earlier versions have the bare SHA-256.
    */
   readonly input_hash?: string
   /** About the first 200 characters of the input in RFC 8785 form, redacted. Absent if previews are switched off. */
   readonly input_preview?: string
   /** What the rules read of the call, as JSON. Only with `inputs: facts` and sealed inputs. */
   readonly facts?: string
-  /** SHA-256, hex, of the sealed input, which is kept beside the records; `too_large` for one that was not kept. */
+  /**
+   * SHA-256, hex, of the sealed input, which is stored beside the records; `too_large` if the
+   * input was not stored.
+   */
   readonly input_box?: string
-  /** Of `inputs_pruned`: the sealed inputs of records before this time were removed. RFC 3339, UTC. */
+  /** For `inputs_pruned`: sealed inputs of records before this time were removed. RFC 3339, UTC. */
   readonly inputs_before?: string
-  /** Of `audit_opened` and `audit_closed`, if checkpoints are made: the last record that a checkpoint had signed, or 0. */
+  /**
+   * For `audit_opened` and `audit_closed`, if checkpoints are made: the last record covered by a
+   * signed checkpoint, or 0.
+   */
   readonly signed_seq?: number
   /** Hash of the record before it, 64 hex digits. Absent in an audit that is not chained. */
   readonly prev?: string
@@ -325,30 +383,36 @@ export interface AuditRecord {
   readonly hash?: string
 }
 
-/** A record on its way to a sink: no `seq` yet, and the input itself, which the sink hashes and does not keep. */
+/**
+ * A record before a sink writes it. It has no `seq` yet, and holds the input, which the sink
+ * hashes and does not store.
+ */
 export type AuditEntry = Pick<AuditRecord, AlwaysRecorded> & {
   readonly [Field in Exclude<keyof AuditRecord, AlwaysRecorded | GivenBySink>]?: AuditRecord[Field] | undefined
 } & {
   readonly labels?: readonly string[] | undefined
   readonly run_labels?: readonly string[] | undefined
-  /** What counted against the call. The sink redacts it. */
+  /** The facts that counted against the call. The sink redacts them. */
   readonly read?: readonly FactRead[] | undefined
   readonly wallMs: number
   readonly input?: unknown
-  /** What rules read of the call: see `inputs` of the sink. */
+  /** What rules read of the call. See the sink's `inputs` option. */
   readonly asked?: AskedCall | undefined
   /** The policies that decided. The sink records their hash with each entry, and their text once. */
   readonly in_force?: PolicyDocument | undefined
-  /** Supplies `run_id`, `step` and `model` if those are absent: one field for data that most calls lack. */
+  /**
+   * Supplies `run_id`, `step` and `model` if they are absent. One field for data that most calls
+   * lack.
+   */
   readonly run?: RunOfCall | undefined
 }
 
-/** What the loaded rules read of a call: paths of the input, and attributes of the caller. */
+/** What the loaded rules read of a call: input paths and caller attributes. */
 export interface AskedCall {
   readonly caller: Caller
   /** Computed once for each tool. */
   operands(): {
-    /** `equality`: it is only compared with texts. */
+    /** `equality`: conditions only compare the value with texts. */
     readonly input: ReadonlyMap<string, 'equality' | 'value'>
     readonly attributes: readonly string[]
   }
@@ -370,15 +434,30 @@ export interface RunOfCall {
   /** The model that made the call, as the host names it. */
   readonly model?: string | undefined
   readonly app?: string | undefined
-  /** `false` if approvals are not bound to the run: its id is for the audit only. Default `true`. */
+  /**
+   * `false` if approvals are not bound to the run and its id is only for the audit. Default
+   * `true`.
+   */
   readonly bindsApprovals?: boolean | undefined
-  /** The run whose history this one shares, as a sub-agent shares that of its root. Default: its own `id`. */
+  /**
+   * The run whose history this run shares. A sub-agent shares the history of its root run.
+   * Default: its own `id`.
+   */
   readonly history?: string | undefined
-  /** What the user has written, for `origin`. Ignored where the history is that of another run: its prompt is a model's. */
+  /**
+   * The user's own words, for `origin`. Ignored if the history belongs to another run, because a
+   * model wrote this run's prompt.
+   */
   readonly userWords?: string | readonly string[] | undefined
-  /** Results in a conversation that the run begins with, which the gate has not seen. They count as untrusted. */
+  /**
+   * Results in the conversation from before the run, which the gate has not seen. They count as
+   * untrusted.
+   */
   readonly earlierResults?: readonly unknown[] | undefined
-  /** It goes on after a pause, maybe in another process: a history that is not there is lost, not empty. */
+  /**
+   * The run continues after a pause, maybe in another process. If its history is missing, it
+   * counts as lost, not as empty.
+   */
   readonly resumed?: boolean | undefined
 }
 
@@ -399,10 +478,11 @@ type GivenBySink =
   | 'hash'
 
 /**
- * Takes audit entries.
+ * Writes audit entries.
  *
- * A batched sink returns from `write` at once. A sink that makes every record durable first returns a promise, which
- * resolves then. If `write` throws or rejects for the `tool_call` entry, the call is refused.
+ * A batched sink returns from `write` at once. A sink that makes every record durable first
+ * returns a promise that resolves once the record is durable. If `write` throws or rejects for
+ * the `tool_call` entry, the call is refused.
  */
 export interface AuditSink {
   write(entry: AuditEntry): MaybePromise<void>
@@ -435,36 +515,42 @@ export interface AuditFilter {
   readonly call?: string
   /** The `run_id`. */
   readonly run?: string
-  /** Wall-clock milliseconds: this one and later. */
+  /** Wall-clock milliseconds, inclusive. */
   readonly since?: number
-  /** Wall-clock milliseconds: earlier than this one. */
+  /** Wall-clock milliseconds, exclusive. */
   readonly until?: number
 }
 
 export interface AuditQuery extends AuditFilter {
   /** 1 to 1,000; default 100. */
   readonly limit?: number
-  /** Only records with a smaller `seq`: the next page. */
+  /** Only records with a smaller `seq`. Use it for the next page. */
   readonly beforeSeq?: number
-  /** Only records with a greater `seq`: the new ones. */
+  /** Only records with a greater `seq`. Use it for new records. */
   readonly afterSeq?: number
 }
 
-/** Reads the audit, newest first. Sees every record whose `flush` or `write` has resolved. */
+/** Reads the audit, newest first. Returns every record whose `flush` or `write` has resolved. */
 export interface AuditReader {
   query(query: AuditQuery): MaybePromise<readonly AuditRecord[]>
 }
 
-/** Which records are exported: all that match, without a limit. */
+/** Selects the records to export: all that match, without a limit. */
 export type AuditExportQuery = Omit<AuditQuery, 'limit'>
 
 /** Returns records oldest first, without holding all of them in memory. */
 export interface AuditExporter {
-  /** `onUnreadable` is called with the number of unreadable records before the next one, or at the end. */
+  /**
+   * Calls `onUnreadable` with the number of unreadable records before the next record, or at the
+   * end.
+   */
   exportRecords(query?: AuditExportQuery, onUnreadable?: (records: number) => void): AsyncIterable<AuditRecord>
 }
 
-/** Which records are counted, and in which buckets: at most 500 of them, from `since` on. All times are whole milliseconds. */
+/**
+ * Selects the records to count and the buckets, at most 500, from `since` on. All times are whole
+ * milliseconds.
+ */
 export interface AuditCountQuery extends AuditFilter {
   readonly since: number
   /** Greater than `since`. */
@@ -479,9 +565,15 @@ export interface AuditCounts {
   /** Wall-clock milliseconds: the start of the first bucket. */
   readonly since: number
   readonly bucketMs: number
-  /** Oldest first; the last one ends at `until` or later, and counts only what is before `until`. */
+  /**
+   * Oldest first. The last bucket ends at `until` or later, and counts only records before
+   * `until`.
+   */
   readonly buckets: readonly OutcomeCounts[]
-  /** The `seq` of the newest record of the audit when it was counted; 0 for none. A later record can be added on top. */
+  /**
+   * The `seq` of the newest record when the audit was counted; 0 for an empty audit. Add later
+   * records to the counts.
+   */
   readonly newestSeq: number
 }
 
@@ -495,33 +587,42 @@ export interface StateStore {
   /** Returns the value of a key; `undefined` if it is absent or has expired. */
   get(key: string): MaybePromise<unknown>
   set(key: string, value: unknown, options?: StateOptions): MaybePromise<void>
-  /** Sets a key that has no value. Returns `false` if it has one. */
+  /** Sets the value of an absent key. Returns `false` if the key has a value. */
   add(key: string, value: unknown, options?: StateOptions): MaybePromise<boolean>
-  /** Returns the value and removes it. Of concurrent calls, exactly one gets the value. */
+  /** Returns the value and removes the key. Of concurrent calls, exactly one gets the value. */
   take(key: string): MaybePromise<unknown>
   /** Returns the entries whose keys begin with the prefix, sorted bytewise by key. */
   list(prefix: string): MaybePromise<readonly StateEntry[]>
-  /** Calls the listener within a second after any change by any process. Returns a function that ends the subscription. */
+  /**
+   * Calls the listener within a second after a change by any process. Returns a function that
+   * unsubscribes.
+   */
   subscribe(listener: (change?: StateChange) => void): () => void
 }
 
-/** A change of a state store. A store that must know when its change is in effect passes it to its listeners. */
+/**
+ * A change in a state store. A store that must know when the change is in effect passes it to
+ * listeners.
+ */
 export interface StateChange {
-  /** Takes a promise that resolves when the listener has applied the change, and rejects if it could not. */
+  /**
+   * Takes a promise that resolves when the listener has applied the change, and rejects if the
+   * listener failed.
+   */
   waitUntil(applied: Promise<void>): void
 }
 
 export interface StateOptions {
-  /** Wall-clock milliseconds from which on the entry no longer exists. Default: never. */
+  /** Wall-clock milliseconds after which the entry no longer exists. Default: never. */
   readonly expiresAt?: number | undefined
   /**
-   * Writes only while this turn in a session is not lost; otherwise throws `lock_lost`. Ignored where no turn can be lost.
-   * A turn of the lock of other stores counts as lost.
+   * Writes only while this lease is valid; otherwise throws `lock_lost`. Ignored if leases of
+   * this store cannot be lost. A lease from the lock of another store counts as lost.
    */
   readonly fence?: Fence | undefined
 }
 
-/** A turn in a session, as its lease names it. */
+/** The identity of a lease on a session. */
 export interface Fence {
   readonly session: string
   readonly fencingToken: number
@@ -532,58 +633,67 @@ export interface StateEntry {
   readonly value: unknown
 }
 
-/** Finds out which servers a caller has to connect to their own account first. */
+/** Returns which servers a caller must connect to their own account first. */
 export interface ConnectionSource {
-  /** Returns what is missing. Callers who get the same objects share what is decided. */
+  /** Returns the missing connections. Callers who get the same object share decisions. */
   missing(caller: Caller): readonly MissingConnection[]
-  /** Calls the listener in the turn of each change. Returns a function that ends the subscription. */
+  /** Calls the listener synchronously after each change. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void
 }
 
 export interface MissingConnection {
-  /** Of the tools that wait for it. */
+  /** The namespace of the tools that need the connection. */
   readonly namespace: string
-  /** Why they wait, for people. */
+  /** Why the tools are not available. Shown to people. */
   readonly text: string
-  /** Why they wait, for the caller: a clause without a full stop. */
+  /** Why the tools are not available, as a clause without a full stop. Shown to the caller. */
   readonly message: string
   /** How to connect, as a sentence. */
   readonly suggestion?: string | undefined
 }
 
-/** Gives each session to one holder at a time, first come first. Keeps nothing about an idle session. */
+/**
+ * Gives each session to one holder at a time, in the order of requests. Keeps no data about idle
+ * sessions.
+ */
 export interface SessionLock {
   /**
-   * Resolves with a lease when its turn comes.
+   * Resolves with a lease when the session is free.
    *
-   * @throws the signal's reason when it aborts before; {@link ToolgateError} `lock_timeout` after `deadlineMs`
+   * @throws the signal's reason when it aborts before; {@link ToolgateError} `lock_timeout` after
+   * `deadlineMs`
    */
   acquire(session: string, options?: LockOptions): Promise<Lease>
 }
 
 export interface LockOptions {
   readonly signal?: AbortSignal | Cancelling | undefined
-  /** The longest wait. Default: no end. */
+  /** Milliseconds to wait at most. Default: no limit. */
   readonly deadlineMs?: number | undefined
 }
 
-/** A turn in a session. */
+/** The exclusive right to use a session. */
 export interface Lease {
-  /** Grows with every lease of a session, so that a write of an earlier holder can be recognized and rejected. */
+  /**
+   * Grows with every lease of a session, so that a store can reject a write by an earlier holder.
+   */
   readonly fencingToken: number
-  /** Aborts when the turn is lost before its release: another may have it. Absent where a turn cannot be lost. */
+  /**
+   * Aborts when the lease is lost before its release, because another holder may have the
+   * session. Absent if leases cannot be lost.
+   */
   readonly lost?: AbortSignal
-  /** Ends the turn. Later calls do nothing. */
+  /** Releases the session. Later calls do nothing. */
   release(): MaybePromise<void>
 }
 
-/** Reports calls to a tracing system. Without it, calls pay nothing. */
+/** Reports calls to a tracing system. Calls pay no cost without it. */
 export interface Telemetry {
   startCall(call: TracedCall): CallTrace | undefined
 }
 
 export interface TracedCall {
-  /** The tool, if the catalog has it: a name that a client made up must not name a span. */
+  /** The tool, if the catalog has it. A name that a client made up must not name a span. */
   readonly tool: { readonly id: string; readonly name: string; readonly description: string } | undefined
   readonly callId: string
   readonly caller: Caller
@@ -591,7 +701,7 @@ export interface TracedCall {
 }
 
 export interface CallTrace {
-  /** W3C, 32 hex digits. */
+  /** W3C trace id, 32 hex digits. */
   readonly traceId: string | undefined
   /** Runs the tool so that the spans it starts are children of the call's span. */
   within<T>(work: () => T): T
@@ -602,16 +712,16 @@ export interface CallTrace {
 export interface CallEnd {
   readonly status: 'done' | 'failed' | 'refused' | 'waiting' | 'input_required'
   readonly code: string | undefined
-  /** The frozen input, if there is one. Recorded only if the host has switched it on. */
+  /** The frozen input, if there is one. Recorded only if the host enables it. */
   readonly input?: unknown
-  /** The tool's output, likewise. */
+  /** The tool's output. Recorded only if the host enables it. */
   readonly output?: unknown
 }
 
 /** The known state of a group's dependency. */
 export interface GroupState {
   readonly available: boolean
-  /** Not checked yet. The group is not offered then either. */
+  /** Not checked yet. The tools of the group are not offered. */
   readonly unknown?: boolean
   /** Why it is unavailable, as a clause without a full stop: `nothing listens on 127.0.0.1:4444`. Shown to callers. */
   readonly reason?: string
@@ -635,25 +745,31 @@ export interface ProbeState extends GroupState {
   readonly what?: string
 }
 
-/** Returns which conditional groups are available now. An unknown group is unavailable. */
+/** Returns which conditional groups are available now. Unknown groups count as unavailable. */
 export interface AvailabilitySource {
   readonly revision: number
   get(group: string): GroupState | undefined
-  /** The probes of a group; `undefined` for an unknown group. Absent from a source without probes. */
+  /**
+   * Returns the probes of a group; `undefined` for an unknown group. Absent if the source has no
+   * probes.
+   */
   probesOf?(group: string): readonly ProbeState[] | undefined
   subscribe(listener: () => void): () => void
 }
 
 /**
- * Lets calls run where their tools need a resource that is limited for each caller, such as a process of their own.
+ * Limits calls to tools that need a resource of which each caller has few, such as a process of
+ * their own.
  *
- * Availability is one answer for all callers, and a concurrency cap counts calls: neither knows which callers have the
- * resource, nor how many can still get it.
+ * Use it where availability and concurrency caps do not fit: availability is the same for all
+ * callers, and a cap counts calls. Neither knows which callers have the resource, or how many
+ * more can get it.
  */
 export interface Admission {
   /**
-   * Takes a place for a call, which is released when the call ends, or returns why there is none now. `undefined`: the
-   * tool needs no place. A promise is waited for while the caller does, and the call is decided again after it.
+   * Takes a place for a call, or returns why there is none. The place is released when the call
+   * ends. `undefined`: the tool needs no place. A promise is awaited for as long as the caller
+   * waits, and the call is decided again afterwards.
    */
   admit(tool: { readonly namespace: string | undefined }, caller: Caller): MaybePromise<Place | NoPlace | undefined>
 }
@@ -664,28 +780,31 @@ export interface Place {
 }
 
 export interface NoPlace {
-  /** For people. */
+  /** Shown to people. */
   readonly text: string
-  /** For the caller, without a full stop: `all 4 of your instances are in use`. */
+  /** Shown to the caller, as a clause without a full stop: `all 4 of your instances are in use`. */
   readonly message: string
 }
 
 /**
- * Tells whether this process may start calls: one replica of several may not, once it cannot know what the others have
- * halted, denied or revoked.
+ * Returns whether this process may start calls. A replica may not start calls once it cannot know
+ * what other replicas have halted, denied or revoked.
  */
 export interface ReplicaLease {
-  /** Returns why no call may start now. Asked in the turn in which a call starts, so it answers at once. */
+  /**
+   * Returns why no call may start now. Must answer synchronously, because the gate asks right
+   * before a call starts.
+   */
   lapse(): ReplicaLapse | undefined
   /** Calls the listener when running calls must end, too. Returns a function that unsubscribes. */
   onEnd(listener: () => void): () => void
 }
 
-/** Why a replica starts no call. */
+/** Why a replica may not start calls. */
 export interface ReplicaLapse {
-  /** For people. */
+  /** Shown to people. */
   readonly text: string
-  /** For the caller, without a full stop. */
+  /** Shown to the caller, as a clause without a full stop. */
   readonly message: string
 }
 

@@ -21,7 +21,7 @@ export const FIELD_WEIGHTS = {
 export type Field = keyof typeof FIELD_WEIGHTS
 export const FIELDS: readonly Field[] = ['name', 'id', 'title', 'tags', 'parameters', 'description']
 
-/** How much of a longer text is indexed. */
+/** The most characters of a text that are indexed. */
 const MAX_TEXT_LENGTH = 4096
 
 /** Returns the terms of a tool, field by field, repetitions included. */

@@ -21,7 +21,7 @@ export interface ToolIndex {
 
 const indexes = new WeakMap<Toolset, ToolIndex>()
 
-/** Returns the index of a snapshot. It is made at first use and kept as long as the snapshot. */
+/** Returns the index of a snapshot. Computed at first use and cached with the snapshot. */
 export function toolIndexOf(snapshot: Toolset): ToolIndex {
   let index = indexes.get(snapshot)
   if (!index) indexes.set(snapshot, (index = indexTools(snapshot)))

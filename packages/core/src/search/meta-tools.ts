@@ -44,20 +44,21 @@ export type ToolDetails = { readonly name: string } & Partial<
   Pick<Tool, 'title' | 'description' | 'inputSchema' | 'outputSchema' | 'annotations'>
 >
 
-/** The same for a tool that is hidden and one that does not exist. */
+/** The result for an unknown tool, and the same for a hidden one. */
 export interface UnknownDetails {
   readonly name: string
   readonly error: string
 }
 
 /**
- * Returns the tools with which a model finds tools: `search_tools`, `get_tool_details` and `call_tool`.
+ * Returns the tools with which a model finds tools: `search_tools`, `get_tool_details` and
+ * `call_tool`.
  *
- * They are ordinary tools, tagged `meta` and subject to policy. Each works on the view of its call: it neither finds nor
- * describes nor runs a tool that the view hides. `call_tool` makes a call of its own, with the same decision, limits,
- * approvals and records as the client's.
+ * They are ordinary tools, tagged `meta` and subject to policy. Each works on the view of its
+ * call: it never finds, describes or runs a tool that the view hides. `call_tool` makes a
+ * separate call, with the same decision, limits, approvals and records as the client's.
  *
- * @throws {ConfigError} `tool_invalid` for a namespace that cannot be used
+ * @throws {ConfigError} `tool_invalid` for an invalid namespace
  * @example
  * const gate = createGate({ tools: [...tools, ...metaTools()], policy: { deny: [{ match: 'call_tool', unless: "'ops' in caller.roles" }] } })
  */
@@ -72,7 +73,7 @@ export function metaTools(options: MetaToolOptions = {}): readonly Tool[] {
       ...META_TEXTS[name],
       inputSchema: META_INPUTS[name],
       tags: ['meta'],
-      // `call_tool` may call any tool, so it claims nothing.
+      // `call_tool` may call any tool, so it has no hints.
       annotations: name === 'call_tool' ? {} : { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
       execute: async (input: never, call: CallContext) => {
         const answered = await answer(input, callingOf(call), options)

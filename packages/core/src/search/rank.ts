@@ -140,7 +140,7 @@ export function saturation(frequency: number, length: number, averageLength: num
   return frequency / (frequency + K1 * (1 - B + (B * length) / averageLength))
 }
 
-/** How much of a longer query is read. */
+/** The most characters of a query that are read. */
 export const MAX_QUERY_LENGTH = 512
 const MAX_TERMS = 24
 const MIN_PREFIX_LENGTH = 2
@@ -173,7 +173,9 @@ function withoutStopWords(text: string): string {
   return words.filter((word) => !STOP_WORDS.has(word.toLowerCase())).join(' ')
 }
 
-/** Whether a prefix is long enough: two letters, or one character of a script such as Han. */
+/**
+ * Returns whether a prefix is long enough: two letters, or one character of a script such as Han.
+ */
 function isLongEnough(word: string): boolean {
   return word.length >= MIN_PREFIX_LENGTH || word > '\u2e80'
 }

@@ -30,7 +30,7 @@ export function joinWords(text: string): string {
   return foldCase((isAscii(text) ? text : foldMarks(text)).replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, ''))
 }
 
-/** Whether the text ends within a word, which may be unfinished. */
+/** Returns whether the text ends within a word, which may be unfinished. */
 export function endsInWord(text: string): boolean {
   return /[\p{L}\p{M}\p{N}]$/u.test(text)
 }

@@ -31,7 +31,7 @@ export interface HaltTarget {
 export interface HaltRequest extends HaltTarget {
   /** A clause without a full stop, 1 to 500 characters. The model sees it. */
   readonly reason: string
-  /** The person who halts. */
+  /** The person who sets the halt. */
   readonly by?: string | undefined
   /** The person's tenant, if they may act for that tenant only. Hosts check it before a release. */
   readonly byTenant?: string | undefined
@@ -65,13 +65,16 @@ export interface Halts {
     target: HaltTarget | { readonly id: string },
     onReleased?: (halt: Halt) => void,
   ): { readonly halt: Halt; readonly stored: Promise<void> }
-  /** Returns the effects of the present halts. */
+  /** Returns the effects of the current halts. */
   now(): EffectsOver
   /** Returns the halt that stops a call. */
   stopping(caller: Caller, tool: Tool): Halt | undefined
-  /** Returns a test whether a halt of a target would stop a call. @throws {ConfigError} for a target that cannot be used */
+  /**
+   * Returns a test for calls that a halt of the target would stop. @throws {ConfigError} for an
+   * invalid target
+   */
   wouldStop(target: HaltTarget): (caller: Caller, tool: Tool) => boolean
-  /** Reads the selectors of the halts again, after the groups have changed. */
+  /** Parses the selectors of the halts again, after the groups have changed. */
   regroup(): void
   close(): void
 }
@@ -83,10 +86,10 @@ export interface HaltsOptions {
   readonly clock: Pick<Clock, 'wallMs'>
   /** Bumped when the halts change. */
   readonly changes: Revision
-  /** Called after a halt was set, here or elsewhere. */
+  /** Called after any process set a halt. */
   readonly onHalted: () => void
   readonly onFault: (error: unknown) => void
-  /** The longest wait for the store. */
+  /** Milliseconds to wait for the store. */
   readonly deadlineMs: number
 }
 
@@ -205,7 +208,10 @@ class StoredHalts implements Halts {
     if (isChanged || isFirst) this.#replace(next)
   }
 
-  /** A halt that cannot be read here halts every tool for the callers it names: its tool is unknown. */
+  /**
+   * If a stored halt is invalid, its tool is unknown, so the halt stops every tool for its
+   * callers.
+   */
   #readStored(key: string, value: unknown): ParsedHalt {
     try {
       return restoreHalt(value, this.#options.groups())
@@ -252,7 +258,7 @@ const REQUEST = shapeOf<HaltRequest>(
 )
 const MAX_REASON = 500
 
-/** @throws {ConfigError} naming the field */
+/** Parses a requested halt. @throws {ConfigError} naming the field */
 function parseHalt(request: HaltRequest, at: number, groups: GroupSelectors): ParsedHalt {
   const target = parseTarget(request)
   const { reason, by, byTenant } = request

@@ -3,43 +3,52 @@ import { backgroundTimeout, backoffMs, type Outcome, runWithDeadline, startTask 
 
 export interface MirrorOptions {
   readonly state: StateStore
-  /** Of the keys that are read. */
+  /** The prefix of the keys to read. */
   readonly prefix: string
-  /** The longest wait for the store. */
+  /** Milliseconds to wait for the store. */
   readonly deadlineMs: number
-  /** The wait after the first failure in a row. Default 1,000. */
+  /** Milliseconds to wait after the first failure in a row. Default 1,000. */
   readonly retryMs?: number
   /** The wait doubles up to this. Default: it does not double. */
   readonly maxRetryMs?: number
-  /** The least time between a reading and the next one that a change of the store causes. Default 0. */
+  /** The least milliseconds between two reads that changes of the store cause. Default 0. */
   readonly gapMs?: number
   /**
-   * Receives what the store has. It may return a function that writes what the store lacks. The store is then read
-   * again, as another process may have been faster.
+   * Receives the entries of the store. It may return a function that writes what the store lacks.
+   * The store is then read again, because another process may have been faster.
    */
   readonly onRead: (entries: readonly StateEntry[], isFirst: boolean) => Completion | undefined | void
-  /** Receives why the store failed, and for which time in a row. The store is asked again until it works. */
+  /**
+   * Receives the error of the store and how often it has failed in a row. The read is repeated
+   * until it succeeds.
+   */
   readonly onFailed: (error: unknown, times: number) => void
   readonly onRecovered?: () => void
 }
 
-/** Writes something and calls `done` when that has ended. */
+/** Starts work and calls `done` when it has ended. */
 export type Completion = (done: (outcome: Outcome<void>) => void) => void
 
 const RETRY_MS = 1000
-/** A reading that has not answered so long after the store changed is replaced by a new one. */
+/** A read that has not ended this long after the store changed is replaced by a new one. */
 const PATIENCE_MS = 300
 
-/** The phase of a mirror. A reading goes to `gap` at its end, or begins again; `gap` goes to `waiting`. */
+/** The phase of a mirror. After a read comes `gap` or another read; after `gap` comes `waiting`. */
 type Phase = Reading | Gap | Waiting | { readonly kind: 'closed' }
 
 interface Reading {
   readonly kind: 'reading'
-  /** What follows its end: nothing, a reading after the gap as the store has changed, or one at once. */
+  /**
+   * What follows the read: nothing, another read after the gap because the store has changed, or
+   * another read at once.
+   */
   next: 'nothing' | 'after-gap' | 'at-once'
-  /** A write of this process began or ended meanwhile. */
+  /** A write of this process began or ended during the read. */
   isOutdated: boolean
-  /** It replaces one that did not answer. It is not replaced itself, so a slow store is still read. */
+  /**
+   * The read replaces one that did not end. It is never replaced itself, so a slow store is still
+   * read.
+   */
   readonly isReplacement: boolean
   /** The store has not answered yet. */
   isAsking: boolean
@@ -48,23 +57,24 @@ interface Reading {
 
 interface Gap {
   readonly kind: 'gap'
-  /** The store has changed: read it at the end of the gap. */
+  /** The store has changed, so read it at the end of the gap. */
   isStale: boolean
   timer?: NodeJS.Timeout
 }
 
-/** For a change of the store, or after a failure for the time to try again. */
+/** Waits for a change of the store or, after a failure, for the next try. */
 interface Waiting {
   readonly kind: 'waiting'
   readonly timer?: NodeJS.Timeout
 }
 
 /**
- * Reads a part of a state store whole: at the beginning, whenever the store changes, and after each write of this
- * process.
+ * Keeps a copy of part of a state store. Reads it at the start, whenever the store changes, and
+ * after each write of this process.
  *
- * There is one reading at a time, and one that does not answer is replaced when the store changes. A reading during which a write of this process began or ended is dropped, as it may
- * bring the old state back. With a store that answers at once, all of this happens at once.
+ * Only one read runs at a time, and a read that does not end is replaced when the store changes.
+ * A read is dropped if a write of this process began or ended meanwhile, because it may return
+ * the old state. With a synchronous store, all of this is synchronous.
  */
 export class Mirror {
   readonly #options: MirrorOptions
@@ -72,9 +82,9 @@ export class Mirror {
   #isStarted = false
   #isRead = false
   #unsubscribe: (() => void) | undefined
-  /** How often in a row the store could not be read, and not be subscribed to. */
+  /** How often in a row reading and subscribing have failed. */
   #failures = { reading: 0, subscribing: 0 }
-  /** Of the latest reading. */
+  /** The failure of the latest read. */
   #failure: { readonly error: unknown } | undefined
   readonly #writing = new Map<string, Promise<unknown>>()
   readonly #idle: (() => void)[] = []
@@ -87,7 +97,7 @@ export class Mirror {
     return this.#isStarted
   }
 
-  /** Whether the store has answered yet. */
+  /** Whether the store has been read once. */
   get isRead(): boolean {
     return this.#isRead
   }
@@ -101,25 +111,25 @@ export class Mirror {
     return this.#isReading || (this.#phase.kind === 'gap' && this.#phase.isStale)
   }
 
-  /** Follows the store from now on. A store that cannot be subscribed to is read again and again. */
+  /** Starts to follow the store. If subscribing fails, the store is polled. */
   start(): void {
     this.#isStarted = true
     this.refresh()
   }
 
-  /** Reads the store now, or at the end of the reading that is under way. */
+  /** Reads the store now, or after the current read. */
   refresh(): void {
     if (this.#phase.kind === 'reading') this.#phase.next = 'at-once'
     else if (this.#phase.kind !== 'closed') this.#read()
   }
 
-  /** Resolves when no reading is under way. A reading that waits for the gap begins at once. */
+  /** Resolves when no read is under way. A read that waits for the gap starts at once. */
   idle(): Promise<void> {
     if (this.#phase.kind === 'gap' && this.#phase.isStale) this.#read()
     return this.#isReading ? new Promise((resolve) => this.#idle.push(resolve)) : Promise.resolve()
   }
 
-  /** Writes something. Writes to one key run one after the other, each with a deadline of its own. */
+  /** Runs a write. Writes to one key run one after the other, each with its own deadline. */
   async write(key: string, work: () => MaybePromise<unknown>): Promise<void> {
     this.#outdate()
     const before = this.#writing.get(key) ?? Promise.resolve()
@@ -180,13 +190,16 @@ export class Mirror {
     change?.waitUntil(this.#applied())
   }
 
-  /** Resolves when a reading that began after now was used. @throws what the store failed with */
+  /** Resolves when a read that starts after now is applied. @throws the store's error */
   async #applied(): Promise<void> {
     while (this.isBusy) await this.idle()
     if (this.#failure) throw this.#failure.error
   }
 
-  /** The answer may be of before the change, or never come: a halt of another process must not wait for that. */
+  /**
+   * The current read may be older than the change, or never end. A halt of another process must
+   * not wait for it.
+   */
   #onChangeWhile(reading: Reading): void {
     if (reading.next === 'nothing') reading.next = 'after-gap'
     if (!reading.isAsking || reading.isReplacement) return
@@ -240,7 +253,7 @@ export class Mirror {
     this.#failures.reading = 'error' in outcome ? this.#failures.reading + 1 : 0
     if ('error' in outcome) this.#options.onFailed(outcome.error, this.#failures.reading)
     else if (wasFailing) this.#options.onRecovered?.()
-    // The listener may have read again, or closed this.
+    // The listener may have started a read or closed this mirror.
     if (!this.#isIn(ended)) return
     if (reading.next === 'at-once' && !this.isFailing) return this.#read()
     this.#waitForGap(reading.next === 'after-gap')

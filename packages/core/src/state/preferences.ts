@@ -23,7 +23,7 @@ export interface UserPreferences {
    * @throws {ToolgateError} `caller_invalid` for a caller without a user; `state_unavailable`, and the preferences stay as they were
    */
   set(caller: Caller, preferences: Preferences): Promise<Preferences>
-  /** Returns the effects of the present preferences. */
+  /** Returns the effects of the current preferences. */
   now(): EffectsOver
   close(): void
 }
@@ -37,12 +37,12 @@ export interface PreferencesOptions {
   /** Called after preferences changed, here or elsewhere. */
   readonly onChanged: () => void
   readonly onFault: (error: unknown) => void
-  /** The longest wait for the store. */
+  /** Milliseconds to wait for the store. */
   readonly deadlineMs: number
 }
 
 const PREFIX = 'preferences:'
-/** Limits how often a store is read in which other entries change often. */
+/** The least time between two reads of the store, in which other entries may change often. */
 const GAP_MS = 200
 const NOTHING: Preferences = Object.freeze({ groups: Object.freeze([]), tools: Object.freeze([]) })
 const NO_EFFECTS: readonly Effect[] = []
@@ -152,7 +152,10 @@ function readNames(field: string, written: unknown): readonly string[] {
   return Object.freeze([...names].toSorted(compareToolIds))
 }
 
-/** Each part has its length before it, so that no two users share a key. No tenant counts as a tenant of its own. */
+/**
+ * Each part has a length prefix, so that no two users share a key. A missing tenant counts as a
+ * tenant of its own.
+ */
 function keyOf(caller: Caller): string | undefined {
   const { tenant, user } = callerParts(caller)
   return user === undefined ? undefined : PREFIX + part(tenant) + part(user)

@@ -3,8 +3,8 @@ import { catchRejection } from '@toolgate/values'
 import { runOnce } from './run-once.ts'
 
 /**
- * Returns one telemetry for several. Each receives every call, also where another one throws, and none can change a
- * call.
+ * Returns one telemetry for several. Each receives every call, even if another throws, and none
+ * can change a call.
  *
  * @example
  * createGate({ tools, telemetry: combineTelemetry(openTelemetry(), countCalls) })
@@ -26,7 +26,7 @@ export function guardTelemetry(telemetries: readonly Telemetry[], onFault: (erro
   return {
     startCall(call) {
       let combined: GuardedTrace | undefined
-      // From the last to the first, as the first is the outermost.
+      // From last to first, because the first is the outermost.
       for (let i = telemetries.length - 1; i >= 0; i--) {
         const trace = guard(() => telemetries[i]?.startCall(call))
         catchRejection(trace, onFault)

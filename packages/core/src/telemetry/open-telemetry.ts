@@ -22,22 +22,28 @@ import { toJsonText } from '@toolgate/values/json'
 export { createSdkFinder, runWithin, type Sdk, type SdkOptions } from './sdk.ts'
 
 export interface OpenTelemetryOptions {
-  /** Default: that of the registered SDK, whenever it comes. Without one, nothing is done. */
+  /**
+   * Default: the tracer of the registered SDK, even if it is registered later. Without an SDK,
+   * nothing is recorded.
+   */
   readonly tracer?: Tracer | undefined
   readonly meter?: Meter | undefined
   /**
-   * Puts inputs and outputs on spans, redacted by this function. Without it they are never recorded. They may hold
-   * secrets, and every reader of the traces sees them.
+   * Puts inputs and outputs on spans, redacted by this function. Without it they are never
+   * recorded, because they may contain secrets, and every reader of the traces sees them.
    */
   readonly redact?: ((value: unknown) => unknown) | undefined
   readonly clock?: Clock | undefined
-  /** Receives the errors of a tracing system; the calls go on. */
+  /** Receives errors of the tracing system, which do not affect calls. */
   readonly onFault?: ((error: unknown) => void) | undefined
 }
 
 const OPTIONS = shapeOf<OpenTelemetryOptions>({ tracer: true, meter: true, redact: true, clock: true, onFault: true })
 
-/** The name of tools that the catalog does not have: what a client made up is no name of a span or a series. */
+/**
+ * The name for tools that are not in the catalog: a name that a client made up must not name a
+ * span or a series.
+ */
 export const UNKNOWN_TOOL = '_unknown'
 
 /** In seconds, as the GenAI conventions advise for durations. */
@@ -47,11 +53,11 @@ const MAX_CALL_ID = 256
 const MAX_CONTENT = 8192
 
 /**
- * Follows calls with OpenTelemetry: a span `execute_tool <name>` for each, the metric
+ * Reports calls to OpenTelemetry: a span `execute_tool <name>` for each, the metric
  * `gen_ai.execute_tool.duration` for those that ran, and the counter `toolgate.calls` for all.
  *
- * The names are those of the GenAI semantic conventions, whose status is Development; `toolgate.*` are our own.
- * Where no SDK is registered it does nothing. What the SDK throws changes no call.
+ * The names are from the GenAI semantic conventions, whose status is Development; `toolgate.*`
+ * are our own. Without a registered SDK it does nothing. Errors of the SDK change no call.
  *
  * @example
  * const gate = createGate({ tools, telemetry: openTelemetry() })
@@ -64,7 +70,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
     try {
       options.onFault?.(error)
     } catch {
-      // The fault is in the host's own listener.
+      // The host's own listener throws.
     }
   }
   const host: Host = { clock, redact, onFault }
@@ -106,7 +112,7 @@ function createInstruments(meter: Meter): Instruments {
   }
 }
 
-/** A class, as one is made for each call. */
+/** A class, because one is created for each call. */
 class OpenCallTrace implements CallTrace {
   readonly traceId: string | undefined
   readonly #call: TracedCall
@@ -168,7 +174,7 @@ class OpenCallTrace implements CallTrace {
       ['gen_ai.tool.call.arguments', input],
       ['gen_ai.tool.call.result', output],
     ] as const) {
-      // One that cannot be made safe, or no text, is not there.
+      // A value that cannot be redacted or is not a text is left out.
       if (value !== undefined) this.#try(() => span.setAttribute(name, toText(redact(value))))
     }
   }
@@ -225,7 +231,7 @@ function labelsOf({ tool }: TracedCall): Labels {
 function toLabels({ name, id }: { readonly name: string; readonly id: string }): Labels {
   const tool = Object.freeze({ 'gen_ai.tool.name': name, 'toolgate.tool.id': id })
   const execution = Object.freeze({ 'gen_ai.operation.name': 'execute_tool', ...tool })
-  // What a sampler goes by must be there from the start.
+  // Attributes that samplers use must be set at the start.
   const spanOptions = { kind: SpanKind.INTERNAL, attributes: execution }
   return { spanName: `execute_tool ${name}`, spanOptions, tool, execution }
 }

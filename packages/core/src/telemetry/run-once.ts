@@ -1,8 +1,9 @@
 import { catchRejection } from '@toolgate/values'
 
 /**
- * Runs work exactly once, through a function that should call it, and returns or throws what the work does. A function
- * that throws, or does not call it, changes nothing; its error goes to `onFault`.
+ * Runs work exactly once, inside a function that should call it, and returns or throws the work's
+ * result. If the function throws or does not call the work, the result is the same; an error goes
+ * to `onFault`.
  */
 export function runOnce<T>(
   through: (step: () => void) => unknown,
@@ -19,7 +20,7 @@ export function runOnce<T>(
   } catch (error) {
     onFault(error)
   }
-  // A later call finds it done.
+  // A later call returns the same result.
   const first = once()
   if ('thrown' in first) throw first.thrown
   return first.value

@@ -18,10 +18,10 @@ export interface Sdk<Instruments> {
 }
 
 export interface SdkOptions<Instruments> {
-  /** Of the instrumentation, such as `@toolgate/core`. */
+  /** The name of the instrumentation, such as `@toolgate/core`. */
   readonly name: string
   readonly version?: string | undefined
-  /** Default: that of the registered SDK, whenever it comes. */
+  /** Default: the tracer of the registered SDK, even if it is registered later. */
   readonly tracer?: Tracer | undefined
   readonly meter?: Meter | undefined
   createInstruments(meter: Meter): Instruments
@@ -36,10 +36,10 @@ const OPTIONS = shapeOf<SdkOptions<unknown>>({
 })
 
 /**
- * Returns a function that returns the registered SDK, or `undefined` where none is registered.
+ * Returns a function that returns the registered SDK; `undefined` if there is none.
  *
- * It looks at who provides, and at nothing else until that changes: asking before each call costs a few nanoseconds,
- * and an SDK that is registered later is found.
+ * It only checks the current provider until that changes, so asking before each call costs a few
+ * nanoseconds, and an SDK that is registered later is found.
  */
 export function createSdkFinder<Instruments>(options: SdkOptions<Instruments>): () => Sdk<Instruments> | undefined {
   checkShape('createSdkFinder', options, OPTIONS)
@@ -67,8 +67,8 @@ export function runWithin<T>(within: Context, work: () => T, onFault: (error: un
 }
 
 /**
- * The API hands out a stand-in, and the same one after an SDK is registered: what is behind it says whether there is
- * one.
+ * The API returns a stand-in, the same before and after an SDK is registered. Its delegate shows
+ * whether there is an SDK.
  */
 interface StandIn {
   getDelegate?(): unknown

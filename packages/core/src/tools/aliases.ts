@@ -35,7 +35,7 @@ export function findTaken(
   )
 }
 
-/** Returns the tools of aliases as selectors, and where each is written. */
+/** Returns the selectors of the tools that aliases name, and where each alias is written. */
 export function selectorsOfAliases(aliases: Aliases) {
   return [...aliases].map(([alias, id]) => ({ path: pathOf(alias), selector: { kind: 'id' as const, text: id } }))
 }

@@ -16,20 +16,24 @@ export interface Source {
    */
   tools(): Iterable<Tool | ToolDefinition>
   /**
-   * Returns the resource of a URI that is not listed, made on demand; `undefined` for one that it does not have. It is
-   * asked only for URIs in normal form, of servers that are among its namespaces.
+   * Returns an unlisted resource by its URI, made on demand; `undefined` if the source does not
+   * have it. Called only with URIs in normal form, for servers among the source's namespaces.
    */
   unlisted?(uri: string): Tool | undefined
-  /** Calls the listener at every change, until the returned function is called. */
+  /** Calls the listener at every change. Returns a function that unsubscribes. */
   subscribe?(listener: () => void): () => void
   /**
-   * Whether the tools are known. Until then, names that the source may still list are not reported as unknown.
-   * Default: a source with `subscribe` is not listed until it offers a tool.
+   * Whether the tools are known. Until then, selectors that match nothing in the source's
+   * namespaces are not reported. Default: a source with `subscribe` counts as not listed until it
+   * offers a tool.
    */
   isListed?(): boolean
   /** The namespaces of all its tools; `''` means no namespace. Default: any. */
   readonly namespaces?: readonly string[]
-  /** The lists of single callers, beside `tools()`. They need `namespaces`, and have items of these only. */
+  /**
+   * The lists of single callers, in addition to `tools()`. They require `namespaces`, and all
+   * their items must be in these.
+   */
   readonly own?: OwnSources | undefined
 }
 
@@ -40,28 +44,34 @@ export interface Conflict {
   readonly dropped: string
 }
 
-/** A tool that a source offered and the catalog did not take. */
+/** A tool that a source offered and the catalog rejected. */
 export interface Rejection extends RejectedTool {
   readonly source: string
 }
 
-/** A source that could not be read. Its former tools are kept. */
+/** A source that could not be read. Its previous tools are kept. */
 export interface SourceFailure {
   readonly source: string
   readonly error: unknown
 }
 
-/** Ids of items of any kind, in order. `changed` are items with another definition, tags, scopes, groups or `execute`. */
+/**
+ * The ids of changed items of any kind, sorted. `changed` are items with another definition,
+ * tags, scopes, groups or `execute`.
+ */
 export interface CatalogChange {
   readonly revision: number
   readonly added: readonly string[]
   readonly changed: readonly string[]
   readonly removed: readonly string[]
-  /** Whose list it was, if it was that of a single caller. Its ids are not among these. */
+  /**
+   * The owner of the list, if it was the list of a single caller. Shared ids are not included
+   * then.
+   */
   readonly own?: OwnSource['owner']
 }
 
-/** The live collection: sources in, snapshots out. */
+/** The live collection of tools, read from sources and returned as snapshots. */
 export interface Catalog {
   /** Grows by one with every change of a tool. */
   readonly revision: number
@@ -73,31 +83,34 @@ export interface Catalog {
   readonly dynamic: boolean
   /** Sources whose tools are not known yet. */
   readonly unlisted: readonly Source[]
-  /** The tools. */
+  /** Returns a snapshot of the tools. */
   snapshot(): Toolset
-  /** The resources, templates and prompts. */
+  /** Returns a snapshot of the resources, templates and prompts. */
   items(): Toolset
   /** Grows by one with every change of `items()`. */
   readonly itemsRevision: number
   /** Returns an item of any kind. */
   get(id: string): Tool | undefined
-  /** Returns what a caller's catalog is: this one, and the items that are theirs alone. The same object until it changes. */
+  /**
+   * Returns the catalog of a caller: the shared items, and the items of the caller alone. The
+   * same object until it changes.
+   */
   of(caller: Caller): CatalogPart
   /** Whether any caller may have a catalog of their own. */
   readonly hasOwn: boolean
   /** The lists of single callers now. */
   readonly own: readonly OwnList[]
   /**
-   * Whether some snapshot, now or before, had this id, or the list of a caller may have it. Of those that are gone, the
-   * latest 100,000 ids are known.
+   * Returns whether a current or earlier snapshot had this id, or a caller's list may have it. Of
+   * removed ids, the latest 100,000 are remembered.
    */
   hasSeen(id: string): boolean
-  /** Calls the listener after every change, in order, until the returned function is called. */
+  /** Calls the listener after every change, in order. Returns a function that unsubscribes. */
   subscribe(listener: (change: CatalogChange) => void): () => void
   close(): void
 }
 
-/** What a catalog is made of. */
+/** The parts that a catalog is built from. */
 export interface CatalogParts {
   readonly tools?: Iterable<Tool>
   readonly sources?: readonly Source[]
@@ -108,32 +121,33 @@ export interface CatalogParts {
 /** A catalog whose fixed tools and sources can be replaced. */
 export interface LiveCatalog extends Catalog {
   /**
-   * Reads other parts beside the present ones. Sources that stay are not read again. Nothing changes until `commit`, which
-   * must be called in the same turn.
+   * Reads new parts while the current ones stay in use. Sources that stay are not read again.
+   * Nothing changes until `commit`, which must be called synchronously.
    */
   stage(parts: CatalogParts): StagedCatalog
 }
 
-/** A catalog as it will be. */
+/** A catalog before it takes effect. */
 export interface StagedCatalog extends Pick<Catalog, 'sources' | 'dynamic' | 'snapshot' | 'items'> {
-  /** Replaces the parts, and returns a function that tells the listeners. */
+  /** Replaces the parts, and returns a function that notifies the listeners. */
   commit(): () => void
 }
 
 export interface CatalogOptions extends CatalogParts {
   /** Bumped with every change of a tool. */
   readonly changes: Revision
-  /** Called after each reading of a source, also when its tools stay the same. Default: ignores it. */
+  /** Called after each read of a source, also if its tools stay the same. Default: ignores it. */
   readonly onRead?: () => void
-  /** Receives what listeners throw. Default: ignores it. */
+  /** Receives errors of listeners. Default: ignores them. */
   readonly onFault?: (error: unknown) => void
 }
 
 /**
- * Returns the catalog of fixed tools and of sources.
+ * Creates a catalog of fixed tools and of sources.
  *
- * A source is read whole or not at all: when it throws, its former tools stay. A tool that did not change stays the same
- * object, also if the source made it again, so that its decisions stay valid.
+ * A source is read whole or not at all: if it throws, its previous tools stay. An unchanged tool
+ * stays the same object, even if the source creates it again, so that cached decisions stay
+ * valid.
  *
  * @throws {ToolgateError} `tool_duplicate` if two fixed `tools` have the same id; `tool_invalid`
  */
@@ -157,7 +171,7 @@ export function createCatalog({
   /** The same object until a tool or an item changes. */
   let part: CatalogPart = state
   const seen = new Set(state.snapshot.ids)
-  // Of their own: ten thousand resources must not make the catalog forget a tool.
+  // Items have their own set, so that many resources do not push tools out.
   const seenItems = new Set(state.items.ids)
   const ownChanged = (changed: OwnSource) => {
     emit(Object.freeze({ revision, added: NO_IDS, changed: NO_IDS, removed: NO_IDS, own: changed.owner }))
@@ -183,7 +197,7 @@ export function createCatalog({
     }
     announce(change, itemsChange)()
   }
-  /** Counts a change, and returns a function that tells the listeners. */
+  /** Counts a change, and returns a function that notifies the listeners. */
   const announce = (change: Difference | undefined, itemsChange: Difference | undefined): (() => void) => {
     if (!change && !itemsChange) return () => {}
     part = state
@@ -227,7 +241,8 @@ export function createCatalog({
         readings = nextReadings
         sources = nextSources
         groups = nextGroups
-        // Other objects, also where the tools are the same ones: what is kept for a snapshot may depend on the other rules.
+        // New objects even if the tools are the same, because data cached for a snapshot may
+        // depend on the other rules.
         state = next
         part = next
         for (const source of sources) if (!subscriptions.has(source)) subscriptions.set(source, subscribeTo(source))
@@ -307,7 +322,7 @@ function isListed(source: Source, reading: Reading = NOTHING_READ): boolean {
 const NO_IDS: readonly string[] = Object.freeze([])
 const MAX_SEEN = 100_000
 
-/** Bounds the memory for a source that lists new names each time. */
+/** Limits the memory used by a source that lists new names each time. */
 function remember(seen: Set<string>, ids: readonly string[]): void {
   for (const id of ids) seen.add(id)
   for (const oldest of seen) {

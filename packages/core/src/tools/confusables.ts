@@ -4,7 +4,7 @@ import { formatNonAscii } from '@toolgate/values'
 /** Ids that look alike, or one id that mixes scripts. */
 export interface Confusion {
   readonly ids: readonly string[]
-  /** For people. */
+  /** Shown to people. */
   readonly text: string
 }
 
@@ -33,14 +33,15 @@ export function findConfusions(ids: readonly string[]): readonly Confusion[] {
   return [...lookalikes, ...mixed]
 }
 
-/** Created at first use: only checks of names read it. */
+/** Created at first use, because only checks of names read it. */
 let prototypes: ReadonlyMap<string, string> | undefined
 
 /**
- * Returns the skeleton of a text, which is equal for texts that look alike. For comparison only, not for display.
+ * Returns the skeleton of a text. Texts that look alike have equal skeletons. For comparison
+ * only, not for display.
  *
- * It uses NFKD where UTS #39 uses NFD, as the table does not cover wide and mathematical letters, and tool ids are not
- * normalised.
+ * It uses NFKD where UTS #39 uses NFD, because the table does not cover wide and mathematical
+ * letters, and tool ids are not normalised.
  */
 export function skeleton(text: string): string {
   prototypes ??= new Map(Object.entries<string>(table))
@@ -59,7 +60,7 @@ const SCRIPTS =
     .split(' ')
     .map((name) => ({ name, has: new RegExp(`\\p{Script_Extensions=${name}}`, 'u') }))
 const COMMON = /[\p{Script=Common}\p{Script=Inherited}]/u
-/** Chinese, Japanese and Korean texts combine several of these, also with Latin. */
+/** Chinese, Japanese and Korean texts mix these scripts, also with Latin. */
 const EAST_ASIAN: ReadonlySet<string> = new Set(['Latin', 'Han', 'Hiragana', 'Katakana', 'Bopomofo', 'Hangul'])
 
 /** Returns the scripts that a text mixes; at most one if they belong together. */

@@ -3,7 +3,7 @@ import { sha256Hex } from '@toolgate/values'
 import type { ItemKind } from './tool-id.ts'
 import type { JsonSchema, PromptArgument, Tool, ToolAnnotations, ToolIcon, ToolMeta } from './tool.ts'
 
-/** Everything that a model or a person sees of a tool, as plain JSON. */
+/** All fields of a tool that a model or a person sees, as plain JSON. */
 export interface Definition {
   readonly id: string
   readonly title: string | null
@@ -16,7 +16,7 @@ export interface Definition {
   readonly _meta?: ToolMeta
   readonly fields?: JsonObject
   readonly strict?: boolean
-  /** Absent for tools, as is what only other kinds have. */
+  /** Absent for tools, like all fields that only other kinds have. */
   readonly kind?: ItemKind
   readonly name?: string
   readonly mimeType?: string
@@ -24,12 +24,12 @@ export interface Definition {
 }
 
 /**
- * Returns everything that a model or a person sees of a tool, which an upstream can change at any time.
+ * Returns all fields of a tool that a model or a person sees. An upstream can change them at any
+ * time.
  *
- * The size of a resource and when it was last modified are not part of it: they change with what it holds, and neither
- * is a text. Its type, its name and its texts are.
- *
- * Tags, category, scopes and `hintsTrusted` are not part of it: only the operator can set them, in the configuration.
+ * The size and the modification time of a resource are not included, because they change with its
+ * content and are not text that anybody reads. Tags, category, scopes and `hintsTrusted` are not
+ * included, because only the operator can set them, in the configuration.
  */
 export function definitionOf(tool: Tool): Definition {
   const { id, title, description, inputSchema, outputSchema, icons, _meta, fields, strict } = tool
@@ -58,7 +58,10 @@ function ofItem({ kind, name, mimeType, arguments: given }: Tool): Partial<Defin
   return { kind, name, ...(mimeType !== undefined && { mimeType }), ...(given && { arguments: given }) }
 }
 
-/** ISO 8601, as MCP has it. Any other text stays in the definition: people and models read it. */
+/**
+ * ISO 8601, as MCP requires. Any other text stays in the definition, because people and models
+ * read it.
+ */
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/
 
 function withoutTime({ lastModified, ...rest }: Tool['annotations']): ToolAnnotations {

@@ -13,14 +13,14 @@ export interface Group {
   readonly visibility?: 'always' | 'conditional'
   /** The group is available while all of these probes succeed. The same function, or an equal key, is the same probe. */
   readonly availableWhen?: readonly (Probe | ProbeFunction)[]
-  /** How long the result of a probe is kept. Default 10,000 ms. */
+  /** Milliseconds for which the result of a probe is kept. Default 10,000. */
   readonly ttlMs?: number
   /**
-   * Returns the tools, at the first use of the group. Tools that its selectors do not match are dropped: the rules of
-   * the group must apply to all of them.
+   * Returns the tools, at the first use of the group. Tools that the group's selectors do not
+   * match are dropped, because the rules of the group must apply to all of its tools.
    */
   readonly load?: LoadTools
-  /** The deadline of `load`. Default 30,000 ms. */
+  /** Milliseconds until `load` times out. Default 30,000. */
   readonly loadTimeoutMs?: number
   readonly title?: string
   /** The purpose of the group, as a sentence. The model sees it while the group is locked. */
@@ -63,14 +63,21 @@ export function toGroupMap(groups: GroupsInput): ReadonlyMap<string, Group> {
   return toNamedMap('groups', groups)
 }
 
-/** @throws {ConfigError} `tool_invalid` for a tool that joins an unknown group */
+/**
+ * Checks the groups that a tool joins. @throws {ConfigError} `tool_invalid` for an unknown group
+ */
 export function checkJoined(tool: Tool, groups: Pick<GroupSelectors, 'has' | 'keys'>): void {
   const unknown = tool.groups.filter((name) => !groups.has(name))
   if (unknown.length > 0)
     throw new ConfigError(`tool "${tool.id}".groups`, noGroupIsNamed(unknown, groups.keys()), { code: 'tool_invalid' })
 }
 
-/** @throws {ConfigError} naming the group, for an unknown dependency, a cycle, or an invalid selector or probe */
+/**
+ * Checks groups and returns them.
+ *
+ * @throws {ConfigError} naming the group, for an unknown dependency, a cycle, or an invalid
+ * selector or probe
+ */
 export function parseGroups(groups: GroupsInput = {}, aliases: Aliases = new Map()): Groups {
   const byName = toGroupMap(groups)
   for (const [name, group] of byName) checkGroup(`groups.${name}`, group)
@@ -111,7 +118,7 @@ const GROUP = shapeOf<Group>(
 )
 const UNLOCK = shapeOf<Exclude<UnlockRule, string>>({ event: true }, 'field')
 
-/** Whether a group can be unavailable by itself. */
+/** Returns whether a group can be unavailable by itself. */
 export function isConditional(group: Group | undefined): boolean {
   return group !== undefined && (group.visibility === 'conditional' || hasProbes(group))
 }
@@ -163,7 +170,7 @@ export function closure(start: string, groups: ReadonlyMap<string, Group>): stri
   return [...found]
 }
 
-/** The fields of a group that decide its order. */
+/** The fields of a group that determine its order. */
 export interface Depending {
   readonly dependsOn?: readonly string[]
 }
@@ -199,7 +206,7 @@ function cycleOf(trail: ReadonlySet<string>, name: string): string {
   return [...names.slice(names.indexOf(name)), name].join(' → ')
 }
 
-/** Returns a text with the nearest group for each unknown name, and all groups. */
+/** Returns an error text with the nearest group for each unknown name, and all groups. */
 export function noGroupIsNamed(unknown: readonly string[], groups: Iterable<string>): string {
   const known = [...groups]
   const named = [...new Set(unknown)].map((name) => {
@@ -209,16 +216,16 @@ export function noGroupIsNamed(unknown: readonly string[], groups: Iterable<stri
   return `no group is named ${named.join(' or ')}; ${known.length === 0 ? 'there is none' : `the groups are ${known.join(', ')}`}`
 }
 
-/** The result of a probe. `false` alone gives no reason. */
+/** The result of a probe. A plain `false` has no reason. */
 export type ProbeAnswer =
   | boolean
   | {
       readonly available: boolean
-      /** Why it is unavailable, as a clause without a full stop. Callers see it. */
+      /** Why the probe failed, as a clause without a full stop. Callers see it. */
       readonly reason?: string
       /** Details, for people only. */
       readonly detail?: string
-      /** What to do about it, as a sentence. The suggestion of the group takes precedence. */
+      /** How to fix the problem, as a sentence. The suggestion of the group takes precedence. */
       readonly suggestion?: string
     }
 
@@ -244,7 +251,7 @@ export interface Probe {
   readonly timeoutMs?: number
   /** Set it for an expensive probe, such as one that starts a process. Few of these run at once. */
   readonly isHeavy?: boolean
-  /** For a probe that knows when its result changes. It runs then, and not on a timer. */
+  /** For a probe that can report changes. It runs at each change, and not on a timer. */
   subscribe?(listener: () => void): () => void
 }
 
@@ -255,7 +262,7 @@ const PROBE = shapeOf<Probe>(
   'field',
 )
 
-/** @throws {ConfigError} with the path of an invalid probe */
+/** Checks probes. @throws {ConfigError} with the path of an invalid probe */
 export function checkProbes(path: string, probes: unknown): readonly (Probe | ProbeFunction)[] {
   if (!Array.isArray(probes)) throw new ConfigError(path, 'must be a list of probes')
   for (const [i, probe] of probes.entries()) checkProbe(`${path}[${i}]`, probe)
@@ -273,7 +280,7 @@ function checkProbe(path: string, probe: unknown): void {
   if (timeoutMs !== undefined) checkMs(`${path}.timeoutMs`, timeoutMs)
 }
 
-/** @throws {ConfigError} unless the value is a number of milliseconds from 1 to a day */
+/** Checks a number of milliseconds. @throws {ConfigError} unless it is from 1 to a day */
 export function checkMs(path: string, ms: number): number {
   if (Number.isFinite(ms) && ms >= 1 && ms <= MAX_MS) return ms
   throw new ConfigError(path, `${String(ms)} is not a number of milliseconds from 1 to ${MAX_MS}`)

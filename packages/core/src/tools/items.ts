@@ -39,20 +39,20 @@ export interface ItemDefinition extends Pick<ToolDefinition, keyof typeof COMMON
   readonly annotations?: ItemAnnotations | undefined
 }
 
-/** A resource, a template or a prompt as a source writes it. */
+/** The definition of a resource, as a source writes it. */
 export interface ResourceDefinition extends ItemDefinition {
   readonly uri: string
-  /** MCP's `name`: for people. Default: the URI. */
+  /** MCP's `name`, shown to people. Default: the URI. */
   readonly name?: string | undefined
   readonly mimeType?: string | undefined
   /** In bytes. */
   readonly size?: number | undefined
-  /** Reads it. The input always has its own URI. */
+  /** Reads the resource. The input always has the resource's own URI. */
   readonly execute?: ((input: { readonly uri: string }, call: CallContext) => unknown) | undefined
 }
 
 export interface TemplateDefinition extends ItemDefinition {
-  /** With at least one expression. */
+  /** Must have at least one expression. */
   readonly uriTemplate: string
   readonly name?: string | undefined
   readonly mimeType?: string | undefined
@@ -90,14 +90,14 @@ export function defineResource(definition: ResourceDefinition): Tool {
   return makeItem(own, {
     ...commonOf(definition, name),
     inputSchema: ofUri(uri),
-    // A host's own validation may let another URI pass; what was decided is this one.
+    // A host's validation may let another URI pass, so the decided URI is used.
     execute: typeof execute === 'function' ? (_, call) => execute({ uri }, call) : execute,
   })
 }
 
 /**
- * Returns a checked, frozen resource template. Its id is `resource:<server>:<uriTemplate>`. It is listed and decided; the
- * URIs that it stands for are resources.
+ * Returns a checked, frozen resource template. Its id is `resource:<server>:<uriTemplate>`.
+ * Templates are listed and decided; the URIs that they expand to are resources.
  *
  * @throws {ConfigError} `tool_invalid`
  */
@@ -143,10 +143,10 @@ export function definePrompt(definition: PromptDefinition): Tool {
   return makeItem(own, { ...commonOf(definition, name), inputSchema: ofArguments(given), execute })
 }
 
-/** A further field with the name of a known one would replace it in a list. */
+/** A further field with one of these names would replace the known field in a list. */
 const OWN_FIELDS = ['uri', 'uriTemplate', 'mimeType', 'size', 'arguments'] as const
 
-/** Returns the definition as `makeItem` takes it. */
+/** Returns the definition in the form that `makeItem` takes. */
 function commonOf(definition: ItemDefinition, name: string): ItemFields {
   const { annotations, fields } = definition
   const known = OWN_FIELDS.find((field) => fields && field in fields)
@@ -194,7 +194,7 @@ function checkText(path: string, field: string, value: unknown): void {
 
 const MAX_TEXT_LENGTH = 2048
 
-/** The name of a prompt may hold `:`, which ends no part of its id. */
+/** The name of a prompt may contain `:`, which then belongs to the name. */
 function findPromptNameProblem(name: unknown): string | undefined {
   return findNameProblem(typeof name === 'string' ? name.replaceAll(':', '.') : name)
 }
@@ -222,7 +222,7 @@ function ofUri(uri: string): JsonSchema {
   return { type: 'object', properties: { uri: { const: uri } }, required: ['uri'], additionalProperties: false }
 }
 
-/** MCP's `prompts/get` has texts only. */
+/** Arguments of MCP's `prompts/get` are strings only. */
 function ofArguments(given: readonly PromptArgument[] = []): JsonSchema {
   const texts = given.map(({ name, description }) => [
     name,

@@ -8,23 +8,29 @@ import { createToolset, type Toolset } from './toolset.ts'
 
 /** The lists of single callers, such as those of a server where each user is signed in. */
 export interface OwnSources {
-  /** Returns a caller's list: the same object for as long as it is theirs. `undefined`: they have none now. */
+  /**
+   * Returns a caller's list: the same object while it stays the caller's. `undefined`: the caller
+   * has no list now.
+   */
   of(caller: Caller): OwnSource | undefined
   /** The lists of all callers. */
   all(): Iterable<OwnSource>
-  /** Calls the listener when a list has come, changed or gone, until the returned function is called. */
+  /**
+   * Calls the listener when a list was added, changed or removed. Returns a function that
+   * unsubscribes.
+   */
   subscribe(listener: (list: OwnSource) => void): () => void
 }
 
 /** The list of one caller, or of the callers who share it. */
 export interface OwnSource {
-  /** Whose it is, for people. */
+  /** The owner of the list. Shown to people. */
   readonly owner: { readonly user: string; readonly tenant?: string | undefined }
   /** Returns its items, as the `tools` of a source. */
   tools(): Iterable<Tool | ToolDefinition>
 }
 
-/** The list of one caller, as it was read. */
+/** The list of one caller, at its last read. */
 export interface OwnList {
   /** The name of the source. */
   readonly source: string
@@ -53,19 +59,22 @@ interface OwnServer {
 }
 
 /**
- * The lists of single callers in a catalog, joined with what all callers share.
+ * The lists of single callers in a catalog, joined with the shared items.
  *
- * An id that is shared stays the shared item: nobody's own list can replace it.
+ * A caller's own list can never replace a shared item of the same id.
  */
 export class OwnLists {
   readonly #servers: readonly OwnServer[]
   readonly #groups: Pick<GroupSelectors, 'has' | 'keys'> | undefined
-  /** Of a list that is gone, too: its items stay the same objects when it comes back. */
+  /** Includes removed lists, so that their items stay the same objects if a list comes back. */
   readonly #readings: WeakMap<OwnSource, Reading>
   readonly #joined = new WeakMap<CatalogPart, WeakMap<Reading, CatalogPart>>()
   readonly #unsubscribes: readonly (() => void)[]
 
-  /** `onChange` is called after a list was read again. What `before` has read is not read again. */
+  /**
+   * `onChange` is called after a list was read again. Lists that `before` has read are not read
+   * again.
+   */
   constructor(
     sources: readonly WithOwn[],
     groups: Pick<GroupSelectors, 'has' | 'keys'> | undefined,
@@ -94,7 +103,10 @@ export class OwnLists {
     )
   }
 
-  /** Returns the shared part with the caller's own items; itself if they have none. */
+  /**
+   * Returns the shared part with the caller's own items; the shared part itself if they have
+   * none.
+   */
   of(caller: Caller, shared: CatalogPart): CatalogPart {
     let part = shared
     if (this.#servers.length === 0) return part
@@ -105,7 +117,7 @@ export class OwnLists {
     return part
   }
 
-  /** Whether somebody's list may have an id. */
+  /** Returns whether any caller's list may have an id. */
   mayHave(id: string): boolean {
     const [kind = '', server = ''] = id.split(':', 2)
     const namespace = isItemId(id) ? server : kind

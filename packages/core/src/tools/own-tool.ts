@@ -1,13 +1,16 @@
 import type { Tool } from './tool.ts'
 import type { Toolset } from './toolset.ts'
 
-/** The id of the tool with which a model opens locked groups. */
+/** The id of the tool that a model calls to open locked groups. */
 export const REQUEST_TOOL_ID = 'request_tools'
 
 const own = new WeakSet<Tool>()
 const requesting = new WeakSet<Tool>()
 
-/** Marks a tool of Toolgate itself, such as `search_tools`. No source can list it, so pins do not suspend it as new. */
+/**
+ * Marks a tool of Toolgate itself, such as `search_tools`. No source can list it, so pins do not
+ * suspend it as new.
+ */
 export function markOwnTool(tool: Tool): Tool {
   own.add(tool)
   return tool
@@ -19,7 +22,10 @@ export function isOwnTool(tool: Tool): boolean {
 
 const passing = new WeakSet<Tool>()
 
-/** Marks a tool whose output is that of the call it makes: that call is the one that counts. */
+/**
+ * Marks a tool that returns the output of a call that it makes. The inner call is the one that
+ * counts.
+ */
 export function markPassingTool(tool: Tool): Tool {
   passing.add(tool)
   return tool
@@ -31,7 +37,10 @@ export function isPassingTool(tool: Tool): boolean {
 
 const unlisted = new WeakSet<Tool>()
 
-/** Marks a resource that no server lists: made for one URI, without a definition that a server could change. */
+/**
+ * Marks a resource that no server lists. It was made for one URI, and has no definition that a
+ * server could change.
+ */
 export function markUnlisted(tool: Tool): Tool {
   unlisted.add(tool)
   return tool
@@ -43,7 +52,9 @@ export function isUnlisted(tool: Tool): boolean {
 
 const ofOne = new WeakSet<Tool>()
 
-/** Marks a tool that is on the list of a single caller. Others may have another definition of it. */
+/**
+ * Marks a tool from the list of a single caller. Other callers may have another definition of it.
+ */
 export function markListedForOne(tool: Tool): void {
   ofOne.add(tool)
 }
@@ -58,7 +69,7 @@ export function markRequestTool(tool: Tool): Tool {
   return markOwnTool(tool)
 }
 
-/** Whether a gate added this tool itself, to open locked groups. */
+/** Returns whether a gate added this tool itself, to open locked groups. */
 export function isRequestTool(tool: Tool): boolean {
   return requesting.has(tool)
 }

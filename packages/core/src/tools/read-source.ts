@@ -4,9 +4,9 @@ import { checkJoined } from './groups.ts'
 import type { GroupSelectors } from './selector.ts'
 import { defineTool, isTool, type Tool, type ToolDefinition } from './tool.ts'
 
-/** A tool that a source offered and the catalog did not take. */
+/** A tool that a source offered and the catalog rejected. */
 export interface RejectedTool {
-  /** The name as it was offered, or the place in the source's list. */
+  /** The offered name, or the position in the source's list. */
   readonly tool: string
   /** `tool_invalid`, `schema_invalid` or `tool_duplicate`. */
   readonly code: FaultCode
@@ -19,10 +19,10 @@ export interface SourceReading {
 }
 
 /**
- * Reads all tools of a source. An invalid tool is rejected with the reason, and the others stay. With `groups`, a tool
- * that joins an unknown group is invalid.
+ * Reads all tools of a source. Invalid tools are rejected with a reason; the others are kept.
+ * With `groups`, a tool that joins an unknown group is invalid.
  *
- * @throws {ToolgateError} `source_invalid` if `tools()` returns no list; and whatever the source itself throws
+ * @throws {ToolgateError} `source_invalid` if `tools()` returns no list; any error of the source
  */
 export function readSource(
   source: { tools(): Iterable<unknown> },
@@ -49,14 +49,14 @@ export function readSource(
   return { tools: [...tools.values()], rejected }
 }
 
-/** What a source offered when it was last read. */
+/** The tools of a source at its last read. */
 export interface Reading extends SourceReading {
   readonly failure: { readonly error: unknown } | undefined
 }
 
 export const NOTHING_READ: Reading = { tools: [], rejected: [], failure: undefined }
 
-/** Reads a source again, whole or not at all. A tool that did not change stays the same object. */
+/** Reads a source again, whole or not at all. An unchanged tool stays the same object. */
 export function readAgain(
   source: { tools(): Iterable<unknown> },
   groups: Pick<GroupSelectors, 'has' | 'keys'> | undefined,
@@ -71,7 +71,7 @@ export function readAgain(
   }
 }
 
-/** Returns the former tool if the new one is equal. */
+/** Returns the previous tool if the new one is equal. */
 function same(before: Tool | undefined, now: Tool): Tool {
   return before !== undefined && before !== now && isDeepStrictEqual(before, now) ? before : now
 }
@@ -83,7 +83,7 @@ function nameOf(offered: unknown, index: number): string {
   return typeof name === 'string' && name !== '' ? name.slice(0, MAX_NAME_LENGTH).toWellFormed() : `tools[${index}]`
 }
 
-/** Returns `undefined` for a name that throws when it is read. */
+/** Returns `undefined` for a name whose getter throws. */
 function readName(offered: unknown): unknown {
   try {
     return typeof offered === 'object' && offered !== null && 'name' in offered ? offered.name : undefined

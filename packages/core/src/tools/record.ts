@@ -17,7 +17,10 @@ export type ToolRecord<Name extends string = string> = Readonly<Record<Name, Rec
  */
 export type NativeToolRecord<Native> = ToolRecord<keyof Native & string> & { readonly '~native': Native }
 
-/** @throws {ConfigError} `tool_invalid` for a key that is not the id of its tool, and for an invalid tool */
+/**
+ * Returns the tools of a record. @throws {ConfigError} `tool_invalid` for a key that differs from
+ * its tool's id, and for an invalid tool
+ */
 export function toolsOfRecord(record: ToolRecord): readonly Tool[] {
   return [...toNamedMap('tools', record)].map(([key, value]) => {
     const tool = toTool(key, value)
@@ -51,9 +54,9 @@ export interface ToolOverlay {
   readonly groups?: readonly string[] | undefined
   /** Labels that its output carries, such as `private`. */
   readonly labels?: readonly string[] | undefined
-  /** `true` if its output is not `untrusted`. */
+  /** `true` if the output is trusted. Otherwise it is `untrusted`. */
   readonly trusted?: boolean | undefined
-  /** Fields of the input that say where it sends something. */
+  /** Input fields that say where the tool sends data. */
   readonly addressees?: readonly string[] | undefined
   readonly annotations?: ToolAnnotations | undefined
 }

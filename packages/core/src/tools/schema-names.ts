@@ -1,7 +1,9 @@
 import type { Tool } from './tool.ts'
 import { isObject, isPlain } from '@toolgate/values/json'
 
-/** Keywords whose fields are names of a schema's author, with a schema each. */
+/**
+ * Keywords whose fields are names that the author of the schema chose. Each field holds a schema.
+ */
 const OF_SCHEMAS: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
@@ -10,16 +12,18 @@ const OF_SCHEMAS: ReadonlySet<string> = new Set([
   'dependentSchemas',
   'dependencies',
 ])
-/** Keywords with values, which are no schemas. */
+/** Keywords that hold values, not schemas. */
 const OF_VALUES: ReadonlySet<string> = new Set(['default', 'enum', 'const', 'examples'])
 const MAX_DEPTH = 64
 const MAX_PARTS = 2000
-/** The name of an argument where no schema names one. */
+/** A valid argument name, if no schema names the arguments. */
 const NAME = /^[\p{L}_$][\p{L}\d_$-]*$/u
 
 const known = new WeakMap<object, ReadonlySet<string>>()
 
-/** Returns the fields that a schema names in `properties`, anywhere in it. A pattern names none. */
+/**
+ * Returns the property names in `properties`, anywhere in a schema. Patterns name no properties.
+ */
 export function schemaNames(schema: object): ReadonlySet<string> {
   let names = known.get(schema)
   if (!names) {
@@ -46,15 +50,17 @@ function collect(schema: unknown, names: Set<string>, seen: Set<unknown>): void 
 }
 
 /**
- * Returns a value of a tool's input with each key as a value of its own that the tool's schema does not name: an addressee may be
- * a key. `isInput`: the value is the whole input, whose own keys are the names of arguments where no schema names any.
+ * Returns a value of a tool's input, with each key that the tool's schema does not name added as
+ * a value: an addressee may be a key. `isInput`: the value is the whole input. Without a schema,
+ * its own keys are the names of arguments.
  */
 export function withKeys(value: unknown, { inputSchema }: Pick<Tool, 'inputSchema'>, isInput = false): unknown {
   const names = schemaNames(inputSchema)
   let left = MAX_PARTS
 
   function spread(part: unknown, depth: number): unknown {
-    // More than an origin is asked about: the answer is the strictest one.
+    // The value is too large or too deep, so the rest is returned whole and gets its strictest
+    // origin.
     if (--left < 0 || depth > MAX_DEPTH) return part
     if (Array.isArray(part)) return part.map((one) => spread(one, depth + 1))
     if (!isPlain(part)) return part

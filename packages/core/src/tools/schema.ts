@@ -10,7 +10,7 @@ import {
 
 /** The deepest nesting of schemas in a schema. */
 export const MAX_SCHEMA_DEPTH = 32
-/** In UTF-8 bytes of the canonical form. */
+/** The largest schema, in UTF-8 bytes of the canonical form. */
 export const MAX_SCHEMA_BYTES = 64 * 1024
 
 /** A problem of a schema, with its place as an RFC 6901 pointer. */
@@ -20,13 +20,15 @@ export interface SchemaProblem {
 }
 
 /**
- * Returns the first problem of a JSON Schema (draft-04 to 2020-12); `undefined` if the schema is valid.
+ * Returns the first problem of a JSON Schema (draft-04 to 2020-12); `undefined` if the schema is
+ * valid.
  *
- * A `$ref` must lead to a part of the document or to a meta-schema of a draft: nothing remote is ever fetched. It may be
- * recursive. An empty `enum` is valid, and no value passes it. Unknown keywords are annotations.
+ * A `$ref` must refer to a part of the document or to a meta-schema of a draft, because nothing
+ * remote is fetched. It may be recursive. An empty `enum` is valid and matches no value. Unknown
+ * keywords are annotations.
  */
 export function findSchemaProblem(schema: object): SchemaProblem | undefined {
-  // Plain JSON has as many bytes in its canonical form as here: only the order of keys differs.
+  // The canonical form of plain JSON has the same size, because only the order of keys differs.
   const bytes = Buffer.byteLength(toJsonText(schema))
   if (bytes > MAX_SCHEMA_BYTES)
     return { pointer: '', message: `has ${bytes} bytes; at most ${MAX_SCHEMA_BYTES} are allowed` }
@@ -36,7 +38,7 @@ export function findSchemaProblem(schema: object): SchemaProblem | undefined {
   const place: Place = { pointer: '', depth: 1, from: schema, draft, references, checked, referred }
   const found = findIn(schema, place)
   if (found) return found
-  // A reference may lead to a schema that stands under no keyword. The map grows on the way.
+  // A reference may lead to a schema that stands under no keyword. The map grows during the loop.
   for (const [target, pointer] of referred) {
     const problemThere = checked.has(target)
       ? undefined
@@ -55,7 +57,7 @@ interface Place {
   readonly references: References
   /** The schemas that were checked. */
   readonly checked: Set<object>
-  /** The schemas that references lead to, with the place of a reference. */
+  /** The schemas that references lead to, each with the pointer of one reference. */
   readonly referred: Map<object, string>
 }
 

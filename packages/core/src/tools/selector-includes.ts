@@ -4,8 +4,8 @@ import type { ItemSelector, Selector } from './selector.ts'
 type GlobSelector = Selector & { readonly kind: 'glob' }
 
 /**
- * Whether one selector names everything that another one does, also what does not exist yet. `false` where that is not
- * certain.
+ * Returns whether one selector matches everything that another one does, including future tools.
+ * `false` if that is not certain.
  */
 export function includesSelector(wide: Selector, narrow: Selector): boolean {
   if (wide.kind === narrow.kind && wide.text === narrow.text) return true
@@ -44,7 +44,7 @@ function globIncludes(wide: GlobSelector, narrow: Selector): boolean {
     case 'hint':
     case 'joined':
       return isAll
-    // `*` names no resources and prompts.
+    // `*` matches no resources or prompts.
     default:
       return false
   }
@@ -65,7 +65,7 @@ function namespaceIncludes(wide: Glob | undefined, narrow: Glob | undefined): bo
     : textIncludes(wide, narrow)
 }
 
-/** Of items that templates may produce, only a whole server is certain. */
+/** For items that templates may produce, only a whole server is certain. */
 function itemIncludes(wide: ItemSelector, narrow: ItemSelector): boolean {
   return textIncludes(wide.server, narrow.server) && isStars(wide.name)
 }
@@ -84,10 +84,13 @@ function isOfServer(server: string, narrow: Selector): boolean {
   }
 }
 
-/** No name holds it, so a star of the narrow one can only be met by a star of the wide one. */
+/**
+ * Stands for a star of the narrow pattern. No name contains it, so only a star of the wide
+ * pattern matches it.
+ */
 const STAR = '\u0000'
 
-/** Whether every text that one pattern matches is matched by another one. */
+/** Returns whether one pattern matches every text that another one matches. */
 function textIncludes(wide: Glob, narrow: Glob): boolean {
   return !wide.some((part) => part.includes(STAR)) && matchesGlob(wide, narrow.join(STAR))
 }

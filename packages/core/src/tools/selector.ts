@@ -27,20 +27,23 @@ export type Selector =
   | { readonly kind: 'id'; readonly text: string; readonly target?: string }
   | { readonly kind: 'glob'; readonly text: string; readonly namespace: Glob | undefined; readonly name: Glob }
   | { readonly kind: 'group'; readonly text: string; readonly group: string; readonly members: readonly Selector[] }
-  /** A member of a group: the tools whose own definitions join it. */
+  /** A member of a group: the tools whose own definitions join the group. */
   | { readonly kind: 'joined'; readonly text: string; readonly group: string }
   | { readonly kind: 'tag' | 'category'; readonly text: string; readonly value: string }
   | { readonly kind: 'hint'; readonly text: string; readonly hint: Hint }
   | ItemSelector
   | { readonly kind: 'server'; readonly text: string; readonly server: string }
 
-/** Names resources and templates by their URI, or prompts by their name. The only selectors that name them in an `allow`. */
+/**
+ * Matches resources and templates by their URI, or prompts by their name. In an `allow`, only
+ * these selectors match them.
+ */
 export interface ItemSelector {
   readonly kind: 'resource' | 'prompt'
   readonly text: string
   readonly server: Glob
   readonly name: Glob
-  /** The name without needless coding. */
+  /** The name with unnecessary percent-encoding removed. */
   readonly plain: Glob
 }
 
@@ -50,20 +53,25 @@ export interface GroupSelectors extends ReadonlyMap<string, readonly Selector[]>
 }
 
 /**
- * How `hint:` selectors are read. A clause that allows counts only certain hints; a clause that denies or asks counts
- * possible hints too.
+ * How `hint:` selectors match. A clause that allows matches only certain hints; a clause that
+ * denies or asks also matches possible hints.
  */
 export type HintReading = 'certain' | 'possible'
 
 const MAX_LENGTH = 300
-/** A URI may be this long, and its server's name. */
+/** The longest URI together with its server's name. */
 const MAX_ITEM_LENGTH = 2300
 const NO_GROUPS: GroupSelectors = new Map()
 
-/** What a selector may name in its place: tools; items of any kind; those, and all of a server. */
+/**
+ * What a selector may match in its place: tools only, items of any kind, or items and whole
+ * servers.
+ */
 export type SelectorScope = 'tools' | 'items' | 'servers'
 
-/** @throws {ConfigError} `selector_invalid`, with the selector and the problem */
+/**
+ * Parses a selector. @throws {ConfigError} `selector_invalid`, with the selector and the problem
+ */
 export function parseSelector(
   text: unknown,
   groups: GroupSelectors = NO_GROUPS,
@@ -108,7 +116,7 @@ function readSelector(text: unknown, groups: GroupSelectors): Selector {
   }
 }
 
-/** @throws {ConfigError} `selector_invalid` with the path of the selector */
+/** Parses a selector. @throws {ConfigError} `selector_invalid` with the path of the selector */
 export function parseSelectorAt(path: string, text: unknown, groups: GroupSelectors, scope?: SelectorScope): Selector {
   try {
     return parseSelector(text, groups, scope)
@@ -117,13 +125,16 @@ export function parseSelectorAt(path: string, text: unknown, groups: GroupSelect
   }
 }
 
-/** Whether a selector names an item. Only `resource:`, `prompt:` and `server:` name anything but tools. */
+/**
+ * Returns whether a selector matches an item. Only `resource:`, `prompt:` and `server:` match
+ * items other than tools.
+ */
 export function matchesSelector(selector: Selector, tool: Tool, reading: HintReading): boolean {
   if (tool.kind !== 'tool') return matchesItem(selector, tool, reading)
   switch (selector.kind) {
     case 'id':
       if (selector.target === undefined) return selector.text === tool.id
-      // A tool whose id equals an alias is denied with it, and never allowed by it.
+      // A tool whose id equals an alias is denied with the alias, and never allowed by it.
       return selector.target === tool.id || (reading === 'possible' && selector.text === tool.id)
     case 'glob':
       return matchesNamespace(selector.namespace, tool.namespace) && matchesGlob(selector.name, tool.name)
@@ -151,7 +162,7 @@ function matchesItem(selector: Selector, item: Tool, reading: HintReading): bool
   if (selector.kind !== (kind === 'prompt' ? 'prompt' : 'resource')) return false
   if (!matchesGlob(selector.server, namespace ?? '')) return false
   if (uri === undefined) return matchesGlob(selector.name, name)
-  // Nobody but a client says that an unlisted URI is a resource of its own.
+  // Only the client says that an unlisted URI is a separate resource, so shorter URIs count, too.
   const others = reading === 'possible' && isUnlisted(item) ? lesserUrisOf(uri) : []
   return [uri, ...others].some((one) => matchesUri(selector.name, selector.plain, one))
 }
@@ -195,7 +206,7 @@ function itemSelector(text: string, kind: ItemSelector['kind'], rest: string): S
   return { kind, text, server: parseGlob(rest.slice(0, colon)), name, plain }
 }
 
-/** `GROUP:WEB` would name a tool that cannot exist: these namespaces are reserved in any letter case. */
+/** `GROUP:WEB` could match no tool, because these namespaces are reserved in any letter case. */
 function checkKind(text: string, head: string, rest: string, groups: GroupSelectors): void {
   const kind = head.toLowerCase()
   if (head === kind || !KINDS.has(kind)) return
@@ -227,7 +238,7 @@ export const HINTS = ['read-only', 'destructive', 'idempotent', 'open-world'] as
 export type Hint = (typeof HINTS)[number]
 
 /**
- * Whether a tool certainly has a hint, from its own author or the operator.
+ * Returns whether a tool certainly has a hint, from its own author or the operator.
  *
  * An `allow` requires this: a claim of an untrusted upstream allows nothing.
  */
@@ -236,9 +247,9 @@ export function certainlyHas(tool: Tool, hint: Hint): boolean {
 }
 
 /**
- * Whether a tool may have a hint. `deny` and `ask` use this.
+ * Returns whether a tool may have a hint. `deny` and `ask` use this.
  *
- * An untrusted claim can add a hint and never remove one: MCP's default applies as well.
+ * An untrusted claim can add a hint but never remove one, so MCP's default applies as well.
  */
 export function possiblyHas(tool: Tool, hint: Hint): boolean {
   return claims(tool, hint) || (!tool.hintsTrusted && DEFAULT_HINTS.has(hint))
@@ -261,15 +272,15 @@ function claims({ annotations }: Tool, hint: Hint): boolean {
 }
 
 interface NamePattern {
-  /** `undefined`: any, or none. */
+  /** `undefined`: any namespace, or none. */
   readonly namespace: Glob | undefined
   readonly name: Glob
 }
 
 /**
- * Whether a tool could match both selectors, also one that does not exist yet.
+ * Returns whether a tool could match both selectors, including a future tool.
  *
- * Names are compared as patterns. A tag, category or hint overlaps with itself only.
+ * Names are compared as patterns. A tag, category or hint overlaps only with itself.
  */
 export function selectorsOverlap(a: Selector, b: Selector): boolean {
   const [left, right] = [toPattern(a), toPattern(b)]
@@ -291,7 +302,7 @@ function namespacesOverlap(a: Glob | undefined, b: Glob | undefined): boolean {
 function globsOverlap(a: Glob, b: Glob): boolean {
   if (a.length === 1) return matchesGlob(b, a[0] ?? '')
   if (b.length === 1) return matchesGlob(a, b[0] ?? '')
-  // The stars of one match anything that the other requires in between, so only the two ends can differ.
+  // Stars match anything in between, so only the two ends can conflict.
   const [headA = '', headB = '', tailA = '', tailB = ''] = [a[0], b[0], a.at(-1), b.at(-1)]
   const headsAgree = headA.startsWith(headB) || headB.startsWith(headA)
   return headsAgree && (tailA.endsWith(tailB) || tailB.endsWith(tailA))
@@ -302,14 +313,17 @@ export function splitEntries(text: string): readonly string[] {
   return text.split(',').map((entry) => entry.trim())
 }
 
-/** The characters of tool ids in real catalogs. Others, such as `;` and quotes, separate or wrap entries by mistake. */
+/**
+ * The characters of tool ids in real catalogs. Other characters, such as `;` and quotes, are
+ * probably mistakes.
+ */
 const LISTED = /^[\p{L}\p{N}\p{M}_.*:@$/+~#-]+$/u
 
 /**
- * Checks that a selector inside a list of text is one entry.
+ * Checks that a selector in a text list is one entry.
  *
- * `a:1/60;b:1/60` would otherwise be one limit for a tool named `a:1/60;b`, which limits nothing. A selector with other
- * characters can be given as an object, in code or in a file.
+ * `a:1/60;b:1/60` would otherwise be one limit for a tool named `a:1/60;b`, which limits nothing.
+ * Write a selector with other characters as an object, in code or in a file.
  *
  * @throws {ConfigError} naming the entry
  */

@@ -2,8 +2,8 @@ import { catchRejection, isThenable, messageOf } from '@toolgate/values'
 import { escapePointer, frozenCopy, type InputProblem } from '@toolgate/values/json'
 
 /**
- * A schema of a validation library, as Standard Schema 1 and Standard JSON Schema 1 have it: zod, ArkType, and valibot
- * by its `toStandardJsonSchema`.
+ * A schema of a validation library that implements Standard Schema 1 and Standard JSON Schema 1:
+ * zod, ArkType, and valibot with its `toStandardJsonSchema`.
  */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
@@ -47,9 +47,9 @@ export function toJsonSchema({ '~standard': standard }: StandardSchema, side: 'i
 /**
  * Returns the schema's own validation.
  *
- * Its result replaces the input: defaults are filled in, unknown keys are removed. It must be plain JSON, as it is
- * decided, recorded and run. An asynchronous schema and one with an invalid result refuse every input. A schema that
- * throws is a fault, which refuses too.
+ * Its result replaces the input: defaults are filled in, unknown keys are removed. The result
+ * must be plain JSON, because it is decided, recorded and run. An asynchronous schema, an invalid
+ * result and an exception refuse the input; an exception is also a fault.
  */
 export function toParseInput(schema: StandardSchema): ParseInput | undefined {
   let parse = parsers.get(schema)
@@ -60,7 +60,7 @@ export function toParseInput(schema: StandardSchema): ParseInput | undefined {
   return parse
 }
 
-/** One for each schema, so that a tool that is defined again with the same schema equals the first. */
+/** One parser for each schema, so that two tools with the same schema are equal. */
 const parsers = new WeakMap<StandardSchema, ParseInput>()
 
 function createParser({ '~standard': standard }: StandardSchema): ParseInput | undefined {
@@ -103,7 +103,10 @@ function keyOf(step: unknown): string {
   return String('key' in step ? step.key : undefined)
 }
 
-/** A schema's exception goes to the log only: it may name files, and the model sees the text of a refusal. */
+/**
+ * The exception of a schema goes to the log only: it may name files, and the model sees the text
+ * of a refusal.
+ */
 function ask(validate: () => unknown, vendor: unknown): unknown {
   try {
     return validate()

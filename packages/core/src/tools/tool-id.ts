@@ -1,8 +1,8 @@
 import { ConfigError } from '@toolgate/values/errors'
 
 /**
- * What an item of the catalog is. Resources, their templates and prompts are what MCP servers offer beside tools: they
- * are decided, called and recorded by the same code.
+ * The kinds of catalog items. Resources, resource templates and prompts are what MCP servers
+ * offer besides tools: the same code decides, calls and records them.
  */
 export const ITEM_KINDS = ['tool', 'resource', 'template', 'prompt'] as const
 export type ItemKind = (typeof ITEM_KINDS)[number]
@@ -18,23 +18,32 @@ export const RESERVED_NAMESPACES: ReadonlySet<string> = new Set([
   'server',
 ])
 
-/** Characters of a name. */
+/** The most characters in a name. */
 export const MAX_NAME_LENGTH = 128
 /** Letters, digits, marks and punctuation of any script. No spaces, controls, lone surrogates, and no `:` or `*`, which selectors use. */
 const USABLE = /^[\p{L}\p{N}\p{M}\p{P}\p{S}]+$/u
 const SELECTOR_MARKS = /[:*]/
 
-/** The first parts of the ids of resources and templates, and of prompts. No tool has them: the words are reserved. */
+/**
+ * The id prefixes of resources, templates and prompts. They are reserved, so no tool id starts
+ * with them.
+ */
 export const RESOURCE_PREFIX = 'resource:'
 export const PROMPT_PREFIX = 'prompt:'
 
-/** Whether an id is that of another kind than tools. A name that a client sends may be anything. */
+/**
+ * Returns whether an id belongs to an item that is not a tool. Accepts any value that a client
+ * sends.
+ */
 export function isItemId(id: unknown): id is string {
   if (typeof id !== 'string') return false
   return id.startsWith(RESOURCE_PREFIX) || id.startsWith(PROMPT_PREFIX)
 }
 
-/** Returns the kind of an id, whether or not anything has it. Templates are known by their braces only. */
+/**
+ * Returns the kind of an id, whether or not the item exists. Templates are recognised only by
+ * their braces.
+ */
 export function kindOfId(id: string): ItemKind {
   if (id.startsWith(PROMPT_PREFIX)) return 'prompt'
   if (!id.startsWith(RESOURCE_PREFIX)) return 'tool'
@@ -42,8 +51,8 @@ export function kindOfId(id: string): ItemKind {
 }
 
 /**
- * Returns what limits and caps count an item as: itself; a resource or a template as all of its server's, as a client can
- * name any number of URIs.
+ * Returns the name that limits and caps count an item as. Resources and templates count as one
+ * per server, because a client can name any number of URIs.
  */
 export function countedAs({
   kind,
@@ -57,7 +66,7 @@ export function countedAs({
   return kind === 'resource' || kind === 'template' ? `${RESOURCE_PREFIX}${namespace}` : id
 }
 
-/** Returns the kind of an id as records have it: tools have none. */
+/** Returns the kind of an id, in the form that records use: `undefined` for tools. */
 export function recordedKind(id: string): Exclude<ItemKind, 'tool'> | undefined {
   const kind = kindOfId(id)
   return kind === 'tool' ? undefined : kind
@@ -68,13 +77,16 @@ export function toToolId(namespace: string | undefined, name: string): string {
   return namespace === undefined ? name : `${namespace}:${name}`
 }
 
-/** @throws {ConfigError} `tool_invalid` for a name that no selector can match */
+/** Checks a name. @throws {ConfigError} `tool_invalid` for a name that no selector can match */
 export function checkName(name: unknown): asserts name is string {
   const problem = findNameProblem(name)
   if (problem) throw new ConfigError(`tool ${JSON.stringify(name)}`, `the name ${problem}`, { code: 'tool_invalid' })
 }
 
-/** @throws {ConfigError} `tool_invalid` for a namespace that no selector can match, and for a reserved one */
+/**
+ * Checks a namespace. @throws {ConfigError} `tool_invalid` for a namespace that no selector can
+ * match, or a reserved one
+ */
 export function checkNamespace(namespace: unknown): asserts namespace is string | undefined {
   if (namespace === undefined) return
   const isReserved = typeof namespace === 'string' && RESERVED_NAMESPACES.has(namespace.toLowerCase())
@@ -105,7 +117,7 @@ function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit
 }
 
-/** Returns why a text cannot be a name; `undefined` where it can. */
+/** Returns why a text is not a valid name; `undefined` if it is valid. */
 export function findNameProblem(name: unknown): string | undefined {
   if (typeof name !== 'string' || name === '') return 'must be a string that is not empty'
   if (name.length > MAX_NAME_LENGTH) return `has ${name.length} characters; at most ${MAX_NAME_LENGTH} are allowed`

@@ -33,7 +33,7 @@ export interface ToolIcon {
   /** A URL or a `data:` URI. */
   readonly src: string
   readonly mimeType?: string | undefined
-  /** Such as `48x48`, or `any`. */
+  /** Such as `48x48`, or `any` for an icon that scales. */
   readonly sizes?: readonly string[] | undefined
   readonly theme?: 'light' | 'dark' | undefined
 }
@@ -78,28 +78,43 @@ export interface ToolDefinition<Input = any, Output = unknown> {
   readonly outputSchema?: JsonSchema | StandardSchema | undefined
   readonly tags?: readonly string[] | undefined
   readonly category?: string | undefined
-  /** The caller must have all of these. */
+  /** The caller must have all of these scopes. */
   readonly requiredScopes?: readonly string[] | undefined
   /** Groups of the gate that the tool joins, in addition to the groups that select it. Not part of the definition's hash. */
   readonly groups?: readonly string[] | undefined
-  /** Labels that its output carries, such as `private`. Never those that a server claims. Not part of the definition's hash. */
+  /**
+   * Labels of the tool's output, such as `private`. Only the host sets them: a server's own
+   * labels do not count. Not part of the definition's hash.
+   */
   readonly labels?: readonly string[] | undefined
-  /** `true` if its output is not `untrusted`: no one but the operator and the user can write what it returns. */
+  /**
+   * `true` if the output is trusted: only the operator and the user can write what the tool
+   * returns. Otherwise the output is `untrusted`.
+   */
   readonly trusted?: boolean | undefined
-  /** Fields of the input that say where it sends something, such as `to` and `cc`. Not part of the definition's hash. */
+  /**
+   * Input fields that say where the tool sends data, such as `to` and `cc`. Not part of the
+   * definition's hash.
+   */
   readonly addressees?: readonly string[] | undefined
   readonly annotations?: ToolAnnotations | undefined
   readonly icons?: readonly ToolIcon[] | undefined
   readonly _meta?: ToolMeta | undefined
-  /** Further fields of an MCP definition, such as `execution`, which clients get unchanged. No name of a known field. */
+  /**
+   * Further fields of an MCP definition, such as `execution`, which clients get unchanged. Must
+   * not use the name of a known field.
+   */
   readonly fields?: JsonObject | undefined
-  /** The server's own texts and annotations, where the host replaces them. Pins compare these. */
+  /** The server's own texts and annotations, if the host replaces them. Pins compare these. */
   readonly original?: OriginalFields | undefined
   /** Whether providers must guarantee matching inputs. `expose` can override it. */
   readonly strict?: boolean | undefined
   /** `false` if the annotations come from an untrusted party, such as an upstream server. Default `true`. */
   readonly hintsTrusted?: boolean | undefined
-  /** The deadline of a call for which the host sets none; `Infinity` for no deadline. Default: the gate's. Not part of the definition's hash. */
+  /**
+   * Milliseconds until a call times out, if the host sets no deadline; `Infinity` for none.
+   * Default: the gate's. Not part of the definition's hash.
+   */
   readonly deadlineMs?: number | undefined
   readonly execute?: ((input: Input, call: CallContext) => Output | Promise<Output>) | undefined
 }
@@ -115,7 +130,7 @@ export interface Tool {
    */
   readonly id: string
   readonly kind: ItemKind
-  /** For other kinds than tools, the name of the server. */
+  /** For items that are not tools: the name of the server. */
   readonly namespace: string | undefined
   readonly name: string
   /** As written. {@link titleOf} falls back to the title of the annotations. */
@@ -132,33 +147,36 @@ export interface Tool {
   readonly _meta: ToolMeta | undefined
   /** Fields of an MCP definition that have no property of their own, such as `execution`. Clients get them unchanged. */
   readonly fields: JsonObject | undefined
-  /** The server's own texts and annotations, where the host replaced them. */
+  /** The server's own texts and annotations, if the host replaced them. */
   readonly original: OriginalFields | undefined
   /** The URI of a resource; the URI template of a template. */
   readonly uri: string | undefined
-  /** Of a resource or a template. */
+  /** The MIME type of a resource or a template. */
   readonly mimeType: string | undefined
-  /** Of a resource, in bytes. */
+  /** The size of a resource, in bytes. */
   readonly size: number | undefined
-  /** Of a prompt. */
+  /** The arguments of a prompt. */
   readonly arguments: readonly PromptArgument[] | undefined
   readonly strict: boolean | undefined
   readonly hintsTrusted: boolean
   /** Groups of the gate that the tool joins, sorted. */
   readonly groups: readonly string[]
-  /** The labels of its output beside `untrusted`, sorted. */
+  /** The labels of its output in addition to `untrusted`, sorted. */
   readonly labels: readonly string[]
   readonly trusted: boolean
-  /** Fields of the input that say where it sends something, sorted. */
+  /** Input fields that say where the tool sends data, sorted. */
   readonly addressees: readonly string[]
-  /** The deadline of a call for which the host sets none. Absent: the gate's. */
+  /**
+   * Milliseconds until a call times out, if the host sets no deadline. Absent: the gate's
+   * deadline.
+   */
   readonly deadlineMs: number | undefined
   /** The validation of a Standard Schema, which replaces that of the JSON Schema. */
   readonly parseInput: ParseInput | undefined
   readonly execute: ((input: never, call: CallContext) => unknown) | undefined
 }
 
-/** Returns the title of a tool, or the one that its annotations hold. */
+/** Returns the title of a tool, or the title in its annotations. */
 export function titleOf({ title, annotations }: Pick<Tool, 'title' | 'annotations'>): string | undefined {
   return title ?? annotations.title
 }
@@ -217,12 +235,12 @@ export function defineTool<Input = any, Output = unknown>(definition: ToolDefini
   return makeItem({ ...NO_ITEM, kind: 'tool', id, namespace, name }, definition)
 }
 
-/** What makes an item one of its kind, checked. */
+/** The fields that differ by kind, already checked. */
 export type ItemParts = Pick<Tool, 'kind' | 'id' | 'namespace' | 'name' | 'uri' | 'mimeType' | 'size' | 'arguments'>
 
 const NO_ITEM = { uri: undefined, mimeType: undefined, size: undefined, arguments: undefined }
 
-/** What an item is made of, beside its own parts. */
+/** The fields that all kinds share. */
 export interface ItemFields extends Omit<ToolDefinition, 'annotations'> {
   readonly annotations?: Tool['annotations'] | undefined
 }
@@ -230,7 +248,7 @@ export interface ItemFields extends Omit<ToolDefinition, 'annotations'> {
 /**
  * Returns a checked, frozen item of any kind.
  *
- * @throws {ConfigError} as `defineTool`, for every field that is not in `own`
+ * @throws {ConfigError} like `defineTool`, for every field that is not in `own`
  */
 export function makeItem(own: ItemParts, definition: ItemFields): Tool {
   const parts = plainParts(own, definition)
@@ -288,7 +306,7 @@ const DEFINITION = shapeOf<ToolDefinition & Pick<Tool, 'parseInput' | keyof Item
     hintsTrusted: true,
     deadlineMs: true,
     execute: true,
-    // A copy of a Tool has these too: \`{ ...tool, tags: ['write'] }\`.
+    // A copy of a tool also has these: \`{ ...tool, tags: ['write'] }\`.
     id: true,
     kind: true,
     uri: true,
@@ -318,7 +336,7 @@ function checkFields(path: string, definition: ToolDefinition): void {
   }
 }
 
-/** A resource or a prompt that became a tool would be allowed by `*`. */
+/** A resource or a prompt that was defined as a tool would be allowed by `*`. */
 function checkIsTool(definition: ToolDefinition & Partial<ItemParts>): void {
   const { kind = 'tool', name: id } = definition
   if (kind !== 'tool') throw invalid({ kind: 'tool', id }, `is a ${kind}, which defineTool does not make`)
@@ -326,7 +344,10 @@ function checkIsTool(definition: ToolDefinition & Partial<ItemParts>): void {
     if (definition[field] !== undefined) throw invalid({ kind, id }, `a tool has no ${field}`)
 }
 
-/** Parsers by the JSON Schema of a Standard Schema. A copy of a tool has that schema, and is validated alike. */
+/**
+ * Parsers by the JSON Schema of a Standard Schema. A copy of a tool has the same schema, so it is
+ * validated the same way.
+ */
 const parsers = new WeakMap<object, ParseInput>()
 
 function parserOf({ inputSchema }: ToolDefinition): ParseInput | undefined {
@@ -337,7 +358,7 @@ function parserOf({ inputSchema }: ToolDefinition): ParseInput | undefined {
 /** The tools that `defineTool` made. */
 const made = new WeakSet<object>()
 
-/** Whether `defineTool` made this value, so that it is checked and frozen. */
+/** Returns whether `defineTool` made this value, which is then checked and frozen. */
 export function isTool(value: unknown): value is Tool {
   return typeof value === 'object' && value !== null && made.has(value)
 }
@@ -413,7 +434,7 @@ function isSchemaField(field: string | undefined): field is (typeof SCHEMA_FIELD
   return field === 'inputSchema' || field === 'outputSchema'
 }
 
-/** Returns the JSON Schema of a field, also that of a Standard Schema. */
+/** Returns the JSON Schema of a field. Converts a Standard Schema. */
 function schemaOf(of: Named, definition: ToolDefinition, field: (typeof SCHEMA_FIELDS)[number]): unknown {
   const schema = definition[field]
   if (!isStandardSchema(schema)) return schema

@@ -19,14 +19,17 @@ export interface Toolset extends Iterable<Tool> {
   readonly ids: readonly string[]
   has(id: string): boolean
   get(id: string): Tool | undefined
-  /** Position in `tools`, or -1. */
+  /** Returns the position in `tools`, or -1. */
   indexOf(id: string): number
   filter(keep: ToolFilter): Toolset
-  /** @throws {ToolgateError} `tool_duplicate`, naming the id that is already in the set */
+  /**
+   * Returns a set with more tools. @throws {ToolgateError} `tool_duplicate`, naming the id that
+   * is already in the set
+   */
   add(...tools: readonly Tool[]): Toolset
-  /** @throws {UnknownToolError} naming the id */
+  /** Returns a set with tools replaced by id. @throws {UnknownToolError} naming the id */
   replace(...tools: readonly Tool[]): Toolset
-  /** @throws {UnknownToolError} naming the id */
+  /** Returns a set without some tools. @throws {UnknownToolError} naming the id */
   remove(...ids: readonly string[]): Toolset
   /**
    * Returns one page, and the cursor of the next. Equal sets have equal cursors, in any process.
@@ -37,14 +40,17 @@ export interface Toolset extends Iterable<Tool> {
   /**
    * Returns one page of the namespaces, each with the number of its tools.
    *
-   * @throws {ToolgateError} as `page` does
+   * @throws {ToolgateError} like `page`
    */
   namespaces(request?: PageRequest): NamespacePage
-  /** SHA-256 over the definitions, 64 hex digits: equal sets have equal hashes. */
+  /** Returns the SHA-256 over the definitions, 64 hex digits. Equal sets have equal hashes. */
   hash(): string
 }
 
-/** @throws {ToolgateError} `tool_duplicate`, naming the id that two tools have */
+/**
+ * Creates a set of tools. @throws {ToolgateError} `tool_duplicate`, naming the id that two tools
+ * have
+ */
 export function createToolset(tools: Iterable<Tool>): Toolset {
   return fromSorted([...tools].toSorted((a, b) => compareToolIds(a.id, b.id)))
 }
@@ -159,19 +165,19 @@ export function unknownTools(unknown: readonly string[], known: readonly string[
 export interface PageRequest {
   /** 1 to 1,000; default 100. */
   readonly limit?: number | undefined
-  /** `nextCursor` of the page before. Without it, the first page. */
+  /** The `nextCursor` of the previous page. Without it, the first page is returned. */
   readonly cursor?: string | undefined
 }
 
 export interface Page {
-  /** In the order of their ids. */
+  /** Sorted by id. */
   readonly tools: readonly Tool[]
   /** Absent on the last page. */
   readonly nextCursor: string | undefined
 }
 
 export interface NamespacePage {
-  /** In the order of their names; tools without a namespace come first. */
+  /** Sorted by name; tools without a namespace come first. */
   readonly namespaces: readonly NamespaceEntry[]
   /** Absent on the last page. */
   readonly nextCursor: string | undefined
@@ -179,7 +185,7 @@ export interface NamespacePage {
 
 export interface NamespaceEntry {
   readonly namespace: string | undefined
-  /** The number of its tools. */
+  /** The number of tools in the namespace. */
   readonly size: number
 }
 
@@ -201,8 +207,8 @@ const DEFAULT_LIMIT = 100
 /**
  * Returns one page of a list.
  *
- * A cursor has a part of the set's hash and a position. It needs no memory, is the same in every process, and is refused
- * for any other set, so that no tool is silently skipped or repeated.
+ * A cursor holds a position and part of the set's hash. It needs no memory, is the same in every
+ * process, and is rejected for any other set, so that no tool is silently skipped or repeated.
  *
  * @throws {ToolgateError} `query_invalid` for the limit, `cursor_invalid`, `cursor_stale`
  */

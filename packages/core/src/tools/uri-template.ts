@@ -1,19 +1,19 @@
 import { matchesGlob } from './glob.ts'
 import { findUriProblem, isNormalUri } from './uri.ts'
 
-/** A URI template (RFC 6570), read only to find the URIs that it cannot match. */
+/** A URI template (RFC 6570), parsed only to rule out URIs that it cannot match. */
 export interface UriTemplate {
   readonly text: string
-  /** Whether it may match a URI. */
+  /** Returns whether the template may match a URI. */
   readonly mayMatch: (uri: string) => boolean
-  /** Whether it may match a URI that is in normal form. */
+  /** Returns whether the template may match a URI in normal form. */
   readonly matches: (uri: string) => boolean
 }
 
 const EXPRESSION = /\{([^{}]*)\}/
 const SIMPLE = /^\+?[\w.%]+$/
 
-/** Returns why a text cannot be a URI template; `undefined` where it can. */
+/** Returns why a text is not a valid URI template; `undefined` if it is valid. */
 export function findTemplateProblem(text: unknown): string | undefined {
   if (typeof text !== 'string') return 'must be a string'
   const parts = text.split(EXPRESSION)
@@ -23,10 +23,11 @@ export function findTemplateProblem(text: unknown): string | undefined {
 }
 
 /**
- * Returns a template, to be asked in time linear in a URI.
+ * Parses a template. Matching takes time linear in the URI.
  *
- * `{var}` matches text without `/`, and `{+var}` any text. A template with any other expression may match every URI,
- * and so may one whose own spelling is not normal. A URI whose spelling is not normal may match every template.
+ * `{var}` matches text without `/`, and `{+var}` any text. A template with any other expression,
+ * or one that is not in normal form itself, may match every URI. A URI that is not in normal form
+ * may match every template.
  */
 export function parseUriTemplate(text: string): UriTemplate {
   const parts = text.split(EXPRESSION)
@@ -35,7 +36,7 @@ export function parseUriTemplate(text: string): UriTemplate {
   const isPlain = variables.every((one) => SIMPLE.test(one)) && isNormalUri(literals.join('x'))
   if (!isPlain) return { text, mayMatch: anything, matches: anything }
   const matchesText = variables.some((one) => one.startsWith('+')) ? byText(literals) : bySegments(literals)
-  // Some servers match the path alone.
+  // Some servers match only the path.
   const matches = (uri: string) =>
     matchesText(uri) || (uri.includes('?') && matchesText(uri.split('?', 1)[0] as string))
   return { text, mayMatch: (uri) => matches(uri) || !isNormalUri(uri), matches }

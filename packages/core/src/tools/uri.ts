@@ -1,7 +1,7 @@
 /** The most characters of a URI and of a URI template. */
 export const MAX_URI_LENGTH = 2048
 
-/** Returns why a text cannot be the URI of a resource; `undefined` where it can. */
+/** Returns why a text is not a valid URI of a resource; `undefined` if it is valid. */
 export function findUriProblem(uri: unknown): string | undefined {
   if (typeof uri !== 'string' || uri === '') return 'must be a string that is not empty'
   if (uri.length > MAX_URI_LENGTH) return `has ${uri.length} characters; at most ${MAX_URI_LENGTH} are allowed`
@@ -15,20 +15,22 @@ const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/
 
 /** RFC 3986, appendix B. */
 const PARTS = /^([^:/?#]+):(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(#.*)?$/
-/** RFC 3986, section 2: unreserved, reserved and percent-encoded in upper case. */
+/** RFC 3986, section 2: unreserved and reserved characters, and percent-encoding in upper case. */
 const CHARACTERS = /^(?:[A-Za-z0-9._~:/?#[\]@!$&'()*+,;=-]|%[0-9A-F]{2})+$/
-/** A user, where there is one, is not empty; a port has no zero before it. */
+/** A user must not be empty, and a port has no leading zero. */
 const AUTHORITY = /^(?:[^@:]+(?::[^@:]+)?@)?(?:\[[^\]]*\]|[^:@[\]]*)(?::(?:0|[1-9]\d*))?$/
-/** Schemes of hosts. A URI of these has a host and a path. */
+/** Schemes with hosts. Their URIs have a host and a path. */
 const HOST_SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp'])
 
 /**
- * Returns whether a URI is in the one spelling that is taken of all that servers read alike.
+ * Returns whether a URI is in normal form: the only accepted spelling of all that servers read
+ * alike.
  *
- * A URI in another spelling could name a resource by a name that no rule mentions, so it names nothing. Servers decode
- * paths, also twice, normalise their letters (NFC), and drop empty and dot segments and the slash at the end, for every
- * scheme. So characters that may stand in a path stand there as they are, and those of a query as `encodeURIComponent`
- * writes them. The scheme is in lower case, and so is a host; the authority of another scheme is a name and keeps its case.
+ * Another spelling could name a resource in a way that no rule mentions, so it is rejected.
+ * Servers decode paths, also twice, normalise letters (NFC), and drop empty and dot segments and
+ * the final slash, for every scheme. So a path contains allowed characters unencoded, and a query
+ * is encoded as by `encodeURIComponent`. The scheme and a host are in lower case; the authority
+ * of a scheme without hosts is a name and keeps its case.
  */
 export function isNormalUri(uri: string): boolean {
   if (uri.length > MAX_URI_LENGTH || !CHARACTERS.test(uri) || hasOtherCoding(uri)) return false
@@ -40,15 +42,19 @@ export function isNormalUri(uri: string): boolean {
 }
 
 /**
- * Returns the normal form of a URI that differs from it only by coding that it does not need; `undefined` for a URI in any
- * other spelling. Rules, records and servers get the normal form, whichever of these spellings a client writes.
+ * Returns the normal form of a URI that differs from it only by unnecessary percent-encoding;
+ * `undefined` for any other spelling. Rules, records and servers get the normal form, whichever
+ * of these spellings a client sends.
  */
 export function toNormalUri(uri: string): string | undefined {
   const plain = uri.length > MAX_URI_LENGTH ? uri : toPlainUri(uri)
   return isNormalUri(plain) ? plain : undefined
 }
 
-/** A text without needless coding (RFC 3986, section 6.2.2), of a listed URI or a pattern, too. Nothing is checked. */
+/**
+ * Removes unnecessary percent-encoding (RFC 3986, section 6.2.2) from a URI or a pattern. Checks
+ * nothing.
+ */
 export function toPlainUri(uri: string): string {
   if (!/[%?]/.test(uri) || /[{}]/.test(uri)) return uri
   const [, head = '', scheme = '', authority = '', path = '', query = ''] = SPLIT.exec(uri) ?? []
@@ -59,7 +65,10 @@ export function toPlainUri(uri: string): string {
   return head + name + decodeWhere(path, /[A-Za-z0-9._~!$&'()*+,:;=@-]/) + query.slice(0, 1) + pairs
 }
 
-/** Returns the text of a listed URI or of a pattern that is compared: equal for all spellings that `toNormalUri` takes. */
+/**
+ * Returns a listed URI or a pattern in a form for comparison. All spellings that `toNormalUri`
+ * accepts are equal.
+ */
 export function comparableUri(uri: string): string {
   if (!/[%?]/.test(uri)) return uri
   return toPlainUri(uri).replace(/\?.*/s, (query) => query.replaceAll(/%(?:2[4CF]|3[AF]|40)/g, decodeURIComponent))
@@ -67,7 +76,7 @@ export function comparableUri(uri: string): string {
 
 const SPLIT = /^(([^:/?#]*):(?:\/\/)?)?((?<=\/\/)[^/?]*)?([^?]*)(\?.*)?$/s
 
-/** The codes of other characters get digits in upper case. */
+/** The encoding that stays gets upper-case digits. */
 function decodeWhere(text: string, needsNoCode: RegExp): string {
   return text.replaceAll(/%[0-9A-Fa-f]{2}/g, (code) => {
     const character = String.fromCharCode(Number.parseInt(code.slice(1), 16))
@@ -75,22 +84,29 @@ function decodeWhere(text: string, needsNoCode: RegExp): string {
   })
 }
 
-/** What may stand in a path as it is, and what servers split a path at: `!$&'()*+,:;=@`, `/` and `\`. */
+/**
+ * Characters that a path contains unencoded, or at which servers split a path: `!$&'()*+,:;=@`,
+ * `/` and `\`.
+ */
 const ENCODED_IN_PATH = /%(?:2[146-9A-CF]|3[ABD]|40|5C)/
 
-/** RFC 8089 has several spellings of a file: `file:/a`, `file://localhost/a`. Servers take the path alone; Windows drops dots and blanks at the end of a name, `a::$DATA` is `a`, and `C|` is `C:`. */
+/**
+ * RFC 8089 allows several spellings of a file: `file:/a`, `file://localhost/a`. Servers use only
+ * the path. Windows drops dots and blanks at the end of a name, and reads `a::$DATA` as `a` and
+ * `C|` as `C:`.
+ */
 function isNormalFile(path: string): boolean {
   return path.startsWith('/') && !/(?:\.|%20)(?:\/|$)|:[^/]*:\$|^\/[A-Za-z]%7C/.test(path) && isPlainPath(path)
 }
 
-/** Whether a URI names its host as URL parsers read it: with nothing that they add, drop or rewrite. */
+/** Returns whether URL parsers leave the host of a URI unchanged. */
 function isOfHost(uri: string, authority: string | undefined): boolean {
   return URL.canParse(uri) && new URL(uri).host === authority && !/\.(?::\d+)?$/.test(authority)
 }
 
 /**
- * Checks where the path of a scheme without hosts begins: `x:/a` is `x:///a`, and `x://a/` is `x://a`. In an authority
- * `%3A` is a colon that begins no port.
+ * Checks where the path starts in a URI whose scheme has no hosts: `x:/a` equals `x:///a`, and
+ * `x://a/` equals `x://a`. In an authority, `%3A` is a colon that starts no port.
  */
 function isNormalName(authority: string | undefined, path: string): boolean {
   if (authority === undefined) return !path.startsWith('/')
@@ -98,7 +114,10 @@ function isNormalName(authority: string | undefined, path: string): boolean {
   return !/%3A\d+$/.test(authority) && !ENCODED_IN_PATH.test(authority.replaceAll('%3A', ''))
 }
 
-/** An address of a host in a path keeps its `//`, and the rest of the URI is of this address: `web://page/https://h/a?b=c`. */
+/**
+ * An address of a host within a path keeps its `//`, and the rest of the URI belongs to it:
+ * `web://page/https://h/a?b=c`.
+ */
 const INNER = /(?:^|\/)(?=(?:https?|wss?|ftp):)/i
 
 function isNormalPath(path: string, query: string | undefined): boolean {
@@ -120,7 +139,10 @@ function isDots(part: string): boolean {
   return part === '.' || part === '..'
 }
 
-/** Pairs of a form, without empty ones: `a=` is `a`. Their meaning and their order are up to the server. */
+/**
+ * Checks that a query has only non-empty pairs: `a=` equals `a`. Their meaning and order are up
+ * to the server.
+ */
 function isNormalQuery(query: string): boolean {
   return query.split('&').every((pair) => {
     const texts = pair.split('=')
@@ -130,14 +152,17 @@ function isNormalQuery(query: string): boolean {
   })
 }
 
-/** `A-Za-z0-9._~-`. */
+/** Percent-encoded `A-Za-z0-9._~-`. */
 const CODED_UNRESERVED = /%(?:2[DE]|3\d|[46][1-9A-F]|[57][0-9A]|5F|7E)/
-/** `%25` before two digits: a server that decodes twice reads another character. */
+/** `%25` before two hex digits: a server that decodes twice reads another character. */
 const CODED_TWICE = /%25[0-9A-Fa-f]{2}/
 // oxlint-disable-next-line no-control-regex -- the pattern looks for them
 const CONTROL = /[\u0000-\u001F\u007F]/
 
-/** Whether it has needless codes, codes that servers read differently, or text outside NFC (of file systems). */
+/**
+ * Returns whether a URI has unnecessary percent-encoding, encoding that servers read differently,
+ * or text that is not in NFC, which file systems use.
+ */
 function hasOtherCoding(uri: string): boolean {
   if (!uri.includes('%')) return false
   const text = decoded(uri)
@@ -150,15 +175,15 @@ function hasOtherCoding(uri: string): boolean {
   )
 }
 
-/** Decodes as servers do: bytes that are no UTF-8 are U+FFFD, all of them. */
+/** Decodes as servers do: invalid UTF-8 becomes U+FFFD. */
 function decoded(text: string): string {
   return text.replaceAll(/(?:%[0-9A-Fa-f]{2})+/g, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString())
 }
 
 /**
- * Returns the reading of a URI by a server that accepts every spelling of it: decoded, in lower case, without dot
- * segments, the host of a file, a user, a default port, a fragment and needless slashes. URIs that name one resource
- * read alike.
+ * Returns a URI as the most tolerant server reads it: decoded, in lower case, without dot
+ * segments, the host of a file, a user, a default port, a fragment and unnecessary slashes. URIs
+ * that name one resource give the same text.
  */
 export function readingOf(uri: string): string {
   if (!URL.canParse(uri)) return uri.toLowerCase()

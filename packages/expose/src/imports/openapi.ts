@@ -15,10 +15,15 @@ export interface ReadSchema {
 
 type Entry = readonly [keyword: string, word: unknown]
 
-/** Deeper than a gate accepts a schema. Deeper parts stay as they are, and the whole is refused. */
+/**
+ * More levels than a gate accepts. Deeper parts stay unchanged, and the gate rejects the schema.
+ */
 const MAX_DEPTH = 64
 
-/** More than any real schema has. Further parts stay as they are: a schema that contains itself twice would have no end. */
+/**
+ * More nodes than any real schema has. Further parts stay unchanged, because a schema may contain
+ * itself.
+ */
 const MAX_NODES = 10_000
 
 interface Reading {

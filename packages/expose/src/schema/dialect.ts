@@ -6,46 +6,46 @@ import { isObject, listOf } from './node.ts'
 export interface Dialect {
   /** Part of the key of cached results. */
   readonly name: string
-  /** The keywords it takes. Absent: all of 2020-12, and unknown ones. */
+  /** The supported keywords. Absent: all of 2020-12, and unknown ones. */
   readonly keywords?: ReadonlySet<string>
-  /** Keywords that it refuses at the root only. */
+  /** Keywords that are not supported at the root. */
   readonly rootLacks?: ReadonlySet<string>
-  /** The formats it takes. Absent: all. */
+  /** The supported formats. Absent: all. */
   readonly formats?: ReadonlySet<string>
-  /** Whether the root must be an object; everything but an output schema. */
+  /** Whether the root must be an object, as in all schemas but output schemas. */
   readonly objectRoot: boolean
   /** Whether references stay, with their targets in `$defs`, or are replaced by their targets. */
   readonly refs: 'kept' | 'inlined'
-  /** A `$ref` takes no other keyword beside it. */
+  /** Whether a `$ref` must be the only keyword of its schema. */
   readonly bareRefs?: boolean
   /** A recursive `$ref` is allowed only below a property that is not required. */
   readonly recursion?: 'in-optional'
-  /** An `anyOf` takes no other constraint beside it. */
+  /** Whether an `anyOf` must be the only constraint of its schema. */
   readonly bareAnyOf?: boolean
   /** How several types of one value are written. */
   readonly unions: 'type-list' | 'anyOf' | 'nullable'
   /** Which values an `enum` may have. */
   readonly enums?: 'scalars' | 'texts'
-  /** Whether a value that is listed (`enum`, `const`) is written without its type. */
+  /** Whether `enum` and `const` are written without a type. */
   readonly untypedEnums?: boolean
-  /** Every object is closed: `additionalProperties: false`. */
+  /** Whether every object must be closed: `additionalProperties: false`. */
   readonly closed?: boolean
-  /** Every property is required; one that was optional may be null. */
+  /** Whether every property must be required. An optional property then allows null. */
   readonly allRequired?: boolean
-  /** Every schema has a type, and every list its items. */
+  /** Whether every schema must have a type, and every list `items`. */
   readonly typed?: boolean
-  /** Every list has `items`, if only `{}`. */
+  /** Whether every list must have `items`, even if `{}`. */
   readonly itemsNeeded?: boolean
-  /** `minItems` that it takes. */
+  /** The supported values of `minItems`. */
   readonly minItems?: ReadonlySet<number>
   /** The names that parameters may have. */
   readonly parameterName?: RegExp
   readonly limits?: Limits
-  /** Spells the schema as OpenAPI 3.0 does: types in capitals, counts as texts. */
+  /** Whether the schema is written as OpenAPI 3.0: types in capitals, counts as texts. */
   readonly openApi?: boolean
 }
 
-/** How large a schema may be. */
+/** The limits of a schema. */
 export interface Limits {
   readonly properties?: number
   readonly optionalProperties?: number
@@ -67,13 +67,13 @@ const NUMBER_WORDS = 'minimum maximum exclusiveMinimum exclusiveMaximum multiple
 /** All of JSON Schema 2020-12, at the root too: MCP. */
 export const ANY: Dialect = { name: 'any', objectRoot: true, refs: 'kept', unions: 'type-list' }
 
-/** An output schema where all of JSON Schema is taken. */
+/** Output schemas for targets that accept all of JSON Schema. */
 export const ANY_OUTPUT: Dialect = { ...ANY, name: 'any-output', objectRoot: false }
 
-/** JSON Schema with a root that is one object, which is what every provider takes. */
+/** JSON Schema with a single object at the root, which every provider accepts. */
 export const FLAT: Dialect = { ...ANY, name: 'flat', rootLacks: ROOT_UNIONS }
 
-/** As FLAT: the provider behind a framework is not known here, and may be OpenAI. */
+/** Like FLAT, because the provider behind a framework is unknown and may be OpenAI. */
 export const FRAMEWORK: Dialect = { ...FLAT, name: 'framework', itemsNeeded: true }
 
 export const ANTHROPIC: Dialect = { ...FLAT, name: 'anthropic', parameterName: ANTHROPIC_PARAMETER }
@@ -127,7 +127,7 @@ export const ANTHROPIC_STRICT: Dialect = {
   parameterName: ANTHROPIC_PARAMETER,
 }
 
-/** As Anthropic's, without recursive references. */
+/** Like Anthropic's, without recursive references. */
 export const BEDROCK_STRICT: Dialect = {
   ...ANTHROPIC_STRICT,
   name: 'bedrock-strict',
@@ -174,13 +174,13 @@ export const GEMINI_OPENAPI: Dialect = {
 
 export const GEMINI_OPENAPI_OUTPUT: Dialect = withoutParameters({ ...GEMINI_OPENAPI, name: 'gemini-openapi-output' })
 
-/** Whether a dialect accepts a keyword at a place. */
+/** Returns whether a dialect accepts a keyword at a place. */
 export function takes(dialect: Dialect, keyword: string, atRoot: boolean): boolean {
   if (atRoot && dialect.rootLacks?.has(keyword)) return false
   return dialect.keywords ? dialect.keywords.has(keyword) : true
 }
 
-/** Whether a keyword is one that JSON Schema 2020-12 has. */
+/** Returns whether a keyword is one that JSON Schema 2020-12 has. */
 export function isKnown(keyword: string): boolean {
   return KEYWORDS.has(keyword)
 }

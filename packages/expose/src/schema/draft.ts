@@ -3,7 +3,7 @@ import type { Dialect } from './dialect.ts'
 import { KEYWORDS } from './keywords.ts'
 import { below, isNode, isObject, listOf, type Node, type Note, sortKeys, wordOf } from './node.ts'
 
-/** One schema on its way to a target. The rewrites change it in turn. */
+/** A schema while it is converted for a target. Each rewrite changes it. */
 export interface Draft {
   readonly pointer: string
   readonly words: Map<string, unknown>
@@ -11,17 +11,17 @@ export interface Draft {
   readonly told: string[]
 }
 
-/** The place of a draft. */
+/** The position of a draft in the schema. */
 export interface At {
   readonly root: boolean
-  /** Whether a property that is not required leads here. */
+  /** Whether the path to it passes an optional property. */
   readonly optional: boolean
   readonly depth: number
-  /** The schemas that are being written out, from the outermost to this one. */
+  /** The enclosing schemas that are being expanded, outermost first. */
   readonly within: readonly Node[]
 }
 
-/** The services for rewrites. */
+/** The functions that rewrites use. */
 export interface Writer {
   readonly dialect: Dialect
   note(note: Note): void
@@ -125,7 +125,7 @@ function inOrder(out: Readonly<Record<string, unknown>>): Record<string, unknown
 
 const COUNTS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'] as const
 
-/** As the message `Schema` has it: types in capitals, 64-bit integers as texts. */
+/** Writes the message `Schema` of Gemini: types in capitals, 64-bit integers as texts. */
 function spellOpenApi(out: Record<string, unknown>): JsonSchema {
   if (typeof out['type'] === 'string') out['type'] = out['type'].toUpperCase()
   for (const keyword of COUNTS) if (keyword in out) out[keyword] = String(out[keyword])

@@ -4,7 +4,7 @@ import { both, type Node, type NodeMap } from './node.ts'
 /** The kind of a keyword's value, as far as rewrites need it. */
 export type Shape =
   | 'schema'
-  /** A schema, or `false` and `true`, which mean something of their own there. */
+  /** A schema, or `false` or `true` with a special meaning. */
   | 'schema-or-flag'
   | 'schemas'
   | 'schema-map'
@@ -112,7 +112,7 @@ export const SPEAKS_OF: ReadonlyMap<string, 'string' | 'number' | 'object' | 'ar
   ...speak('array', ['uniqueItems', 'unevaluatedItems']),
 ])
 
-/** Whether a keyword applies to values of a type. */
+/** Returns whether a keyword applies to values of a type. */
 export function appliesTo(keyword: string, type: string): boolean {
   const spoken = SPEAKS_OF.get(keyword)
   return spoken === undefined || spoken === type || (spoken === 'number' && type === 'integer')

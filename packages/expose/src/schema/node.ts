@@ -100,7 +100,7 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Whether a keyword's value is a node: JSON has no maps. */
+/** Returns whether a keyword's value is a node: JSON has no maps. */
 export function isNode(word: unknown): word is Node {
   return isObject(word) && word['words'] instanceof Map
 }

@@ -13,10 +13,11 @@ export interface Place {
 export type Resolve = (from: object, ref: string, path: string) => Place
 
 /**
- * Returns a resolver of references within one document: JSON Pointers, anchors, and `$id`s of the document itself (JSON
- * Schema 2020-12 §8.2).
+ * Returns a resolver of references within one document: JSON Pointers, anchors, and `$id`s of the
+ * document itself (JSON Schema 2020-12 §8.2).
  *
- * @throws {SchemaProblem} `remote_ref` for one that leads elsewhere, `unresolved_ref` for one that leads nowhere
+ * @throws {SchemaProblem} `remote_ref` for a reference to another document, `unresolved_ref` for
+ * an unknown target
  */
 export function createResolve(root: JsonSchema): Resolve {
   let index: Index | undefined
@@ -41,7 +42,7 @@ export function createResolve(root: JsonSchema): Resolve {
   }
 }
 
-/** The schema that replaces a meta-schema. No provider has meta-schemas, and the input is checked in any case. */
+/** Replaces a meta-schema, which no provider supports. The gate checks the input in any case. */
 const ANY_SCHEMA: JsonSchema = { type: ['object', 'boolean'], description: 'A JSON Schema' }
 
 /** The base URI of a schema without one. It is never requested. */

@@ -18,7 +18,10 @@ import { constToEnum, exclusiveBounds, listedValues, narrowValues } from './rewr
 /** Changes a draft where its target lacks a feature, with a note. */
 export type Rewrite = (draft: Draft, writer: Writer, at: At) => void
 
-/** In order: each may leave parts to later ones. The last removes every feature that the target still lacks. */
+/**
+ * The rewrites in order. Each may leave work to later ones, and the last removes every feature
+ * that the target still lacks.
+ */
 export const REWRITES: readonly Rewrite[] = [
   oneOfToAnyOf,
   unionToOneObject,
@@ -49,7 +52,7 @@ function removeLacking(draft: Draft, writer: Writer, at: At): void {
   }
 }
 
-/** Where all formats are taken, numbers have some too, such as `int32`. */
+/** If all formats are accepted, numbers have formats too, such as `int32`. */
 function speaks(keyword: string, type: string, { formats }: Writer['dialect']): boolean {
   return appliesTo(keyword, type) || (keyword === 'format' && !formats && appliesTo('minimum', type))
 }
@@ -84,7 +87,7 @@ export function closedObject(draft: Draft, { dialect, note }: Writer): void {
   const declared = words.has('properties')
   words.set('additionalProperties', false)
   if (!declared) words.set('properties', new Map())
-  // Without declared properties, what was a free object is now an empty one.
+  // A free object without declared properties has become an empty one.
   if (open === false || (open === undefined && declared)) return
   note({
     path: open === undefined ? pointer : below(pointer, 'additionalProperties'),

@@ -13,7 +13,7 @@ export interface Written {
   readonly notes: readonly Note[]
 }
 
-/** Deeper than a tool's own schema may be; reached only where references are written out. */
+/** More levels than a tool's own schema may have. Only expanded references reach it. */
 const MAX_DEPTH = 100
 /** Expanded references may double a schema at every step. */
 const MAX_DRAFTS = 20_000

@@ -112,7 +112,7 @@ const SEARCH = {
   regex: { type: 'tool_search_tool_regex_20251119', name: 'tool_search_tool_regex' },
 } as const
 
-/** Anthropic's Messages. It can defer definitions, and cannot mask some of an array. */
+/** Anthropic's Messages. It can defer definitions, but cannot mask tools. */
 export const anthropic: Target<AnthropicCustomTool> = {
   dialect: ANTHROPIC,
   strictDialect: ANTHROPIC_STRICT,
@@ -142,7 +142,7 @@ export interface GeminiFunction {
   description?: string
   parametersJsonSchema?: unknown
   responseJsonSchema?: unknown
-  /** In the OpenAPI form, as the message `Schema`. */
+  /** A schema in OpenAPI form: the message `Schema`. */
   parameters?: Record<string, unknown>
   response?: Record<string, unknown>
 }
@@ -163,7 +163,7 @@ const shared = {
   },
 } satisfies Partial<Target<GeminiFunction>>
 
-/** A name begins with a letter or `_`. No other plain name on the wire begins with `_`. */
+/** Gemini requires a letter or `_` first. No other exposed name begins with `_`. */
 function toName(name: string): string {
   if (/^[A-Za-z_]/.test(name)) return name
   return name.length < 64 ? `_${name}` : `_${name.slice(0, 50)}__${sha256Hex(name).slice(0, 10)}_`
@@ -193,7 +193,7 @@ export const geminiOpenApi: Target<GeminiFunction> = {
     }),
 }
 
-/** `VALIDATED` may also answer in text; `AUTO` takes no names. */
+/** `VALIDATED` also allows an answer in text; `AUTO` accepts no names. */
 function toToolConfig(mask: readonly string[]): object {
   const functionCallingConfig =
     mask.length === 0 ? { mode: 'NONE' } : { mode: 'VALIDATED', allowedFunctionNames: [...mask] }

@@ -35,7 +35,10 @@ export const ARITHMETIC: Readonly<Record<ArithmeticOp, readonly Triple[]>> = {
   '%': INTEGERS,
 }
 
-/** @throws {CelError} for an overflow, a division by zero, and operands of other types */
+/**
+ * Applies an operator. @throws {CelError} for an overflow, a division by zero, and operands of
+ * other types
+ */
 export function calculate(work: Work, op: ArithmeticOp, a: unknown, b: unknown): unknown {
   if (typeof a === 'number' && typeof b === 'number' && op !== '%') return ofDoubles(op, a, b)
   if (typeof a === 'bigint' && typeof b === 'bigint') return toInt(ofIntegers(op, a, b))
@@ -71,7 +74,8 @@ function ofIntegers(op: ArithmeticOp, a: bigint, b: bigint): bigint {
       return a * b
     default:
       if (b === 0n) throw new CelError(op === '/' ? 'division by zero' : 'modulus by zero')
-      // The reference divides first, and the least integer has no quotient by -1.
+      // The reference implementation divides first, and the least integer cannot be divided by
+      // -1.
       if (op === '%' && b === -1n) toInt(-a)
       return op === '/' ? a / b : a % b
   }
@@ -105,7 +109,7 @@ function ofTimes(op: '+' | '-', a: unknown, b: unknown): unknown {
   return refuse(op, a, b)
 }
 
-/** @throws {CelError} */
+/** Returns the negated number. @throws {CelError} for an overflow and other types */
 export function negate(value: unknown): unknown {
   if (typeof value === 'number') return -value
   if (typeof value === 'bigint') return toInt(-value)

@@ -7,9 +7,12 @@ import type { CelNode } from './tree.ts'
 /** A parsed text of CEL. */
 export interface ParsedCel {
   readonly tree: CelNode
-  /** Returns the type of its value. @throws {CelProblem} for unknown names, and texts without a possible value */
+  /**
+   * Returns the type of the result. @throws {CelProblem} for unknown names, and texts that can
+   * never have a value
+   */
   check(): string
-  /** @throws {CelProblem} */
+  /** Returns the program. @throws {CelProblem} for a call or a variable that cannot be compiled */
   compile(): Program
 }
 

@@ -9,9 +9,10 @@ type Scope = ReadonlyMap<string, CelTypeInfo>
 const BOOL: CelTypeInfo = { kind: 'bool' }
 
 /**
- * Returns the type of a text's value.
+ * Returns the type of a text's result.
  *
- * @throws {CelProblem} for unknown names and fields, and for expressions that can never be evaluated
+ * @throws {CelProblem} for unknown names and fields, and for expressions that can never be
+ * evaluated
  */
 export function checkTypes(tree: CelNode, environment: Environment): CelTypeInfo {
   return new Checker(environment).typeOf(tree, environment.variables)
@@ -173,7 +174,7 @@ class Checker {
   }
 }
 
-/** The items of a list are judged where they are read, unless all of them are known to be of another type. */
+/** Items of a list are checked at run time, unless all are known to be of another type. */
 function fitsParam(type: CelTypeInfo, param: CelTypeInfo): boolean {
   if (!canBe(type, param.kind)) return false
   return !param.of || !type.of || canEqual(type.of, param.of)
@@ -247,7 +248,7 @@ function arithmetic(node: CelNode, op: ArithmeticOp, left: CelTypeInfo, right: C
   return joinTypes(fits.map(([, , kind]) => ({ kind })))
 }
 
-/** A number of JSON is a double, which has no `%` and cannot be counted with integers. */
+/** A JSON number is a double, which has no `%` and does not mix with integers. */
 function problemOf(node: CelNode, op: ArithmeticOp, left: CelTypeInfo, right: CelTypeInfo): string {
   const types = `no such overload: ${nameOf(left)} ${op} ${nameOf(right)}`
   const [json, other] = left.kind === 'json' ? [0, right] : [1, left]

@@ -8,13 +8,17 @@ import { absorb, type Compiled, NODE_STEPS, type PartCompiler, toBool } from './
 import { type BinaryOp, type CelNode, CelProblem, countNodes } from './tree.ts'
 import { AbsentError, CelError, CelMap, entryOf, fieldIn, kindOf, type MapKey, toCel, toMapKey } from './values.ts'
 
-/** Evaluates a text. `variables`: in the order of the environment; `undefined` is unknown. */
+/**
+ * Evaluates a text. `variables`: in the order of the environment; `undefined` is an unknown
+ * value.
+ */
 export type Program = (work: Work, variables: readonly unknown[], context?: unknown) => unknown
 
 /**
- * Compiles a text to a program. Everything that it does costs steps, the more the larger its operands are.
+ * Compiles a text to a program. Each operation costs steps, in proportion to the size of its
+ * operands.
  *
- * @throws {CelProblem}
+ * @throws {CelProblem} for a text that cannot be compiled
  */
 export function compileProgram(tree: CelNode, environment: Environment): Program {
   const run = new Compiler(environment, new Map([...environment.variables.keys()].map((name, i) => [name, i]))).compile(
@@ -84,7 +88,7 @@ class Compiler implements PartCompiler {
     }
   }
 
-  /** Returns the parts that `a && b && c` joins. */
+  /** Returns the operands of `a && b && c`. */
   #operands(node: CelNode, op: '&&' | '||'): readonly Compiled[] {
     return node.op === op ? node.args.flatMap((part) => this.#operands(part, op)) : [this.compile(node)]
   }
@@ -222,7 +226,7 @@ function negative(of: Compiled): Compiled {
   return (frame) => negate(of(frame))
 }
 
-/** One part that equals `decides` decides, even if the other parts have no value. */
+/** A part that equals `decides` gives the result, even if other parts fail. */
 function logic(parts: readonly Compiled[], decides: boolean): Compiled {
   return (frame) => {
     let failure: unknown
@@ -240,7 +244,7 @@ function logic(parts: readonly Compiled[], decides: boolean): Compiled {
 }
 
 function equality(left: Compiled, right: Compiled, { op, args }: CelNode, wanted: boolean): Compiled {
-  // A literal needs no look at its type, and its length is bounded by that of the text.
+  // A literal needs no type check, and its length is limited by that of the text.
   const literal = op !== 'value' ? undefined : typeof args === 'bigint' ? smallNumber(args) : args
   if (typeof literal === 'string')
     return (frame) => {
@@ -255,7 +259,7 @@ function equality(left: Compiled, right: Compiled, { op, args }: CelNode, wanted
   return (frame) => equals(frame.work, left(frame), right(frame)) === wanted
 }
 
-/** Returns an integer as a number, where that is exact. */
+/** Returns an integer as a number, if that is exact. */
 function smallNumber(value: bigint): number | undefined {
   const number = Number(value)
   return Number.isSafeInteger(number) ? number : undefined

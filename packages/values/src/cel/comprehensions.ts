@@ -4,17 +4,20 @@ import type { comprehensionOf } from './environment.ts'
 import { countNodes } from './tree.ts'
 import { CelError, keysOf, kindOf, toCel } from './values.ts'
 
-/** The step that a macro takes for each item. */
+/** The body of a macro, run for each item. */
 interface Loop {
   readonly of: Compiled
   readonly slot: number
-  /** Steps of an item. */
+  /** Steps for each item. */
   readonly steps: number
 }
 
 type Parts = NonNullable<ReturnType<typeof comprehensionOf>>
 
-/** Compiles a macro over the items of a list, or the keys of a map. Each item costs steps for each node of the macro. */
+/**
+ * Compiles a macro over the items of a list or the keys of a map. Each item costs steps for each
+ * node of the macro.
+ */
 export function compileComprehension(compiler: PartCompiler, { name, of, variable, holds, result }: Parts): Compiled {
   const [inner, slot] = compiler.within(variable ?? '')
   const nodes = [holds, result].reduce((total, node) => total + (node ? countNodes(node) : 0), 1)
@@ -41,13 +44,13 @@ function itemsOf(frame: Frame, of: Compiled): readonly unknown[] {
   return keysOf(frame.work, value as object)
 }
 
-/** Begins an item. */
+/** Starts with the next item. */
 function take(frame: Frame, { slot, steps }: Loop, item: unknown): unknown {
   spend(frame.work, steps)
   return (frame.variables[slot] = toCel(item))
 }
 
-/** `decides`: the answer for one item that decides for all, even if other items have no value. */
+/** `decides`: the answer for one item that gives the result, even if other items fail. */
 function quantifier(loop: Loop, test: Compiled, decides: boolean): Compiled {
   return (frame) => {
     let failure: unknown

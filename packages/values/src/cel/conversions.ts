@@ -2,7 +2,10 @@ import { spend, type Work } from '../work.ts'
 import { formatDuration, formatTimestamp, secondsOf } from './time.ts'
 import { CelError, Duration, stepsOfText, Timestamp, toInt, toUint, Uint } from './values.ts'
 
-/** @throws {CelError} for a text that is not a decimal integer, and for a value out of range */
+/**
+ * Converts to `int`. @throws {CelError} for a text that is not a decimal integer, and for a value
+ * out of range
+ */
 export function intOf(work: Work, value: unknown): bigint {
   if (typeof value === 'string') return toInt(integerOf(work, value, /^[+-]?\d+$/, 'int'))
   if (typeof value === 'number') return truncated(value, -(2 ** 63), 'int')
@@ -10,7 +13,10 @@ export function intOf(work: Work, value: unknown): bigint {
   return toInt(value instanceof Uint ? value.value : (value as bigint))
 }
 
-/** @throws {CelError} */
+/**
+ * Converts to `uint`. @throws {CelError} for a text that is not a decimal integer, and for a
+ * value out of range
+ */
 export function uintOf(work: Work, value: unknown): Uint {
   if (typeof value === 'string') return toUint(integerOf(work, value, /^\d+$/, 'uint'))
   if (typeof value === 'number') return toUint(truncated(value, 0, 'uint'))
@@ -44,7 +50,10 @@ const NAMED: ReadonlyMap<string, number> = new Map([
   ...['-inf', '-infinity'].map((name) => [name, -Infinity] as const),
 ])
 
-/** @throws {CelError} for a text that is not a decimal number, and for a number out of range */
+/**
+ * Converts to `double`. @throws {CelError} for a text that is not a decimal number, and for a
+ * number out of range
+ */
 export function doubleOf(work: Work, value: unknown): number {
   if (typeof value !== 'string') return Number(value instanceof Uint ? value.value : value)
   spend(work, stepsOfText(value))
@@ -59,10 +68,10 @@ export function doubleOf(work: Work, value: unknown): number {
 const TRUE: ReadonlySet<string> = new Set(['1', 't', 'true', 'TRUE', 'True'])
 const FALSE: ReadonlySet<string> = new Set(['0', 'f', 'false', 'FALSE', 'False'])
 
-/** @throws {CelError} */
+/** Converts to `bool`. @throws {CelError} for any other text */
 export function boolOf(value: boolean | string): boolean {
   if (typeof value === 'boolean') return value
-  // A longer text is neither, so it is not read.
+  // A longer text is invalid, so it is not read.
   if (value.length <= 5 && (TRUE.has(value) || FALSE.has(value))) return TRUE.has(value)
   throw new CelError("bool() wants 'true' or 'false'")
 }
@@ -72,7 +81,7 @@ const ENCODER = new TextEncoder()
 const CODER_STEPS = 60
 const FORMAT_STEPS = 80
 
-/** @throws {CelError} for bytes that are not UTF-8 */
+/** Converts to `string`. @throws {CelError} for bytes that are not UTF-8 */
 export function stringOf(work: Work, value: unknown): string {
   spend(work, FORMAT_STEPS)
   if (typeof value === 'number') return textOfDouble(value)
@@ -93,7 +102,7 @@ function textOfDouble(value: number): string {
   return Number.isFinite(value) || Number.isNaN(value) ? String(value) : value > 0 ? '+Inf' : '-Inf'
 }
 
-/** @throws {CelError} for a text that has no UTF-8 */
+/** Converts to `bytes`. @throws {CelError} for a text that has no UTF-8 */
 export function bytesOf(work: Work, value: string | Uint8Array): Uint8Array {
   if (typeof value !== 'string') return value
   spend(work, value.length + CODER_STEPS)

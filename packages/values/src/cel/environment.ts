@@ -3,7 +3,7 @@ import type { CelNode } from './tree.ts'
 import { type CelTypeInfo, typeOf, type TypeText } from './types.ts'
 import type { Compiled } from './frame.ts'
 
-/** A call of a macro: not all of its arguments are values. */
+/** A macro, which is called with arguments that are not all values. */
 export interface Macro {
   readonly name: string
   /** The variable before the dot: `run` in `run.called(…)`. */
@@ -11,13 +11,13 @@ export interface Macro {
   readonly result: TypeText
   /** Returns the arguments that are values. */
   valuesOf(args: readonly CelNode[]): readonly CelNode[]
-  /** `node`: the call. `values`: its arguments that are values. */
+  /** Compiles a call. `node`: the call. `values`: its arguments that are values. */
   compile(node: CelNode, values: readonly CelNode[], compile: (node: CelNode) => Compiled): Compiled
 }
 
 /** The variables and functions of a text. */
 export interface Environment {
-  /** In the order in which a program takes them. */
+  /** The variables in the order in which a program takes them. */
   readonly variables: ReadonlyMap<string, CelTypeInfo>
   readonly overloads: ReadonlyMap<string, readonly Overload[]>
   readonly macros: readonly Macro[]
@@ -29,7 +29,7 @@ export interface EnvironmentParts {
   readonly macros?: readonly Macro[]
 }
 
-/** Returns an environment with the functions of CEL, and more. */
+/** Returns an environment with the functions of CEL, and additional ones. */
 export function createEnvironment({ variables, functions = [], macros = [] }: EnvironmentParts): Environment {
   return {
     variables: new Map(Object.entries(variables).map(([name, type]) => [name, typeOf(type)])),
@@ -38,7 +38,7 @@ export function createEnvironment({ variables, functions = [], macros = [] }: En
   }
 }
 
-/** Returns the functions that a call may mean. */
+/** Returns the overloads that a call may refer to. */
 export function overloadsOf(
   environment: Environment,
   name: string,
@@ -49,7 +49,7 @@ export function overloadsOf(
   return named.filter((one) => one.isMethod === isMethod && one.params.length === arity)
 }
 
-/** Returns the macro of the environment that a call means. */
+/** Returns the macro of the environment that a call refers to. */
 export function macroOf(
   { macros }: Environment,
   node: CelNode,
@@ -93,7 +93,7 @@ const ARITIES: ReadonlyMap<string, readonly number[]> = new Map([
   ['map', [2, 3]],
 ])
 
-/** Returns the macro of CEL that a call means. Its variable is `undefined` if it is not a name. */
+/** Returns the CEL macro that a call refers to. Its variable is `undefined` if it is not a name. */
 export function comprehensionOf(
   node: CelNode,
 ): (Omit<Comprehension, 'variable'> & { variable: string | undefined }) | undefined {

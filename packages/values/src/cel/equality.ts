@@ -14,8 +14,8 @@ import {
 } from './values.ts'
 
 /**
- * Whether two values are equal in CEL: numbers of all types by value, and texts, lists and maps by content.
- * Values of different types are not equal.
+ * Returns whether two values are equal in CEL: numbers of all types by value, and texts, lists
+ * and maps by content. Values of different types are not equal.
  */
 export function equals(work: Work, a: unknown, b: unknown): boolean {
   switch (typeof a) {
@@ -93,7 +93,10 @@ function sameMap(work: Work, a: object, b: object): boolean {
 
 const ITEM_STEPS = 3
 
-/** Whether a list has an item that equals a value, or a map has the key. @throws {CelError} for anything else */
+/**
+ * Returns whether a list contains a value, or a map has the key. @throws {CelError} for anything
+ * else
+ */
 export function isIn(work: Work, item: unknown, container: unknown): boolean {
   if (!Array.isArray(container)) return hasKey(item, container)
   if (typeof item === 'string') {
@@ -116,7 +119,8 @@ function hasKey(key: unknown, map: unknown): boolean {
 }
 
 /**
- * Returns a number below, at or above 0 for the order of two values: numbers by value, texts by code points.
+ * Compares two values: negative, 0 or positive. Numbers are ordered by value, texts by code
+ * points.
  *
  * @throws {CelError} for values that have no order, such as NaN
  */
@@ -154,7 +158,7 @@ function haveOrder(a: unknown, b: unknown): boolean {
   return x === y || (NUMBERS.has(x) && NUMBERS.has(y))
 }
 
-/** By code points: a surrogate is above all of the first plane. */
+/** By code points: a surrogate sorts above the whole first plane. */
 function compareTexts(work: Work, a: string, b: string): number {
   if (a === b) {
     spend(work, a.length >> 3)

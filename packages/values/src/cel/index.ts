@@ -1,4 +1,5 @@
-// `@toolgate/values/cel`: the Common Expression Language. What its functions and variables are, a host says.
+// `@toolgate/values/cel`: the Common Expression Language. The host defines additional functions
+// and the variables.
 
 export { parseCelFor, type ParsedCel } from './cel.ts'
 export type { Program } from './compile.ts'

@@ -2,7 +2,7 @@ import { CelProblem } from './tree.ts'
 import { readQuoted } from './quoted.ts'
 import { MAX_INT, MAX_UINT, Uint } from './values.ts'
 
-/** A piece of the text. Operators and brackets are their own kind; a keyword is one, too. */
+/** A token. The kind of an operator, a bracket or a keyword is its own text. */
 export interface Token {
   /** `value`, `number`, `name`, `end`, or the operator. */
   readonly kind: string
@@ -19,9 +19,9 @@ const NUMBER = /0x[0-9a-fA-F]+[uU]?|(?:\d+\.\d+|\.\d+|\d+)(?:[eE][+-]?\d+)?[uU]?
 const DOUBLE = /^[^x]*[.eE]/
 
 /**
- * Returns the pieces of a text, in time linear in it.
+ * Returns the tokens of a text, in linear time.
  *
- * @throws {CelProblem}
+ * @throws {CelProblem} for an invalid token
  */
 export function readTokens(text: string): readonly Token[] {
   const tokens: Token[] = []
@@ -72,7 +72,7 @@ function wordOf(word: string, start: number, end: number): Token {
   return word === 'in' ? { kind: 'in', start, end } : { kind: 'name', start, end, value: word }
 }
 
-/** An integer may be 2^63 here: with a minus before it, it is an `int`. */
+/** An integer may be 2^63 here, because it is a valid `int` after a minus. */
 function numberOf(digits: string, start: number): number | bigint | Uint {
   const isUint = /[uU]$/.test(digits)
   if (DOUBLE.test(digits)) {

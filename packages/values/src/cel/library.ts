@@ -5,12 +5,15 @@ import { parseDuration, parseTimestamp, partOfDuration, partOfTimestamp, toTimes
 import { type CelTypeInfo, typeOf } from './types.ts'
 import { CelType, type Duration, keysOf, type Kind, kindOf, Timestamp } from './values.ts'
 
-/** A function for certain types. It counts the steps of reading its arguments and making its result. */
+/**
+ * An implementation for certain types. It counts the steps of reading its arguments and building
+ * its result.
+ */
 export type Run = (work: Work, ...args: readonly never[]) => unknown
 
 export interface Overload {
   readonly name: string
-  /** Whether it is written behind a value: `x.size()`. The value is then the first parameter. */
+  /** Whether it is a method: `x.size()`. The receiver is then the first parameter. */
   readonly isMethod: boolean
   readonly params: readonly CelTypeInfo[]
   readonly result: CelTypeInfo
@@ -78,7 +81,7 @@ function timestampOf(work: Work, value: string | bigint | Timestamp): Timestamp 
   return value instanceof Timestamp ? value : parseTimestamp(value)
 }
 
-/** A text is read with a pattern, dates and integers without bounds: about a microsecond. */
+/** Parsing a timestamp with a pattern, dates and big integers takes about a microsecond. */
 const TIMESTAMP_STEPS = 200
 
 const TIMES: readonly Overload[] = [
@@ -107,7 +110,7 @@ const TIMES: readonly Overload[] = [
   ),
 ]
 
-/** The functions of CEL that conditions have. */
+/** The functions of CEL that conditions can use. */
 export const LIBRARY: readonly Overload[] = [...SIZES, ...TEXTS, ...CONVERSIONS, ...TIMES]
 
 const TYPE_NAMES: Readonly<Record<Kind, string>> = {

@@ -6,7 +6,7 @@ const MAX_NODES = 500
 const MAX_DEPTH = 40
 
 /**
- * Parses an expression of CEL, in time linear in its text: at most 500 nodes, 40 deep.
+ * Parses an expression of CEL in linear time: at most 500 nodes, 40 deep.
  *
  * @throws {CelProblem} with the offset of the mistake
  */
@@ -14,7 +14,7 @@ export function parseCelText(text: string): CelNode {
   return new Parser(text).parse()
 }
 
-/** Operators by how tightly they bind, the loosest first. */
+/** Operators by precedence, lowest first. */
 const LEVELS: readonly (readonly BinaryOp[])[] = [
   ['||'],
   ['&&'],
@@ -160,7 +160,10 @@ class Parser {
     return this.#node('[]', [of, key], of.start, this.#expect(']'))
   }
 
-  /** Reads expressions up to a bracket, which it leaves. `trailing`: whether a comma may stand before it. */
+  /**
+   * Parses expressions up to a bracket, which it does not consume. `trailing`: whether a trailing
+   * comma is allowed.
+   */
   #list(close: string, trailing = false): readonly CelNode[] {
     const items: CelNode[] = []
     if (this.#token.kind === close) return items

@@ -1,6 +1,6 @@
 import { CelProblem } from './tree.ts'
 
-/** A text or bytes in quotes, which begin at `open`. `prefix`: '', `r`, `b` or `br`. */
+/** Parses a text or bytes in quotes that start at `open`. `prefix`: '', `r`, `b` or `br`. */
 export function readQuoted(text: string, open: number, prefix: string, start: number) {
   const mark = text.startsWith((text[open] ?? '').repeat(3), open) ? text.slice(open, open + 3) : (text[open] ?? '')
   const isRaw = prefix.endsWith('r')
@@ -28,7 +28,10 @@ const SIMPLE: ReadonlyMap<string, string> = new Map([
 const CODED: readonly RegExp[] = [/[xX]([0-9a-fA-F]{2})/y, /u([0-9a-fA-F]{4})/y, /U([0-9a-fA-F]{8})/y]
 const OCTAL = /[0-3][0-7]{2}/y
 
-/** Returns the characters between two places. A number is a coded one: a code point in a text, a byte in bytes. */
+/**
+ * Yields the characters between two offsets. A number is from an escape: a code point in a text,
+ * a byte in bytes.
+ */
 function unescaped(text: string, from: number, to: number, isBytes: boolean): readonly (string | number)[] {
   const parts: (string | number)[] = []
   let at = from

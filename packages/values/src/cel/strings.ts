@@ -2,12 +2,12 @@ import { createFind, findLast } from '../find-text.ts'
 import { spend, type Work } from '../work.ts'
 import { CelError, stepsOfText } from './values.ts'
 
-/** Steps of searching: short texts are searched by the engine, long ones here. */
+/** Counts the steps of a search, which takes linear time. */
 function spendOnSearch(work: Work, text: string, wanted: string): void {
   spend(work, text.length + wanted.length)
 }
 
-/** Returns the number of code points. A half of a pair is one. */
+/** Returns the number of code points. A lone surrogate counts as one. */
 export function sizeOfText(work: Work, text: string): number {
   spend(work, stepsOfText(text))
   return countPoints(text, text.length)
@@ -31,7 +31,10 @@ function isLow(unit: number): boolean {
   return unit >= 0xdc00 && unit <= 0xdfff
 }
 
-/** Returns where the code point of this number begins. @throws {CelError} outside the text; its end is inside */
+/**
+ * Returns the offset of the code point at an index. @throws {CelError} outside the text; its end
+ * is allowed
+ */
 function unitAt(text: string, point: bigint): number {
   let at = 0
   for (let left = point < 0n || point > BigInt(text.length) ? Infinity : Number(point); left > 0; left--) {
@@ -82,7 +85,7 @@ export function substring(work: Work, text: string, start: bigint, end?: bigint)
   return text.slice(unitAt(text, start), end === undefined ? undefined : unitAt(text, end))
 }
 
-/** ASCII letters alone: others are left as they are. */
+/** Changes ASCII letters only. */
 export function lowerAscii(work: Work, text: string): string {
   spend(work, text.length)
   return NOT_ASCII.test(text)
@@ -100,7 +103,7 @@ export function upperAscii(work: Work, text: string): string {
 const NOT_ASCII = /[^\0-\x7f]/
 const CHUNK = 4096
 
-/** Steps beside those of the characters. */
+/** Steps in addition to those of the characters. */
 const MAP_STEPS = 60
 
 function mapUnits(work: Work, text: string, map: (unit: number) => number): string {
@@ -114,7 +117,7 @@ function mapUnits(work: Work, text: string, map: (unit: number) => number): stri
   return chunks.join('')
 }
 
-/** White_Space of Unicode, which has U+0085, and not U+FEFF. */
+/** The Unicode White_Space characters, which include U+0085 but not U+FEFF. */
 const WHITE: ReadonlySet<number> = new Set(
   [0x85, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0x20].concat(
     Array.from({ length: 5 }, (_, i) => 0x09 + i),
@@ -152,10 +155,13 @@ export function replace(work: Work, text: string, wanted: string, by: string, li
   return parts.join(by)
 }
 
-/** Steps of a part of a text that is cut. */
+/** Steps for each part of a split text. */
 const PIECE_STEPS = 10
 
-/** Yields the parts between separators, of which at most `cuts` count. An empty one stands between all characters. */
+/**
+ * Yields the parts between separators, for at most `cuts` separators. An empty separator splits
+ * between all characters.
+ */
 function* pieces(work: Work, text: string, separator: string, cuts: number, atEnds = false): Generator<string> {
   const find = separator === '' ? nextPoint : createFind(separator)
   let [start, left] = [0, cuts]

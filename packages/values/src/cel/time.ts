@@ -5,23 +5,29 @@ const SECOND = 1_000_000_000n
 const MIN_TIMESTAMP = -62_135_596_800n * SECOND
 const MAX_TIMESTAMP = 253_402_300_800n * SECOND - 1n
 
-/** @throws {CelError} outside the years 1 to 9999 */
+/** Returns a timestamp. @throws {CelError} outside the years 1 to 9999 */
 export function toTimestamp(nanos: bigint): Timestamp {
   if (nanos < MIN_TIMESTAMP || nanos > MAX_TIMESTAMP) throw new CelError('timestamp out of range')
   return new Timestamp(nanos)
 }
 
-/** @throws {CelError} for nanoseconds that are no 64-bit integer: about 292 years, as in the reference of CEL */
+/**
+ * Returns a duration. @throws {CelError} beyond 64-bit nanoseconds, about 292 years, as in the
+ * reference implementation of CEL
+ */
 export function toDuration(nanos: bigint): Duration {
   if (nanos !== BigInt.asIntN(64, nanos)) throw new CelError('duration out of range')
   return new Duration(nanos)
 }
 
-/** Longer than any timestamp, and so short that a pattern may read it. */
+/** Longer than any timestamp, and short enough for a pattern. */
 const MAX_TIMESTAMP_TEXT = 40
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))$/
 
-/** Reads RFC 3339. @throws {CelError} also for a day that its month does not have */
+/**
+ * Parses RFC 3339. @throws {CelError} for any other text, and for a day that its month does not
+ * have
+ */
 export function parseTimestamp(text: string): Timestamp {
   const parts = text.length > MAX_TIMESTAMP_TEXT ? null : RFC_3339.exec(text)
   if (!parts) throw new CelError('timestamp() wants RFC 3339, such as 2026-02-28T12:00:00Z')
@@ -56,7 +62,10 @@ const PART_STEPS = 60
 /** More digits than any duration has. */
 const MAX_DIGITS = 19
 
-/** Reads a duration such as `-1h30m` or `1.5s`, in time linear in its text. @throws {CelError} */
+/**
+ * Parses a duration such as `-1h30m` or `1.5s` in linear time. @throws {CelError} for any other
+ * text
+ */
 export function parseDuration(work: Work, text: string): Duration {
   spend(work, text.length)
   const sign = text.startsWith('-') ? -1n : 1n
@@ -123,7 +132,10 @@ export type TimestampPart =
   | 'Seconds'
   | 'Milliseconds'
 
-/** Returns a part of a timestamp in a zone: a name such as `Europe/Berlin`, or an offset such as `+02:00`. @throws {CelError} */
+/**
+ * Returns a part of a timestamp in a zone: a name such as `Europe/Berlin`, or an offset such as
+ * `+02:00`. @throws {CelError} for an unknown zone
+ */
 export function partOfTimestamp(work: Work, part: TimestampPart, { nanos }: Timestamp, zone = 'UTC'): bigint {
   spend(work, PART_OF_TIME_STEPS)
   const [seconds, rest] = split(nanos)
@@ -161,7 +173,7 @@ function offsetMs(work: Work, zone: string, ms: number): number {
   return (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -60_000 : 60_000)
 }
 
-/** Making a format takes about 50 µs, and asking it about 2 µs. */
+/** Creating a format takes about 50 µs, using it about 2 µs. */
 const FORMAT_STEPS = 20_000
 const ZONE_NAME = /^[A-Za-z][A-Za-z0-9_+-]{0,30}(?:\/[A-Za-z0-9_+-]{1,30}){0,2}$/
 

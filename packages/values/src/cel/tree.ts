@@ -7,7 +7,7 @@ interface At {
   /** The offsets of the node in the text. */
   readonly start: number
   readonly end: number
-  /** The offset at which a problem of the node is shown: that of its name for a field. */
+  /** The offset to show for a problem of the node: for a field, the offset of its name. */
   readonly pos: number
   /** The whole text. */
   readonly input: string
@@ -18,7 +18,7 @@ interface Node<Op extends string, Args> extends At {
   readonly args: Args
 }
 
-/** A part of a parsed text. Brackets are no part of a node. */
+/** A node of a parsed text. Brackets do not belong to nodes. */
 export type CelNode =
   | Node<'value', null | boolean | number | bigint | string | Uint | Uint8Array>
   | Node<'id', string>
@@ -37,7 +37,7 @@ export type Call = Extract<CelNode, { op: 'call' }>
 
 const MACROS: ReadonlySet<unknown> = new Set(['all', 'exists', 'exists_one', 'existsOne', 'filter', 'map'])
 
-/** Whether a node evaluates a part of it for each item of a list or object. */
+/** Returns whether a node evaluates a part of itself for each item of a list or object. */
 export function isMacro(node: CelNode): boolean {
   return node.op === 'rcall' && MACROS.has(node.args[0])
 }
@@ -52,7 +52,7 @@ export function countNodes(tree: CelNode): number {
   return childrenOf(tree).reduce((total, child) => total + countNodes(child), 1)
 }
 
-/** A text that is not CEL, or that can never be evaluated. */
+/** A text that is not valid CEL, or can never be evaluated. */
 export class CelProblem extends Error {
   override readonly name = 'CelProblem'
   /** The offset in the text. */

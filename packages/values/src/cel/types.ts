@@ -1,14 +1,15 @@
 import type { Kind } from './values.ts'
 
 /**
- * The known type of a value before evaluation. `json`: a part of an input, whose numbers are doubles. `dyn`: anything.
+ * The known type of a value before evaluation. `json`: a part of an input, whose numbers are
+ * doubles. `dyn`: any type.
  */
 export interface CelTypeInfo {
   readonly kind: Kind | 'json' | 'dyn'
   /** The type of the items of a list, or of the values of a map. */
   readonly of?: CelTypeInfo
   readonly key?: CelTypeInfo
-  /** All fields that it can have. */
+  /** All fields that an object can have. */
   readonly fields?: Readonly<Record<string, CelTypeInfo>>
 }
 
@@ -16,7 +17,10 @@ export const DYN: CelTypeInfo = { kind: 'dyn' }
 export const JSON_VALUE: CelTypeInfo = { kind: 'json' }
 const STRING: CelTypeInfo = { kind: 'string' }
 
-/** A type as it is written, such as `list<string>` or `map<json>`, whose keys are texts; an object has the fields that it names. */
+/**
+ * The text of a type, such as `list<string>` or `map<json>`, whose keys are strings; or an object
+ * with the types of its fields.
+ */
 export type TypeText = string | { readonly [field: string]: TypeText }
 
 export function typeOf(text: TypeText): CelTypeInfo {
@@ -34,10 +38,10 @@ export function typeOf(text: TypeText): CelTypeInfo {
   }
 }
 
-/** The CEL type of each type of JSON. */
+/** The kinds of CEL values that JSON has. */
 const IN_JSON: ReadonlySet<Kind> = new Set(['null', 'bool', 'double', 'string', 'list', 'map'])
 
-/** Whether a value of this type can be of a kind. */
+/** Returns whether a value of this type can be of a kind. */
 export function canBe(type: CelTypeInfo, kind: Kind | 'json' | 'dyn'): boolean {
   if (type.kind === 'dyn' || kind === 'dyn' || kind === 'json') return true
   return type.kind === 'json' ? IN_JSON.has(kind) : type.kind === kind
@@ -49,7 +53,7 @@ export function isNumeric({ kind }: CelTypeInfo): boolean {
   return NUMBERS.has(kind)
 }
 
-/** Whether values of two types can be equal. */
+/** Returns whether values of two types can be equal. */
 export function canEqual(a: CelTypeInfo, b: CelTypeInfo): boolean {
   if (isNumeric(a) && (isNumeric(b) || canBe(b, 'double'))) return true
   if (isNumeric(b) && canBe(a, 'double')) return true

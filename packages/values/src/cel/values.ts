@@ -1,6 +1,9 @@
 import { spend, type Work } from '../work.ts'
 
-/** A condition that has no value: CEL calls it an error. `&&`, `||`, `all()` and `exists()` may do without the value. */
+/**
+ * The error of an expression without a value. `&&`, `||`, `all()` and `exists()` may have a
+ * result in spite of it.
+ */
 export class CelError implements Error {
   readonly name = 'CelError'
   readonly message: string
@@ -11,7 +14,8 @@ export class CelError implements Error {
     this.cause = cause
   }
 }
-// A stack trace makes an error a thousand times slower, and each item of a long list may throw one.
+// Without a stack trace, which would make an error a thousand times slower. Each item of a long
+// list may throw one.
 Object.setPrototypeOf(CelError.prototype, Error.prototype)
 
 /** A field, a key or an item is absent. */
@@ -21,7 +25,7 @@ export class AbsentError extends CelError {
   }
 }
 
-/** The types that CEL has and JSON lacks. */
+/** The types of CEL that JSON does not have. */
 export abstract class CelValue {
   abstract readonly kind: 'uint' | 'timestamp' | 'duration' | 'type' | 'map'
 }
@@ -64,10 +68,10 @@ export class CelType extends CelValue {
   }
 }
 
-/** A key as it is looked up: `1`, `1u` and `1.0` are one. */
+/** A key in its look-up form: `1`, `1u` and `1.0` are equal. */
 export type MapKey = string | boolean | bigint
 
-/** A map that a condition writes. Those of an input are objects. */
+/** A map literal of a condition. Maps of an input are objects. */
 export class CelMap extends CelValue {
   readonly kind = 'map'
   readonly entries: ReadonlyMap<MapKey, readonly [key: unknown, value: unknown]>
@@ -106,22 +110,22 @@ export const MAX_INT = 2n ** 63n - 1n
 export const MIN_INT = -(2n ** 63n)
 export const MAX_UINT = 2n ** 64n - 1n
 
-/** @throws {CelError} */
+/** Checks the range of `int`. @throws {CelError} for an overflow */
 export function toInt(value: bigint): bigint {
   if (value > MAX_INT || value < MIN_INT) throw new CelError('integer overflow')
   return value
 }
 
-/** @throws {CelError} */
+/** Checks the range of `uint`. @throws {CelError} for an overflow */
 export function toUint(value: bigint): Uint {
   if (value > MAX_UINT || value < 0n) throw new CelError('unsigned integer overflow')
   return new Uint(value)
 }
 
 /**
- * Returns a value of the input as CEL has it. An absent value is `undefined`.
+ * Converts a value of the input to CEL. An absent value is `undefined`.
  *
- * @throws {CelError} for an integer that CEL does not have
+ * @throws {CelError} for an integer outside the range of CEL
  */
 export function toCel(value: unknown): unknown {
   if (typeof value !== 'bigint') return value
@@ -131,27 +135,27 @@ export function toCel(value: unknown): unknown {
 /** Steps of a key of an object that is listed. */
 const KEY_STEPS = 30
 
-/** Returns the keys of a map as CEL has them. */
+/** Returns the keys of a map as CEL values. */
 export function keysOf(work: Work, map: object): readonly unknown[] {
   const keys = map instanceof CelMap ? Array.from(map.entries.values(), ([key]) => key) : Object.keys(map)
   spend(work, keys.length * KEY_STEPS)
   return keys
 }
 
-/** Returns the value of a field; `undefined` where it is absent. Only own properties are fields. */
+/** Returns the value of a field; `undefined` if it is absent. Only own properties are fields. */
 export function fieldOf(map: object, name: string): unknown {
   if (map instanceof CelMap) return map.entries.get(name)?.[1]
   return Object.hasOwn(map, name) ? toCel((map as Record<string, unknown>)[name]) : undefined
 }
 
-/** Returns the value of a field of what must be a map. @throws {CelError} for another value */
+/** Returns the value of a field of a map. @throws {CelError} for a value that is not a map */
 export function fieldIn(of: unknown, name: string): unknown {
   if (typeof of !== 'object' || of === null || kindOf(of) !== 'map')
     throw new CelError(`no such overload: ${kindOf(of)}.${name}`)
   return fieldOf(of, name)
 }
 
-/** Returns the value of a key; `undefined` where it is absent. */
+/** Returns the value of a key; `undefined` if it is absent. */
 export function entryOf(map: object, key: unknown): unknown {
   if (typeof key === 'string') return fieldOf(map, key)
   if (!(map instanceof CelMap)) return undefined
@@ -159,7 +163,7 @@ export function entryOf(map: object, key: unknown): unknown {
   return at === undefined ? undefined : map.entries.get(at)?.[1]
 }
 
-/** Returns a key as it is looked up; `undefined` for a value that cannot be a key. */
+/** Returns the look-up form of a key; `undefined` for a value that cannot be a key. */
 export function toMapKey(key: unknown): MapKey | undefined {
   switch (typeof key) {
     case 'string':
@@ -173,7 +177,7 @@ export function toMapKey(key: unknown): MapKey | undefined {
   }
 }
 
-/** Steps of a text that is read or copied. */
+/** Returns the steps for reading or copying a text. */
 export function stepsOfText(text: string): number {
   return 1 + (text.length >> 1)
 }

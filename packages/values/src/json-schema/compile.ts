@@ -20,7 +20,7 @@ import { ALWAYS, ANY_KEYWORDS, booleanCheck, PART_KEYWORDS } from './keywords-in
 import { PLAIN_KEYWORDS } from './keywords-plain.ts'
 import type { Skipped } from './skipped.ts'
 
-/** Keywords in the order in which they are checked. It decides which of several violations is reported. */
+/** Keywords in the order of their checks, which decides which of several violations is reported. */
 const ALL_KEYWORDS: readonly Keyword[] = [
   ...PLAIN_KEYWORDS.slice(0, 1),
   ...ANY_KEYWORDS.slice(0, 3),
@@ -29,7 +29,7 @@ const ALL_KEYWORDS: readonly Keyword[] = [
   ...PART_KEYWORDS,
 ]
 
-/** Levels of schemas inside schemas that one input may lead through, so that the stack does not overflow. */
+/** The most nested schemas for one input, so that the stack does not overflow. */
 const MAX_LEVELS = 800
 
 /** Steps for checking one schema, and for each of its keywords. */
@@ -56,7 +56,7 @@ export function compileDocument(document: object, draft: Draft, skipped: Skipped
     return references.resources > 1 && references.resourceOf(schema) === schema ? inScope(known, schema) : known
   }
 
-  /** A meta-schema is read by its own draft. */
+  /** Each meta-schema is read by its own draft. */
   function ofDraft(of: Draft) {
     let known = compilings.get(of)
     if (!known) {
@@ -184,7 +184,10 @@ function inScope(check: Check, resource: object): Check {
   }
 }
 
-/** Returns the choice of a `$dynamicRef` or `$recursiveRef`: the outermost resource that was entered and has the name. */
+/**
+ * Returns a function that resolves a `$dynamicRef` or `$recursiveRef`: the outermost entered
+ * resource with the name.
+ */
 function chooser(
   reference: string,
   target: object,

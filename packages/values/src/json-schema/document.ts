@@ -9,7 +9,7 @@ export interface Dialect {
   readonly isKnown: boolean
 }
 
-/** Returns the draft by which a document is read: `unnamed` if it names none, or an unknown one. */
+/** Returns the draft of a document: `unnamed` if it names none, or an unknown one. */
 export function dialectOf(document: object): Dialect {
   const $schema = '$schema' in document ? document.$schema : undefined
   if (typeof $schema !== 'string') return { draft: DEFAULT, isKnown: true }
@@ -17,12 +17,12 @@ export function dialectOf(document: object): Dialect {
   return { draft: draft ?? DEFAULT, isKnown: draft !== undefined }
 }
 
-/** Whether a draft is at least as new as another. */
+/** Returns whether a draft is at least as new as another. */
 export function isSince(draft: Draft, oldest: Draft): boolean {
   return DRAFTS.indexOf(draft) >= DRAFTS.indexOf(oldest)
 }
 
-/** Whether a draft has keywords and forms that are not in drafts after `last`. */
+/** Returns whether a draft is not newer than `last`, and so still has its keywords and forms. */
 export function isUntil(draft: Draft, last: Draft): boolean {
   return draft === 'unnamed' || isSince(last, draft)
 }
@@ -39,30 +39,31 @@ export interface References {
   /** Returns the draft by which a schema is read: that of the document, or of the meta-schema that it is in. */
   draftOf(schema: object): Draft
   /**
-   * Returns the schemas to which a reference leads: by a pointer, an anchor, or an `$id` of the document itself (§8.2) or of
-   * a meta-schema. It leads to two where drafts differ and the document names none; an input has to pass both.
+   * Returns the schemas that a reference refers to: by a pointer, an anchor, or an `$id` of the
+   * document itself (§8.2) or of a meta-schema. It returns two if drafts differ and the document
+   * names none; an input must then pass both.
    */
   find(reference: string, from: object): readonly (object | boolean)[]
   /** Returns the schema of a resource that has this `$dynamicAnchor`. */
   findDynamic(name: string, resource: object): object | undefined
-  /** How many resources the document has. */
+  /** The number of resources in the document. */
   readonly resources: number
 }
 
 interface Resource {
-  /** Its base URI. It is never requested. */
+  /** The base URI. It is never requested. */
   readonly uri: string
   readonly anchors: Map<string, object>
   readonly dynamicAnchors: Map<string, object>
-  /** The resource that it is in. */
+  /** The resource that contains it. */
   readonly outer: object
   readonly draft: Draft
 }
 
 const ROOT = 'https://schema.invalid/'
-/** A longer URI is not resolved. */
+/** The longest URI that is resolved. */
 const MAX_URI = 1000
-/** The part of a document: only in a schema are `$id` and anchors names. */
+/** A part of a document. `$id` and anchors are names only in schemas. */
 type Part = 'schema' | 'map of schemas' | 'data'
 
 export function createReferences(document: object, draft: Draft): References {
@@ -72,7 +73,7 @@ export function createReferences(document: object, draft: Draft): References {
   const anywhere = new Map<string, object>()
   const elsewhere = new Set<string>()
   index(document, document, 'schema')
-  // The set grows on the way: a meta-schema refers to its vocabularies.
+  // The set grows during the loop, because a meta-schema refers to its vocabularies.
   for (const uri of elsewhere) addMetaSchemas(uri)
 
   function index(value: object, within: object, part: Part): void {
@@ -165,7 +166,7 @@ export function createReferences(document: object, draft: Draft): References {
   }
 }
 
-/** An `$id` beside a `$ref` means nothing up to draft-07. */
+/** Returns the `$id` of a schema. Up to draft-07, an `$id` beside a `$ref` has no meaning. */
 function idOf(schema: JsonObject, draft: Draft): string | undefined {
   const own = schema[idKeyword(draft)]
   return typeof own === 'string' && (isSince(draft, '2019-09') || !('$ref' in schema)) ? own : undefined
@@ -210,7 +211,7 @@ function decode(fragment: string): string | undefined {
 export interface Subschema {
   readonly pointer: string
   readonly schema: JsonObject
-  /** Whether it applies to the same value, not to a part of it. */
+  /** Whether it applies to the same value rather than to a part of it. */
   readonly inPlace: boolean
 }
 
@@ -225,7 +226,7 @@ interface Row {
   readonly until?: Draft
 }
 
-/** The keywords that apply the schemas they contain, and the places of definitions. */
+/** The keywords with subschemas, and the places of definitions. */
 const ROWS: ReadonlyMap<string, Row> = new Map<string, Row>([
   ['properties', { shapes: ['map'] }],
   ['patternProperties', { shapes: ['map'] }],

@@ -5,19 +5,20 @@ import { DRAFT_2019_09 } from './meta-schemas/2019-09.ts'
 import { DRAFT_2020_12 } from './meta-schemas/2020-12.ts'
 
 /**
- * The drafts of JSON Schema, oldest first. A document that names none is read as 2020-12, with the older forms of keywords to
- * which 2020-12 gives no meaning: lists in `items`, `exclusiveMinimum: true`, `$recursiveRef`.
+ * The drafts of JSON Schema, oldest first. A document that names no draft is read as 2020-12,
+ * including older forms of keywords that have no meaning in 2020-12: lists in `items`,
+ * `exclusiveMinimum: true`, `$recursiveRef`.
  */
 export const DRAFTS = ['draft-04', 'draft-06', 'draft-07', '2019-09', '2020-12', 'unnamed'] as const
 export type Draft = (typeof DRAFTS)[number]
 
 interface MetaSchema {
   readonly draft: Draft
-  /** Makes the meta-schema and its vocabularies. Only a document that refers to it pays for them. */
+  /** Creates the meta-schema and its vocabularies, only for documents that refer to them. */
   readonly make: () => readonly object[]
 }
 
-/** By the values of `$schema`, without `http://` or `https://` and without a `#` at the end. */
+/** By the value of `$schema`, without `http://` or `https://` and without a final `#`. */
 const META_SCHEMAS: ReadonlyMap<string, MetaSchema> = new Map([
   ['json-schema.org/draft-04/schema', { draft: 'draft-04', make: DRAFT_04 }],
   ['json-schema.org/draft-06/schema', { draft: 'draft-06', make: DRAFT_06 }],
@@ -41,7 +42,7 @@ export interface MetaDocuments {
 
 const made = new Map<MetaSchema, MetaDocuments>()
 
-/** Returns the meta-schemas to which a URI belongs: that of a draft, or one of its vocabularies. */
+/** Returns the meta-schemas for a URI of a draft or of one of its vocabularies. */
 export function metaSchemasOf(uri: string): MetaDocuments | undefined {
   const key = keyOf(uri)
   const row = META_SCHEMAS.get(key) ?? META_SCHEMAS.get(key.replace(VOCABULARY, '$1schema'))
@@ -56,7 +57,7 @@ function byUri(document: object): [string, object] {
   return [keyOf(String(uri)), document]
 }
 
-/** Returns the key of a meta-schema: `http:` and `https:` mean the same. */
+/** Returns the key of a meta-schema. `http:` and `https:` give the same key. */
 export function keyOf(uri: string): string {
   const key = uri.replace(/^https?:\/\//, '').replace(/#.*$/s, '')
   return key === 'json-schema.org/schema' ? 'json-schema.org/draft/2020-12/schema' : key

@@ -12,7 +12,7 @@ export type FieldState = 'declared' | 'never' | 'undeclared' | 'unknown'
 
 export interface Field {
   readonly state: FieldState
-  /** The types that its values may have, as far as is known: `number` for `integer`, too. */
+  /** The types that its values may have, as far as known. `integer` counts as `number`. */
   readonly types: ReadonlySet<string>
 }
 
@@ -21,7 +21,7 @@ const UNKNOWN: Field = { state: 'unknown', types: ALL }
 /** A schema that states nothing about fields. It becomes `unknown`, and any schema that states more replaces it. */
 const SILENT = undefined
 
-/** A schema of a server may refer to itself in many ways. */
+/** The most schemas visited, because the schema of a server may refer to itself in many ways. */
 const MAX_VISITS = 500
 
 interface Search {
@@ -29,11 +29,14 @@ interface Search {
   readonly isOld: boolean
   readonly names: Set<string> | undefined
   visits: number
-  /** Whether a schema was met that takes every field: beside it `unevaluatedProperties` refuses none. */
+  /**
+   * Whether a schema was found that accepts every field, so that `unevaluatedProperties` beside
+   * it refuses none.
+   */
   isOpen: boolean
 }
 
-/** Schemas of tools do not change. */
+/** Cached, because schemas of tools do not change. */
 const known = new WeakMap<object, References>()
 
 /** Returns the state of a field in a schema. For an absent field, `names` receives the fields declared there. */
@@ -66,7 +69,10 @@ function look(schema: unknown, path: readonly Step[], search: Search): Field | u
   return isClosed(schema, path, search, found) ? { state: 'never', types: ALL } : found
 }
 
-/** Whether `unevaluatedProperties` refuses the first step. Before 2019-09 no validator reads it. */
+/**
+ * Returns whether `unevaluatedProperties` refuses the first step. Validators before 2019-09
+ * ignore the keyword.
+ */
 function isClosed(schema: JsonObject, path: readonly Step[], search: Search, found: Field | undefined): boolean {
   if (schema['unevaluatedProperties'] !== false || search.isOpen || search.isOld || path[0] === undefined) return false
   const first = path.length === 1 ? (found ?? { state: 'undeclared' }) : look(schema, path.slice(0, 1), search)

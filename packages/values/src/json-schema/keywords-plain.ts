@@ -25,7 +25,7 @@ const TYPE_TESTS: ReadonlyMap<string, (value: unknown) => boolean> = new Map<str
   ['integer', isExactInteger],
 ])
 
-/** An integer beyond 2^53 is exact as a `bigint` only: a `number` there may stand for any of several that were sent. */
+/** Beyond 2^53 only a `bigint` is exact, because a `number` may stand for several integers. */
 function isExactInteger(value: unknown): boolean {
   return Number.isSafeInteger(value) || typeof value === 'bigint'
 }
@@ -95,7 +95,7 @@ function inclusiveBound(sign: string, exclusive: string, passes: Passes): MakeCh
     )
 }
 
-/** Since draft-06 a bound of its own. */
+/** A bound of its own since draft-06. */
 function exclusiveBound(make: MakeCheck<number | bigint>): MakeCheck<number | bigint> {
   return (given, schema, compiling) => (typeof given === 'boolean' ? undefined : make(given, schema, compiling))
 }
@@ -108,7 +108,10 @@ const multipleOf = reads(isNumber, (divisor) => (value: number | bigint, run) =>
   return passes || refuse(run, `must be multiple of ${divisor}`)
 })
 
-/** Exact for integers. Else allows for rounding errors: 19.99 is a multiple of 0.01. */
+/**
+ * Exact for integers. Other numbers are compared with a tolerance for rounding: 19.99 is a
+ * multiple of 0.01.
+ */
 function isMultiple(value: number, divisor: number): boolean {
   if (Number.isInteger(value) && Number.isInteger(divisor)) return value % divisor === 0
   const quotient = value / divisor
@@ -244,7 +247,10 @@ const NODE_STEPS = 4
 /** How many characters are compared or copied in one step. */
 const CHARS_PER_STEP = 16
 
-/** Whether two JSON values are equal. `1` equals `1.0`, also beyond 2^53, and the order of keys does not matter. */
+/**
+ * Returns whether two JSON values are equal. `1` equals `1.0`, also beyond 2^53, and the order of
+ * keys does not matter.
+ */
 export function isEqual(a: unknown, b: unknown, work: Work): boolean {
   if (typeof a === 'string') {
     if (typeof b !== 'string' || a.length !== b.length) return false
@@ -265,7 +271,10 @@ export function isEqual(a: unknown, b: unknown, work: Work): boolean {
 const ITEM_STEPS = 36
 const HASHED_CHARS = 64
 
-/** Whether no two items are equal. Takes linear time, and steps for comparing items with equal hashes. */
+/**
+ * Returns whether no two items are equal. Takes linear time, and steps for comparing items with
+ * equal hashes.
+ */
 export function allDiffer(items: readonly unknown[], work: Work): boolean {
   const plain = new Set<unknown>()
   const alike = new Map<number, unknown[]>()

@@ -5,7 +5,7 @@ import type { Draft } from './drafts.ts'
 
 /** A violation of a schema. It is found at the innermost value; the path grows on the way out. */
 export interface Violation {
-  /** Innermost key first. */
+  /** Keys, the innermost first. */
   readonly path: (string | number)[]
   readonly message: string
 }
@@ -17,20 +17,23 @@ export const KEY_STEPS = 8
 export interface Run {
   readonly work: Work
   violation: Violation | undefined
-  /** How many schemas inside schemas are being checked. */
+  /** The current number of nested schemas. */
   depth: number
   /** Resources that were entered, outermost first. Dynamic references depend on them. */
   readonly scope: object[]
 }
 
-/** Whether a value passes. If not, `run.violation` says why. */
+/** Returns whether a value passes. If not, `run.violation` has the reason. */
 export type Check<Value = unknown> = (value: Value, run: Run, evaluated: Evaluated | undefined) => boolean
 
-/** The properties and items of one value that some keyword has checked. `unevaluated…` applies to the others. */
+/**
+ * The properties and items of one value that keywords have checked. `unevaluated…` applies to the
+ * others.
+ */
 export interface Evaluated {
   readonly properties: Set<string>
   allProperties: boolean
-  /** Items from the first one on. */
+  /** The number of checked items, from the first on. */
   items: number
   readonly furtherItems: Set<number>
 }
@@ -72,15 +75,15 @@ export function passesAt(check: Check, value: unknown, key: string | number, run
 /** The context in which the keywords of one schema are compiled. */
 export interface Compiling {
   readonly draft: Draft
-  /** Whether a keyword of the document depends on which parts were evaluated. */
+  /** Whether a keyword of the document depends on evaluated parts. */
   readonly tracks: boolean
   /** Returns the check of a schema inside this one. */
   readonly check: (schema: unknown) => Check
-  /** Returns the check of the schema to which a reference leads. */
+  /** Returns the check of the schema that a reference refers to. */
   readonly refer: (reference: string, from: JsonObject, kind: '$ref' | '$dynamicRef' | '$recursiveRef') => Check
-  /** Returns a pattern, or nothing for one that cannot be run: its keyword is skipped. */
+  /** Returns a pattern, or nothing if it cannot be run: its keyword is skipped. */
   readonly pattern: (source: string) => Pattern | undefined
-  /** Whether nothing in a schema is skipped. */
+  /** Returns whether nothing in a schema is skipped. */
   readonly isExact: (schema: unknown) => boolean
 }
 
@@ -97,12 +100,15 @@ export interface GroupValues {
 }
 export type Group = keyof GroupValues
 
-/** Makes the check of a keyword from its own value; nothing if there is nothing to check. */
+/**
+ * Makes the check of a keyword from the keyword's value; returns nothing if there is nothing to
+ * check.
+ */
 export type MakeCheck<Value> = (given: unknown, schema: JsonObject, compiling: Compiling) => Check<Value> | undefined
 
 /**
- * Returns a `MakeCheck` for a keyword whose own value is of one type. A schema that came through the gate's check has
- * such a value; with any other the check refuses every input.
+ * Returns a `MakeCheck` for a keyword whose value has one type. The gate only accepts schemas
+ * with such values; for any other value, the check refuses every input.
  */
 export function reads<Given, Value = unknown>(
   is: (given: unknown) => given is Given,
@@ -132,9 +138,9 @@ export type Keyword<G extends Group = Group> = {
     readonly name: string
     readonly about: Each
     readonly make: MakeCheck<GroupValues[Each]>
-    /** Default: the oldest draft. */
+    /** The first draft with the keyword. Default: the oldest draft. */
     readonly since?: Draft
-    /** The last draft that has it. */
+    /** The last draft with the keyword. */
     readonly until?: Draft
   }
 }[G]

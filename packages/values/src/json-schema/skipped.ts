@@ -4,9 +4,9 @@ import { escapePointer, isObject, type JsonObject } from '../json/json.ts'
 import { createReferences, type Dialect, subschemasOf } from './document.ts'
 import type { Draft } from './drafts.ts'
 
-/** A keyword that is not checked, and why; the rest of the schema is. */
+/** A keyword that is not checked, and the reason. The rest of the schema is checked. */
 export interface SchemaWarning {
-  /** RFC 6901. */
+  /** RFC 6901 pointer. */
   readonly pointer: string
   readonly message: string
 }
@@ -14,21 +14,24 @@ export interface SchemaWarning {
 /** The parts of a document that cannot be checked. */
 export interface Skipped {
   readonly warnings: readonly SchemaWarning[]
-  /** The patterns among them. */
+  /** The unchecked patterns. */
   readonly patterns: ReadonlySet<string>
   /** Schemas whose references lead back to themselves without descending into the value. */
   readonly loops: ReadonlySet<object>
-  /** Whether a schema is checked in full, with everything that it refers to. */
+  /** Returns whether a schema is checked in full, including everything that it refers to. */
   readonly isExact: (schema: unknown) => boolean
 }
 
-/** The size of all patterns of one document once their repeats are expanded. */
+/** The largest size of all patterns of one document, with repeats expanded. */
 const MAX_PATTERN_SIZE = 25_000
-/** Schemas that may follow each other without descending into the value. */
+/** The longest chain of schemas that apply to the same value. */
 const MAX_CHAIN = 200
-/** Schemas that may apply to one value. Each costs some of the steps of an input. */
+/** The most schemas that may apply to one value. Each costs some of the steps of an input. */
 const MAX_APPLIED = 50_000
-/** How many of them may come through one reference. Where that is too many in all, fewer. */
+/**
+ * The most of them that may come through one reference. If the total is too large, the next lower
+ * limit is tried.
+ */
 const MOST_THROUGH_REFERENCE = [10_000, 1000, 100, 10, 0]
 const MAX_POINTER = 200
 
@@ -132,15 +135,18 @@ function findLoops(nodes: readonly Node[]): ReadonlyMap<Node, string> {
   return new Map(nodes.map((node) => [node, 'is not checked: its schema has too many references']))
 }
 
-/** What a schema leads to, without descending into the value. */
+/** The schemas that a schema applies to the same value. */
 interface Reach {
   /** The longest chain of schemas. */
   readonly chain: number
-  /** How many schemas are applied, each as often as it is referred to. */
+  /** The number of applied schemas, counted once for each reference. */
   readonly applied: number
 }
 
-/** Leaves out the references that form a loop, a long chain, or apply more than so many schemas. */
+/**
+ * Leaves out references that form a loop or a long chain, or that apply more schemas than the
+ * limit.
+ */
 function cutReferences(
   nodes: readonly Node[],
   most: number,

@@ -10,14 +10,17 @@ const PROBLEMS = {
 export type JsonFaultKind = keyof typeof PROBLEMS | 'bound'
 
 /**
- * The reason why a text from outside was not read.
+ * Thrown when a text from outside is rejected.
  *
- * Each door maps it to an error of its own, whose message is `The body ${fault.problem}.` or the like.
+ * Each caller maps it to its own error, whose message is `The body ${fault.problem}.` or similar.
  */
 export class JsonFault extends Error {
   override readonly name = 'JsonFault'
   readonly kind: JsonFaultKind
-  /** The rest of a sentence about the text: `holds more than 50000 values`. It holds nothing of the text. */
+  /**
+   * The rest of a sentence about the text: `holds more than 50000 values`. Contains nothing from
+   * the text.
+   */
   readonly problem: string
   /** The exceeded bound, for the kind `bound`. */
   readonly excess: JsonExcess | undefined

@@ -1,12 +1,12 @@
-/** How much a JSON text may hold. An absent bound means no limit. */
+/** The limits of a JSON text. An absent bound means no limit. */
 export interface JsonBounds {
-  /** Nested arrays and objects. */
+  /** The deepest nesting of arrays and objects. */
   readonly depth: number
   /** All values: arrays, objects, texts, numbers, booleans and nulls. */
   readonly values?: number
-  /** The members of all objects. */
+  /** The members of all objects together. */
   readonly keys?: number
-  /** Characters of one key, with its escapes. */
+  /** Characters of one key, including escapes. */
   readonly keyLength?: number
 }
 

@@ -8,15 +8,16 @@ import { BRACE, BRACE_END, BRACKET, BRACKET_END, COLON, COMMA, endOfString, QUOT
 export type JsonIntegers = 'double' | 'exact'
 
 /**
- * Parses a JSON text (RFC 8259) to the value that `JSON.parse` should return, and refuses what `JSON.parse` changes
- * silently: a key that occurs twice, and a number that no double can hold.
+ * Parses a JSON text (RFC 8259) like a correct `JSON.parse`, but rejects what `JSON.parse`
+ * changes silently: a duplicate key, and a number that is beyond a double.
  *
- * V8 13.6 (Node 24) misreads keys: after `{"zz":1,"pat\\":1}` was parsed, it reads the key of `{"zz":1,"pat\u0068":1}`
- * as `pat\`. Here, V8 parses single texts and numbers only, never an object.
+ * V8 13.6 (Node 24) misreads keys: after `{"zz":1,"pat\\":1}` was parsed, it reads the key of
+ * `{"zz":1,"pat\u0068":1}` as `pat\`. So V8 parses only single texts and numbers here, never an
+ * object.
  *
- * The text's depth must be bounded before, by `measureJson`: each level is a level of the stack.
+ * Check the depth with `measureJson` first, because each level uses the stack.
  *
- * @throws {JsonFault}
+ * @throws {JsonFault} for an invalid text
  */
 export function parseJson(text: string, integers: JsonIntegers = 'double'): unknown {
   return new Parser(text, integers).parse()
@@ -129,7 +130,7 @@ const LINE_FEED = 0x0a
 const RETURN = 0x0d
 const TAB = 0x09
 
-/** `__proto__` becomes a key like any other, as `JSON.parse` reads it. */
+/** `__proto__` becomes an ordinary key, as with `JSON.parse`. */
 function setOwn(object: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') object[key] = value
   else Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })

@@ -1,18 +1,18 @@
-/** ECMAScript 2025: text that `JSON.stringify` writes as it is. */
+/** ECMAScript 2025: marks text that `JSON.stringify` writes unchanged. */
 const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => object }
 
 /**
- * Returns the JSON text of a value as `JSON.stringify` does, and a `bigint` as its decimal digits.
+ * Returns the JSON text of a value like `JSON.stringify`, with a `bigint` as its decimal digits.
  *
- * Every value that may hold an integer beyond 2^53 is written with this. A value without one costs as
- * much as with `JSON.stringify`.
+ * Use it for every value that may contain an integer beyond 2^53. A value without one costs no
+ * more than with `JSON.stringify`.
  *
- * @throws {TypeError} for a value that holds itself
+ * @throws {TypeError} for a circular value
  * @example
  * toJsonText({ id: 1915883588174806058n }) // '{"id":1915883588174806058}'
  */
 export function toJsonText(value: unknown, indent?: number): string {
-  // A host may have given bigints a `toJSON`, which makes them texts.
+  // A host may have defined `toJSON` for bigints, which writes them as texts.
   if ('toJSON' in BigInt.prototype) return JSON.stringify(value, digits, indent)
   try {
     return JSON.stringify(value, undefined, indent)

@@ -3,12 +3,12 @@ import { MAX_DIGITS, toInteger } from './integers.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Whether a value is an object that is not a list. It may be an instance of a class. */
+/** Returns whether a value is an object that is not a list. It may be an instance of a class. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether a value is an object literal, and not an instance of a class, which may keep fields of its own. */
+/** Returns whether a value is an object literal, not an instance of a class. */
 export function isPlain(value: unknown): value is JsonObject {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -23,12 +23,12 @@ export function escapePointer(key: string | number): string {
   return ESCAPED.test(text) ? text.replaceAll('~', '~0').replaceAll('/', '~1') : text
 }
 
-/** Returns the key that a step of a JSON pointer stands for (RFC 6901). */
+/** Returns the key for a step of a JSON pointer (RFC 6901). */
 export function unescapePointer(step: string): string {
   return step.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
-/** Freezes a value and everything in it, down to what is already frozen. */
+/** Freezes a value and everything in it. Skips parts that are already frozen. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   Object.freeze(value)
@@ -39,7 +39,7 @@ export function deepFreeze<T>(value: T): T {
 /** Deeper than any real input, and shallow enough that no stack overflows. */
 const MAX_DEPTH = 64
 
-/** Stops the walk of a value that contains itself many times and so doubles at every level. */
+/** Ends the walk of a value that contains itself several times, and so doubles at every level. */
 const MAX_VALUES = 1_000_000
 
 /**
@@ -169,7 +169,7 @@ function toPointer(place: Place | undefined): string {
   return steps.toReversed().join('')
 }
 
-/** What is wrong with a value, and where. */
+/** The problem of a value, and its place. */
 export interface InputProblem {
   /** RFC 6901, such as `/path` or the empty string for the whole input. */
   readonly pointer: string
@@ -224,7 +224,7 @@ function findProblem(value: unknown, pointer: string, depth: number): InputProbl
   const message = problemIn(value, depth)
   if (message !== undefined) return { pointer, message }
   if (typeof value !== 'object' || value === null) return undefined
-  // A list is walked by its length: its holes are problems too.
+  // A list is walked by its length, because holes are problems too.
   const entries: Iterable<[string | number, unknown]> = Array.isArray(value) ? value.entries() : Object.entries(value)
   for (const [key, item] of entries) {
     if (item === undefined && typeof key === 'string') continue

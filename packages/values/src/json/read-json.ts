@@ -3,35 +3,40 @@ import { type JsonBounds, measureJson } from './json-measure.ts'
 import { type JsonIntegers, parseJson } from './json-parser.ts'
 
 /**
- * The bounds of all text from outside: a door that reads JSON names one of these rows.
+ * The bounds of all text from outside. Each reader of JSON uses one of these rows.
  *
- * Within the bounds of a request, a call is parsed, copied, validated, hashed and written in a few milliseconds.
+ * Within the bounds of a request, a call is parsed, copied, validated, hashed and written in a
+ * few milliseconds.
  */
 export const JSON_BOUNDS = {
   /** A text from a client, a browser, a model or an authorization server. */
   request: { depth: 64, values: 50_000, keys: 10_000, keyLength: 4096 },
   /** One message of a server. */
   answer: { depth: 64, values: 200_000, keys: 50_000 },
-  /** One item of a server's list, which is compiled, hashed, compared, searched and listed again and again. */
+  /**
+   * One item of a server's list, which is compiled, hashed, compared, searched and listed
+   * repeatedly.
+   */
   item: { depth: 60, values: 10_000, keys: 5_000 },
   /** A text that Toolgate wrote. Its values passed the bounds on arrival, and are stored a few levels deeper. */
   own: { depth: 128 },
 } as const satisfies Record<string, JsonBounds>
 
 export interface ReadJsonOptions {
-  /** Default: those of a request. */
+  /** Default: the bounds of a request. */
   readonly bounds?: JsonBounds
   /** Default `double`. */
   readonly integers?: JsonIntegers
 }
 
 /**
- * Reads a JSON text from outside (RFC 8259). Every door reads with this function.
+ * Reads a JSON text from outside (RFC 8259). Use it wherever such a text arrives.
  *
- * It ignores a leading byte order mark (§8.1), and refuses a text beyond the bounds, a key that occurs twice in one
- * object, and a number that no double can hold, such as `1e400`. A text beyond the bounds is not parsed.
+ * It ignores a leading byte order mark (§8.1), and rejects a text beyond the bounds, a duplicate
+ * key in one object, and a number that is beyond a double, such as `1e400`. A text beyond the
+ * bounds is not parsed.
  *
- * @throws {JsonFault}
+ * @throws {JsonFault} for a rejected text
  * @example
  * readJson('{"a":1,"\\u0061":2}') // throws JsonFault: The text holds a key that occurs twice in one object.
  */
@@ -52,11 +57,12 @@ export function readJson(
 }
 
 /**
- * Reads a JSON text that Toolgate itself wrote, to a store or for another replica, and that holds keys from outside.
+ * Reads a JSON text that Toolgate itself wrote, to a store or for another replica. Its keys may
+ * come from outside.
  *
- * It has no bounds except for the depth. A key that occurs twice is not looked for.
+ * Only the depth is bounded, and duplicate keys are not detected.
  *
- * @throws {JsonFault}
+ * @throws {JsonFault} for an invalid text
  */
 export function readOwnJson(text: string, integers: JsonIntegers = 'double'): unknown {
   // Without 16 digits in a row, no integer is beyond 2^53.

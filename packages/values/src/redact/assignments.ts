@@ -29,7 +29,7 @@ export function flaggedAt(text: string, start: number, at: number, keys: KeyName
   return valueSpan(text, from, { ...row, extent: 'word' }, start)
 }
 
-/** Whether a value is secret under a key of this kind. */
+/** Returns whether a value is secret under a key of this kind. */
 export function isSecretValue(kind: ValueKind, value: string): boolean {
   switch (kind) {
     case 'any':
@@ -43,7 +43,7 @@ export function isSecretValue(kind: ValueKind, value: string): boolean {
   }
 }
 
-/** Words for types and empty values, and names of variables: these are no secrets. */
+/** Type names, empty values and names of variables, which are not secrets. */
 const REFERENCE =
   /^(?:null|undefined|true|false|none|nil|string|number|boolean|str|int|bool|any|unknown|void|object|required|optional|\$\{[A-Za-z0-9_.:-]{1,100}\}|\$\(?[A-Z_][A-Z0-9_]{1,100}\)?|%[A-Z_][A-Z0-9_]{1,100}%|\{\{[^{}]{1,100}\}\}|<[a-z][a-z _-]{1,60}>|process\.env\.\w{1,100}|\*{3,40}|x{3,40})$/i
 

@@ -9,9 +9,12 @@ import { SECRET_VALUES } from './secret-values.ts'
 import { replaceSpans, type Span } from './spans.ts'
 import { createWalk, UNSHOWN } from './walk.ts'
 
-/** Masks secrets in texts and values: those that look like one, and those that are known. */
+/** Masks secrets in texts and values: text that looks like a secret, and known secrets. */
 export interface Redactor {
-  /** Returns the text with `[redacted:<name>]` in place of each secret. Deterministic; redacting twice changes nothing more. */
+  /**
+   * Returns the text with `[redacted:<name>]` instead of each secret. Deterministic; redacting
+   * twice gives the same text.
+   */
   redactText(text: string): string
   /**
    * Returns a value as plain JSON with its secrets masked. Plain JSON without a secret is returned as it is, any other value
@@ -38,9 +41,9 @@ const MIN_TEXT = 5
 const MAX_ROUNDS = 8
 
 /**
- * Returns a redactor. Redact a text before you cut it: half a secret is not recognised.
+ * Creates a redactor. Redact a text before you cut it, because half a secret is not recognised.
  *
- * @throws {ConfigError} for a key or a pattern that cannot be used
+ * @throws {ConfigError} for an invalid key or pattern
  *
  * @example
  * createRedactor({ secrets: ['correct horse'] }).redactText('say correct horse')   // say [redacted:secret]
@@ -54,7 +57,7 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
     createPatternMatcher(options.patterns ?? []),
   ]
 
-  /** @throws {WorkSpentError} */
+  /** Redacts a text within a step budget. @throws {WorkSpentError} when the steps run out */
   function redactWithin(text: string, work: Work): string {
     if (text.length < MIN_TEXT) return text
     let redacted = text
@@ -105,7 +108,7 @@ function findAll(finders: readonly FindSpans[], text: string, work: Work): reado
   return found
 }
 
-/** The redactor with the built-in tables alone. */
+/** The redactor with only the built-in tables. */
 export const redactor: Redactor = createRedactor()
 
 /** Steps for a match, beside those for its characters. */

@@ -100,7 +100,7 @@ function escapeEnd(text: string, at: number, code: number): number {
   return text[at + 1] === 'u' ? at + 6 : at + 2
 }
 
-/** Whether a `%` begins `%3D` or `%3A`. */
+/** Returns whether a `%` begins `%3D` or `%3A`. */
 function isEscapedSign(text: string, at: number): boolean {
   if (text[at + 1] !== '3') return false
   const last = text[at + 2]

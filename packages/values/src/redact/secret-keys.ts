@@ -137,7 +137,10 @@ const FIND_STEPS = 200
 const WORD_BREAK =
   /(?<=[\p{Ll}\d])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=[\p{sc=Latin}\d])(?=[\p{L}--\p{sc=Latin}])|(?<=[\p{L}--\p{sc=Latin}])(?=\p{sc=Latin})|[^\p{L}\p{N}]+/v
 
-/** @throws {ConfigError} for a further key that has neither a letter nor a digit */
+/**
+ * Creates the recogniser. @throws {ConfigError} for a further key that has neither a letter nor a
+ * digit
+ */
 export function createKeyNames(further: readonly string[] = []): KeyNames {
   const endings = new Map<string, SecretKey>()
   for (const row of SECRET_KEYS) for (const ending of row.endings) endings.set(foldMarks(ending), row)
@@ -221,7 +224,7 @@ interface Endings {
 }
 
 function findRow(key: string, { endings, longest, glued }: Endings): SecretKey | undefined {
-  // A masked key names nothing.
+  // A masked key does not name a secret.
   if (key.includes('[redacted:')) return undefined
   const words = toWords(key)
   for (let count = Math.min(longest, words.length); count > 0; count--) {

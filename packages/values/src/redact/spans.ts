@@ -77,7 +77,7 @@ function findMarkers(text: string, names: ReadonlySet<string>): Range[] {
   return found
 }
 
-/** Whether a character is a letter, a digit, `_` or `-`, as in keys and most tokens. */
+/** Returns whether a character is a letter, a digit, `_` or `-`, as in keys and most tokens. */
 export function isWordCode(code: number): boolean {
   return isAlnum(code) || code === UNDERSCORE || code === DASH
 }

@@ -28,7 +28,7 @@ const BY_PAIR: readonly (Beginning | undefined)[] = toPairs()
 
 const IS_PAIR: Uint8Array = Uint8Array.from(BY_PAIR, (beginning) => (beginning ? 1 : 0))
 
-/** Whether a secret may begin here. Looks at three characters. */
+/** Returns whether a secret may begin here. Looks at three characters. */
 export function mayBegin(text: string, at: number, first: number): boolean {
   const second = text.charCodeAt(at + 1)
   if (!(second < CODES) || IS_PAIR[first * CODES + second] === 0) return false

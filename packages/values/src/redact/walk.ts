@@ -6,7 +6,7 @@ import { spend, type Work, WorkSpentError } from '../work.ts'
 
 export interface WalkOptions {
   readonly keys: KeyNames
-  /** @throws {WorkSpentError} */
+  /** Redacts a text. @throws {WorkSpentError} when the steps run out */
   readonly redactText: (text: string, work: Work) => string
   readonly isMarker: (text: string) => boolean
 }
@@ -20,7 +20,7 @@ export const UNSHOWN = {
 } as const
 
 const MAX_DEPTH = 512
-/** Bounds objects whose getters return new objects forever. */
+/** The most objects, because getters may return new objects forever. */
 const MAX_OBJECTS = 1_000_000
 const QUICK_DEPTH = 32
 const QUICK_OBJECTS = 256
@@ -96,7 +96,7 @@ function createCleanCheck({ keys, redactText }: WalkOptions): (value: unknown, w
     const prototype: unknown = Object.getPrototypeOf(record)
     if (prototype !== Object.prototype && prototype !== null) return false
     for (const key of Object.keys(record)) {
-      // `value` may belong to a `name`: the copy decides that.
+      // `value` may belong to a `name`. The copy checks that.
       if (key === 'value' || keys.find(key, work) !== undefined) return false
       if (redactText(key, work) !== key || !isClean(record[key], depth + 1, work)) return false
     }

@@ -10,20 +10,20 @@ interface State {
   /** The instructions to continue at, preferred ones first. */
   readonly kernel: Uint32Array
   readonly before: Before
-  /** A match ended before the last character. */
+  /** Whether a match ended before the last character. */
   readonly ended: boolean
   /** Whether a match may still begin later. */
   readonly searching: boolean
-  /** By class of the next character. */
+  /** The next states, by the class of the next character. */
   readonly next: (State | undefined)[]
-  /** Whether a match ends here if the text does. */
+  /** Whether a match ends here at the end of the text. */
   endsHere: boolean | undefined
 }
 
 export interface AutomatonOptions {
-  /** Whether a match must begin where the text does. */
+  /** Whether a match must begin at the start of the text. */
   readonly anchored: boolean
-  /** `any`: only whether there is a match. */
+  /** `any`: only report whether there is a match. */
   readonly wanted: 'any' | 'preferred' | 'longest'
 }
 
@@ -56,7 +56,7 @@ export class Automaton {
   readonly #program: Program
   readonly #options: AutomatonOptions
   readonly #alphabet: Alphabet
-  /** By hash. */
+  /** States by hash. */
   readonly #states = new Map<number, State[]>()
   readonly #startsAnywhere: boolean
   readonly #seen: Uint32Array
@@ -71,14 +71,14 @@ export class Automaton {
     this.#startsAnywhere = !options.anchored && canBeginLater(program)
   }
 
-  /** Runs to the right from a position. Returns where a match ends, or -1. */
+  /** Runs to the right from an offset. Returns the end of a match, or -1. */
   findEnd(text: string, from: number, work: Work): number {
     const { wanted } = this.#options
     const { ascii } = this.#alphabet
     let state = this.#startState(beforeAt(text, from), work)
     let end = -1
     let at = from
-    // What is left is not exceeded by a long text: the run ends where it would be spent.
+    // The run ends where the steps would run out, so that a long text does not exceed them.
     const last = Math.min(text.length, from + Math.max(work.left, 0) + 1)
     for (; at < last; at++) {
       const code = text.charCodeAt(at)
@@ -97,7 +97,7 @@ export class Automaton {
     return at >= text.length && this.#endsAt(state, work) ? text.length : end
   }
 
-  /** Runs to the left from a position. Returns where a match begins, or -1. */
+  /** Runs to the left from an offset. Returns the start of a match, or -1. */
   findStart(text: string, from: number, downTo: number, work: Work): number {
     let state = this.#startState(beforeAt(text, from, 'backward'), work)
     let start = -1
@@ -114,15 +114,16 @@ export class Automaton {
     }
     spend(work, from - at + RUN_STEPS)
     if (at > downTo || state.kernel.length === 0) return start
-    // The text may continue beyond `downTo`: the character there decides assertions.
+    // The character at `downTo` decides assertions, because the text may continue beyond it.
     if (downTo === 0) return this.#endsAt(state, work) ? 0 : start
     const beyond = text.charCodeAt(downTo - 1)
     return this.#step(state, this.#alphabet.classOf(beyond, work), work).ended ? downTo : start
   }
 
   /**
-   * Runs over a whole text, with the lookarounds that match at each position as bits of `marks`. Calls `onMatch` with each
-   * position where a match ends - to the left: begins -, until it returns true.
+   * Runs over a whole text, with the matching lookarounds at each position as bits of `marks`.
+   * Calls `onMatch` with each position where a match ends (or, to the left, begins) until it
+   * returns true.
    */
   runMarked(
     text: string,
@@ -182,7 +183,10 @@ export class Automaton {
     return (state.endsHere ??= this.#reach(state, undefined, work).ended)
   }
 
-  /** Follows the instructions that consume nothing. Returns those that consume a character, and whether a match is reached. */
+  /**
+   * Follows instructions that consume nothing. Returns those that consume a character, and
+   * whether a match is reached.
+   */
   #reach(
     state: State,
     next: CharClass | undefined,
@@ -278,7 +282,7 @@ function holds(assertion: Assertion, before: Before, next: CharClass | undefined
   }
 }
 
-/** Whether a match can begin after the start of the text. */
+/** Returns whether a match can begin after the start of the text. */
 function canBeginLater({ instructions, start }: Program): boolean {
   const seen = new Set<number>()
   const stack = [start]
@@ -297,7 +301,7 @@ function isHigh(code: number): boolean {
   return code >= 0xd800 && code < 0xdc00
 }
 
-/** Whether a surrogate pair ends at a position. */
+/** Returns whether a surrogate pair ends at a position. */
 function pairBefore(text: string, at: number): boolean {
   return at >= 2 && isLow(text.charCodeAt(at - 1)) && isHigh(text.charCodeAt(at - 2))
 }

@@ -1,4 +1,4 @@
-/** The blocks of Unicode that have letters in two cases. */
+/** The Unicode blocks with letters in two cases. */
 const BLOCKS: readonly (readonly [first: number, last: number])[] = [
   [0x41, 0x58f],
   [0x10a0, 0x13ff],
@@ -14,7 +14,10 @@ const BLOCKS: readonly (readonly [first: number, last: number])[] = [
   [0x16e40, 0x16eff],
   [0x1e900, 0x1e943],
 ]
-/** Pairs that full case folding expands to several letters, and simple case folding treats as one letter. */
+/**
+ * Pairs that full case folding expands to several letters, but simple case folding treats as one
+ * letter.
+ */
 const SAME: readonly (readonly number[])[] = [
   [0x390, 0x1fd3],
   [0x3b0, 0x1fe3],
@@ -25,12 +28,15 @@ const DOTLESS_I = 0x131
 
 let groups: ReadonlyMap<number, readonly number[]> | undefined
 
-/** Returns the code points that are one where case is ignored: those of Unicode's simple case folding, as for the flags `iu`. */
+/**
+ * Returns the code points that are equal to one if case is ignored: Unicode's simple case
+ * folding, as with the flags `iu`.
+ */
 export function casesOf(codePoint: number): readonly number[] {
   return (groups ??= findGroups()).get(codePoint) ?? [codePoint]
 }
 
-/** Made at the first use, in some 5 ms. */
+/** Computed at first use, in about 5 ms. */
 function findGroups(): ReadonlyMap<number, readonly number[]> {
   const found = new Map<number, readonly number[]>()
   const byFold = new Map<number, number[]>()

@@ -7,9 +7,12 @@ import { type Dialect, type Look, type Node, PatternError } from './syntax.ts'
 
 /** A pattern that takes time linear in the text. */
 export interface Pattern {
-  /** The number of its instructions, which decides the memory it takes. */
+  /** The number of its instructions, on which its memory depends. */
   readonly size: number
-  /** Whether the pattern matches anywhere in a text. @throws {WorkSpentError} */
+  /**
+   * Returns whether the pattern matches anywhere in a text. @throws {WorkSpentError} when the
+   * steps run out
+   */
   test(text: string, work: Work): boolean
 }
 
@@ -25,10 +28,10 @@ export interface Finder extends Pattern {
 }
 
 /**
- * Returns a pattern to test texts with. Lookaheads after a leading `^` are further patterns (`^(?=.*[0-9])(?!.*\.\.)…`), which
- * end at their first match.
+ * Creates a pattern for testing texts. Lookaheads after a leading `^` become separate patterns
+ * (`^(?=.*[0-9])(?!.*\.\.)…`), which end at their first match.
  *
- * @throws {PatternError} for a pattern that cannot be used, with the reason
+ * @throws {PatternError} for an unsupported pattern, with the reason
  */
 export function createPattern(source: string, dialect: Dialect): Pattern {
   const { main, looks } = splitLooks(parsePattern(source, dialect))
@@ -42,7 +45,7 @@ export function createPattern(source: string, dialect: Dialect): Pattern {
   }
 }
 
-/** @throws {PatternError} as above */
+/** Creates a pattern that returns its matches. @throws {PatternError} like `createPattern` */
 export function createFinder(source: string, dialect: Dialect): Finder {
   const node = parsePattern(source, dialect)
   const { find, size } = searchFor(node)
@@ -68,8 +71,8 @@ export function createFinder(source: string, dialect: Dialect): Finder {
 }
 
 /**
- * Returns a pattern that matches where any of several does, in one pass over the text. Returns `undefined` if they are too
- * large to be one.
+ * Returns a pattern that matches wherever any of several does, in one pass over the text;
+ * `undefined` if the result would be too large.
  */
 export function createUnion(sources: readonly string[], dialect: Dialect): Pattern | undefined {
   const node: Node = { kind: 'choice', options: sources.map((source) => parsePattern(source, dialect)) }
@@ -83,7 +86,10 @@ interface Search {
   readonly find: (text: string, work: Work) => boolean
 }
 
-/** Returns a search that makes its automaton at the first test: many tools are listed and never called. */
+/**
+ * Returns a search that creates its automaton at the first test, because many listed tools are
+ * never called.
+ */
 function searchFor(node: Node): Search {
   const size = sizeOf(node)
   if (size > MAX_INSTRUCTIONS)

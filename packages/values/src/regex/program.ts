@@ -94,7 +94,7 @@ const MIRRORED: ReadonlyMap<Assertion, Assertion> = new Map([
   ['line end', 'line start'],
 ])
 
-/** Returns how many instructions a node takes. */
+/** Returns the number of instructions for a node. */
 export function sizeOf(node: Node): number {
   switch (node.kind) {
     case 'set':
@@ -118,9 +118,9 @@ function sum(nodes: readonly Node[]): number {
   return nodes.reduce((total, node) => total + sizeOf(node), 0)
 }
 
-/** Characters that a program treats alike. */
+/** Characters that a program treats the same. */
 export interface CharClass {
-  /** One of them. */
+  /** One character of the class. */
   readonly sample: number
   /** For each of the program's sets, 1 if the characters are in it. */
   readonly isIn: Uint8Array
@@ -132,7 +132,7 @@ export interface CharClass {
 
 const ASCII = 128
 const PAGE = 256
-/** How many pages are kept. With more, all are dropped and made again. */
+/** The most pages in memory. Beyond it, all are dropped and built again. */
 const MAX_PAGES = 128
 /** The most lookarounds of one pattern: each has a bit of a byte. */
 export const MAX_LOOKS = 8
@@ -189,7 +189,7 @@ export class Alphabet {
     return known
   }
 
-  /** Returns the number of a class before whose characters some lookarounds match. */
+  /** Returns the number of the class of characters before which these lookarounds match. */
   withLooks(number: number, looks: number): number {
     if (looks === 0) return number
     const key = number * LOOKS + looks

@@ -22,14 +22,14 @@ export interface Look {
 /** `ecma` is ECMA-262 with the flag `u`, as in JSON Schema; `re2` is the syntax of RE2. They differ in `.`, `\s` and `[]`. */
 export type Dialect = 'ecma' | 're2'
 
-/** A pattern that cannot be used; the message is safe to show. */
+/** Thrown for an unsupported pattern. The message is safe to show. */
 export class PatternError extends Error {
   override readonly name = 'PatternError'
 }
 
 /** A set of code points. */
 export interface CharSet {
-  /** Equal for sets that were made from equal parts. */
+  /** Equal for sets with equal parts. */
   readonly key: string
   has(codePoint: number): boolean
 }
@@ -55,7 +55,7 @@ export function charSet({ ranges, sets = [], negated = false, ignoreCase = false
   }
 }
 
-/** Returns a set that ignores case. The opposite of a set of words stays its opposite. */
+/** Returns a set that ignores case. A negated word set stays the complement of the word set. */
 export function folded(set: CharSet): CharSet {
   return { key: `i(${set.key})`, has: (codePoint) => casesOf(codePoint).some(set.has) }
 }
@@ -105,7 +105,7 @@ const [UPPER, LOWER]: readonly (readonly [number, number])[] = [
   [97, 122],
 ] as const
 
-/** `[[:alpha:]]` and the like, as RE2 has them. */
+/** Classes such as `[[:alpha:]]`, as in RE2. */
 export const POSIX_SETS: ReadonlyMap<string, CharSet> = new Map(
   Object.entries({
     alnum: [...DIGITS, UPPER, LOWER],
@@ -142,7 +142,9 @@ export const POSIX_SETS: ReadonlyMap<string, CharSet> = new Map(
 /** There are few names; each is compiled once. */
 const properties = new Map<string, RegExp>()
 
-/** Returns the set of a Unicode property as ECMA-262 names it, or as RE2 does (`\pL`, `\p{Greek}`). */
+/**
+ * Returns the set of a Unicode property, by its name in ECMA-262 or in RE2 (`\pL`, `\p{Greek}`).
+ */
 export function propertySet(name: string, negated: boolean): CharSet | undefined {
   const native = properties.get(name) ?? nativeClass(`^\\p{${name}}$`) ?? nativeClass(`^\\p{Script=${name}}$`)
   if (!native) return undefined

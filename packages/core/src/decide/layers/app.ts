@@ -9,18 +9,18 @@ import { reason } from '../decision.ts'
 import type { Effect } from '../evaluation.ts'
 import { availabilityEffects, type GroupIndex } from './groups.ts'
 
-/** The rules of an app, as decisions need them. */
+/** The rules of an app, in the form that decisions need. */
 export interface AppRules {
   readonly name: string
   readonly imports: readonly ImportedGroup[]
-  /** Its tools beside its groups. */
+  /** Tools that the app adds to those of its groups. */
   readonly own: readonly Selector[]
   readonly policies: readonly ParsedPolicy[]
-  /** The gate's groups, those that this app holds to be conditional among the conditional ones. */
+  /** The gate's groups. Groups that this app makes conditional are among the conditional ones. */
   readonly groups: Groups
 }
 
-/** A group as an app has it. */
+/** A group as an app imports it. */
 export interface ImportedGroup {
   readonly group: string
   readonly members: readonly Selector[]
@@ -29,9 +29,8 @@ export interface ImportedGroup {
 }
 
 /**
- * Hides the tools that an app does not offer: the others may be seen, as far as everything else lets them. `always`:
- * the
- * index of a tool that every app offers, or -1.
+ * Hides the tools that an app does not offer. `always`: the index of a tool that every app
+ * offers, or -1.
  */
 export function appEffects(snapshot: Toolset, { name, imports, own }: AppRules, always = -1): Effect[] {
   const effects: Effect[] = []
@@ -41,7 +40,8 @@ export function appEffects(snapshot: Toolset, { name, imports, own }: AppRules, 
   ])
   for (const { group, members, visibility } of imports) {
     if (visibility !== 'hidden') continue
-    // In doubt a tool is of the hidden group, and not of one that is offered.
+    // A tool that may be in a hidden group counts as hidden, even if an offered group has it,
+    // too.
     const bits = bitsOf(snapshot, members, 'possible')
     const why = reason('app', 'app_hidden', `the app ${name} hides the group ${group}`, { group })
     addBits(offered, bits)
@@ -53,11 +53,11 @@ export function appEffects(snapshot: Toolset, { name, imports, own }: AppRules, 
   return effects
 }
 
-/** The tools of the groups that an app holds to be conditional where the gate does not. */
+/** Returns the tools of the groups that only the app, not the gate, makes conditional. */
 export function indexAppGroups(snapshot: Toolset, { imports }: AppRules): GroupIndex {
   const index = new Map<string, Bits>()
   const tightened = imports.filter(({ visibility }) => visibility === 'conditional')
-  // By name, so that the order in which groups were imported changes no answer.
+  // Sorted by name, so that the order of imports changes no answer.
   for (const { group, members } of tightened.toSorted((a, b) => (a.group < b.group ? -1 : 1))) {
     const bits = bitsOf(snapshot, members, 'possible')
     if (!isEmpty(bits)) index.set(group, bits)
@@ -65,7 +65,7 @@ export function indexAppGroups(snapshot: Toolset, { imports }: AppRules): GroupI
   return index
 }
 
-/** Holds back the tools of those that are not available now. */
+/** Holds back the tools of groups that are unavailable now. */
 export function appAvailabilityEffects(index: GroupIndex, { groups }: AppRules, source: AvailabilitySource): Effect[] {
   return index.size === 0 ? [] : availabilityEffects(index, groups, source)
 }

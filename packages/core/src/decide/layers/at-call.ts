@@ -21,17 +21,20 @@ import {
 
 export type CallContext = CountedContext & {
   readonly input: unknown
-  /** Receives the clauses that hold: of an allow list, the first. */
+  /** Receives the clauses that hold; of an allow list, the first. */
   readonly hits?: ParsedClause[] | undefined
-  /** Of a shadow, what holds or does not only because the run is unknown has not decided anything: see {@link unjudged}. */
+  /**
+   * For shadows: a clause whose result depends only on the unknown run has not decided anything.
+   * See {@link unjudged}.
+   */
   readonly isShadow?: boolean
 }
 
 /**
  * Returns the decision of the clauses about the input and the run on the tool at `at`.
  *
- * Without `context.facts`, nothing is known of the run: clauses that deny or ask because of it hold, and those that allow
- * because of it do not.
+ * Without `context.facts`, the run is unknown: clauses that deny or ask because of it hold, and
+ * clauses that allow because of it do not.
  */
 export function decideAtCall(index: PolicyIndex, at: number, context: CallContext): Decision {
   if (!hasBit(index.atCall, at)) return ALLOWS
@@ -44,14 +47,20 @@ export function decideAtCall(index: PolicyIndex, at: number, context: CallContex
 
 const marks = new WeakMap<ParsedClause, ParsedClause>()
 
-/** Returns the mark of a clause of a shadow that cannot be judged, as it is unknown what the run has done. */
+/**
+ * Returns the mark of a shadow's clause that cannot be judged because the history of the run is
+ * unknown.
+ */
 export function unjudged(clause: ParsedClause): ParsedClause {
   let mark = marks.get(clause)
   if (!mark) marks.set(clause, (mark = { ...clause }))
   return mark
 }
 
-/** Returns the decision of the clauses about the input on an item whose input is known, in a list: there is no run in it. */
+/**
+ * Returns the decision of the clauses about the input on a listed item with a known input. Lists
+ * have no run.
+ */
 export function decideInList(index: PolicyIndex, at: number, context: CallContext): Decision {
   const places = placesOf(index, at)
   if (!places.some((place) => hasBit(index.atCall, place))) return ALLOWS
@@ -62,21 +71,23 @@ export function decideInList(index: PolicyIndex, at: number, context: CallContex
   )
 }
 
-/** Returns the decision of the clauses about the run that need no input, before a call is made. */
+/**
+ * Returns the decision of the clauses that read the run but not the input, before a call is made.
+ */
 export function decideAtStep(index: PolicyIndex, at: number, context: CallContext): Decision {
   return decideAt(index, at, context, (clause) => !isAtCall({ clause }) || isOfStep(clause))
 }
 
 const ALLOWS: Decision = { outcome: 'allow', reasons: [] }
 
-/** Returns the places of an item, and of every template that may match it. */
+/** Returns the positions of an item, and of every template that may match it. */
 export function placesOf({ snapshot }: PolicyIndex, at: number): readonly number[] {
   return [at, ...templatesOf(snapshot).flatMap((template) => (hasBit(template.matched, at) ? [template.at] : []))]
 }
 
 /**
- * `isKnown`: whether everything that a clause reads is known yet. Until then a clause that denies or asks does not hold, and
- * one that allows does if the rest of it does.
+ * `isKnown`: whether everything that a clause reads is known. Until then, a clause that denies or
+ * asks does not hold, and a clause that allows holds if the rest of it does.
  */
 function decideAt(
   index: PolicyIndex,
@@ -93,14 +104,14 @@ function decideAt(
   return found.length === 0 ? ALLOWS : strictest(found.map((one) => ({ outcome: one.outcome, reasons: [one] })))
 }
 
-/** Returns the reason of a clause that denies or asks, if it does. */
+/** Returns the reason of a clause, if it denies or asks. */
 function judge(index: PolicyIndex, clause: ParsedClause, context: CallContext): readonly Reason[] {
   const asked = clause.run ? ofRun(index, context) : context
   const answer = answerOf(clause, asked)
   if (answer === false) return []
   const isUnknown = clause.run !== undefined && isUnknownRun(context)
   context.hits?.push(isUnknown && context.isShadow ? unjudged(clause) : clause)
-  // An unclear clause holds, so that its message tells the caller how to write the input.
+  // An unclear clause holds, so that its message explains how to write the input.
   const isUnclear = answer instanceof Failure && answer.isUnclear
   if (answer instanceof Failure && !isUnclear) return [{ ...errorReason(index, clause, asked), layer: 'input' }]
   const certain = clauseReason(index, clause, clause.kind === 'deny' ? 'input_denied' : 'policy_ask')
@@ -126,7 +137,10 @@ function isUnknownRun({ facts }: CallContext): boolean {
 
 const UNKNOWN = 'It is unknown what this run has done so far.'
 
-/** Returns the context of a clause that reads the run: what is known of it, and a list for what it reads. */
+/**
+ * Returns the context of a clause that reads the run: the known facts, and a list that collects
+ * what the clause reads.
+ */
 function ofRun(index: PolicyIndex, context: CallContext): CallContext {
   return { ...context, facts: context.facts ?? index.strictest, reads: [] }
 }

@@ -15,32 +15,34 @@ import { messageOf } from '@toolgate/values'
 import { type Reason, reason, type ReasonCode } from '../decision.ts'
 import { templatesOf } from '../templates.ts'
 
-/** A policy over one snapshot: which tools each clause is about, once for all callers. */
+/**
+ * A policy over one snapshot: the tools that each clause matches, computed once for all callers.
+ */
 export interface PolicyIndex {
-  /** What is enforced of the policy; in a shadow, what is not. */
+  /** The enforced part of the policy; in a shadow, the part that is not enforced. */
   readonly policy: ParsedPolicy
-  /** All of it. */
+  /** The whole policy. */
   readonly whole: ParsedPolicy
-  /** The clauses that only show what they would do. */
+  /** The clauses that are not enforced. */
   readonly shadow: PolicyIndex | undefined
   readonly position: number
   readonly snapshot: Toolset
   readonly allow: readonly ClauseIndex[] | undefined
   readonly deny: readonly ClauseIndex[]
   readonly ask: readonly ClauseIndex[]
-  /** The clauses that deny or ask and are decided at the call. */
+  /** The clauses that deny or ask and read the input or the run. */
   readonly askedAtCall: readonly ClauseIndex[]
-  /** Tools that lack a required tag, for each tag. */
+  /** For each required tag, the tools that lack it. */
   readonly untagged: readonly { readonly tag: string; readonly bits: Bits }[]
-  /** Tools with a clause that is decided at the call: one about the input or the run. */
+  /** The tools with a clause about the input or the run. */
   readonly atCall: Bits
-  /** Those of them with a clause about the run. */
+  /** The tools with a clause about the run. */
   readonly ofRun: Bits
-  /** Whether any clause about the run can be decided before there is an input. */
+  /** Whether any clause about the run needs no input. */
   readonly hasStepClauses: boolean
-  /** What holds of a run of which nothing is known. */
+  /** The facts of a run with an unknown history. */
   readonly strictest: RunFacts
-  /** The empty set, which is not to be changed. */
+  /** The empty set. Do not change it. */
   readonly none: Bits
 }
 
@@ -58,7 +60,7 @@ export function indexPolicy(whole: ParsedPolicy, position: number, snapshot: Too
 function indexPart(policy: ParsedPolicy, whole: ParsedPolicy, position: number, snapshot: Toolset): PolicyIndex {
   const index = (clauses: readonly ParsedClause[]) =>
     clauses.map((clause) => ({ clause, bits: bitsOf(clause, snapshot) }))
-  // An absent allowlist means `*`, which names tools only.
+  // An absent allowlist means `*`, which matches tools only.
   const allow = policy.allow
     ? index(policy.allow)
     : policy.decide || policy.isPart || isOfTools(snapshot)
@@ -83,17 +85,17 @@ function indexPart(policy: ParsedPolicy, whole: ParsedPolicy, position: number, 
   return { policy, whole, shadow: undefined, position, snapshot, ...lists, hasStepClauses, strictest, none }
 }
 
-/** A snapshot has tools only, or other kinds only. */
+/** Returns whether a snapshot holds tools. It holds either only tools or only other kinds. */
 export function isOfTools({ tools }: Toolset): boolean {
   return (tools[0]?.kind ?? 'tool') === 'tool'
 }
 
-/** Whether a clause can be decided only when a tool is called. */
+/** Returns whether a clause can be decided only when a tool is called. */
 export function isAtCall({ clause }: Pick<ClauseIndex, 'clause'>): boolean {
   return clause.input !== undefined || clause.run !== undefined
 }
 
-/** Whether a clause about the run can be decided before there is an input. */
+/** Returns whether a clause about the run needs no input. */
 export function isOfStep({ run, when, unless, input }: ParsedClause): boolean {
   return run !== undefined && ![when?.run && when, unless?.run && unless, input].some((one) => one?.readsInput)
 }
@@ -104,14 +106,17 @@ function sumOf(clauses: readonly ClauseIndex[], { size }: Toolset): Bits {
   return sum
 }
 
-/** Adds the resources that templates among the items may match: they are decided as these templates, too. */
+/**
+ * Adds the resources that templates among the items may match, because these templates decide
+ * them, too.
+ */
 function withMatched(bits: Bits, snapshot: Toolset): Bits {
   const wide = bits.slice()
   for (const { at, matched } of templatesOf(snapshot)) if (hasBit(bits, at)) addBits(wide, matched)
   return wide
 }
 
-/** Positions of clauses within a policy stay below this, so that reasons sort by policy and then by clause. */
+/** A policy has fewer clauses than this, so that reasons sort by policy and then by clause. */
 export const STRIDE = 100_000
 
 function bitsOf(clause: ParsedClause, snapshot: Toolset): Bits {
@@ -143,7 +148,7 @@ function indexTags({ requireTags }: ParsedPolicy, snapshot: Toolset): PolicyInde
 /** Why a condition could not be decided. */
 export class Failure {
   readonly text: string
-  /** A part of it may be true or false, as nobody knows how a server reads a text. */
+  /** Part of the condition is uncertain, because servers may read a text differently. */
   readonly isUnclear: boolean
   constructor(condition: ParsedCondition, error: unknown) {
     this.isUnclear = error instanceof UnclearError
@@ -152,12 +157,12 @@ export class Failure {
 }
 
 /**
- * Returns whether a clause holds: in a list without the conditions that are decided at the call, and at the call, which
- * has an input, with all of them.
+ * Returns whether a clause holds. In a list, conditions about the input or the run are left out;
+ * at a call, all count.
  *
- * A condition that fails decides against the call: in `deny` and `ask` it is a Failure,
- * which denies; in `allow` it does not hold; a failing `unless` exempts nobody.
- * One that reads something unknown counts against the call or for it, as the unknown value says.
+ * A condition that fails decides against the call: in `deny` and `ask` it is a Failure, which
+ * denies; in `allow` it does not hold; a failing `unless` exempts nobody. An unknown value counts
+ * for or against the call, as the value itself says.
  */
 export function answerOf(clause: ParsedClause, context: CountedContext): boolean | Failure {
   const atCall = 'input' in context
@@ -176,10 +181,10 @@ export function answerOf(clause: ParsedClause, context: CountedContext): boolean
   return holds instanceof Failure && loosens ? false : holds
 }
 
-/** `lax`: the answer that is in favour of the call. */
+/** `lax`: the answer that favours the call. */
 function test(condition: ParsedCondition, context: CountedContext, lax: boolean): boolean | Failure {
   let answer: boolean | Failure
-  // What was read before is no part of this answer.
+  // An earlier read does not belong to this answer.
   unknownRead.leaning = undefined
   try {
     answer = condition.test(context)
@@ -200,7 +205,7 @@ export function clauseReason(index: PolicyIndex, clause: ParsedClause, code: Rea
     clause.when && `when ${clause.when.text}`,
     clause.unless && `unless ${clause.unless.text}`,
     clause.input && `where ${clause.input.text}`,
-    // Reasons with equal texts are one reason, so the demands are part of the text.
+    // Reasons with equal texts count as one, so the text includes the demands.
     clause.approver && describeApprover(clause.approver),
   ]
   const text = [
@@ -225,7 +230,7 @@ export function errorReason(index: PolicyIndex, clause: ParsedClause, context: C
   )
 }
 
-/** Returns where a clause is written, and its place among the reasons. */
+/** Returns where a clause is written, and its position among the reasons. */
 export function placeOf(index: PolicyIndex, clause: ParsedClause): Partial<Reason> {
   const { name } = index.policy
   return {

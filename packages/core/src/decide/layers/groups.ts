@@ -7,12 +7,12 @@ import type { Toolset } from '../../tools/toolset.ts'
 import { reason } from '../decision.ts'
 import type { Effect } from '../evaluation.ts'
 
-/** The tools of each group that can hold them back: conditional ones, and locked ones. */
+/** The tools of each group that can hold tools back: conditional and locked groups. */
 export type GroupIndex = ReadonlyMap<string, Bits>
 
 export function indexGroups(snapshot: Toolset, groups: Groups): GroupIndex {
   const index = new Map<string, Bits>()
-  // By name, so that the order in which groups were written changes no answer.
+  // Sorted by name, so that the order in which groups were written changes no answer.
   for (const name of [...new Set([...groups.conditional.keys(), ...groups.locked.keys()])].toSorted()) {
     const selectors = groups.selectors.get(name) ?? []
     const bits = bitsWhere(snapshot.size, (i) =>
@@ -23,7 +23,10 @@ export function indexGroups(snapshot: Toolset, groups: Groups): GroupIndex {
   return index
 }
 
-/** Holds back the tools of each conditional group that is not available, or requires one that is not. */
+/**
+ * Holds back the tools of each conditional group that is unavailable or requires an unavailable
+ * one.
+ */
 export function availabilityEffects(index: GroupIndex, groups: Groups, source: AvailabilitySource): Effect[] {
   const effects: Effect[] = []
   for (const [name, bits] of index) {
@@ -64,7 +67,7 @@ function at(snapshot: Toolset, index: number) {
   return snapshot.tools[index] as Toolset['tools'][number]
 }
 
-/** Returns the tools of each locked group. The `request_tools` that opens them is in none of them. */
+/** Returns the tools of each locked group, without the `request_tools` that opens groups. */
 export function indexLocks(index: GroupIndex, groups: Groups, snapshot: Toolset): GroupIndex {
   const opener = indexOfRequestTool(snapshot)
   const locked = [...index].filter(([name]) => groups.locked.has(name))
@@ -76,8 +79,8 @@ export function indexLocks(index: GroupIndex, groups: Groups, snapshot: Toolset)
 /**
  * Holds back the tools of each locked group that this session has not opened.
  *
- * A caller without a session has nothing to open for: there a lock is about listing only, and listing is
- * what the meta-tools are for, so it decides nothing here.
+ * A caller without a session cannot open groups. Locks then only shorten lists, which is up to
+ * the meta-tools, so there are no effects here.
  */
 export function lockEffects(
   index: GroupIndex,
@@ -86,7 +89,8 @@ export function lockEffects(
   session: string | undefined,
 ): Effect[] {
   if (session === undefined) return []
-  // In the index's order, by name, so that the order in which groups were written changes no answer.
+  // In the order of the index, by name, so that the order in which groups were written changes no
+  // answer.
   return [...index].flatMap(([name, bits]) => {
     const group = groups.locked.get(name)
     return group === undefined || open.has(name) ? [] : [lockEffect(name, group, bits)]
@@ -101,14 +105,14 @@ function lockEffect(name: string, group: Group & { readonly unlock: UnlockRule }
   return { outcome: 'wait', bits, lock: { group: name, unlock: group.unlock }, reason: () => why }
 }
 
-/** Says how a locked group is opened, as a sentence for the model. */
+/** Returns how a locked group is opened, as a sentence for the model. */
 export function howToOpen(name: string, rule: UnlockRule): string {
   if (rule === 'request') return `Call request_tools with the group "${name}" to open it.`
   if (rule === 'search') return 'Search for it with search_tools to open it.'
   return `It opens by itself at the event "${rule.event}".`
 }
 
-/** Returns the groups that something opens: all of each, and nothing that is not locked. */
+/** Returns those of the groups that an unlock rule opens. */
 export function groupsOpenedBy(
   groups: Groups,
   by: { readonly request: string } | { readonly event: string } | { readonly found: Iterable<string> },

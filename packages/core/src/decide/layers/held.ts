@@ -7,11 +7,11 @@ import type { Toolset } from '../../tools/toolset.ts'
 import { reason, type Reason } from '../decision.ts'
 import type { Effect } from '../evaluation.ts'
 
-/** A halt, as decisions need it. */
+/** A halt, in the form that decisions need. */
 export interface Stopping {
   readonly id: string
   readonly target: Pick<Caller, 'user' | 'session' | 'tenant'>
-  /** Absent: every tool. */
+  /** Absent: the halt stops every tool. */
   readonly selector: Selector | undefined
   readonly reason: string
   readonly by: string | undefined
@@ -19,7 +19,7 @@ export interface Stopping {
   readonly at: number
 }
 
-/** One halt over one snapshot, and whom it is about. */
+/** One halt over one snapshot, and the callers that it stops. */
 export interface HaltEffect {
   readonly halt: Stopping
   readonly effect: Effect
@@ -33,12 +33,12 @@ export function indexHalts(snapshot: Toolset, halts: readonly Stopping[]): reado
   })
 }
 
-/** Holds back what a person halted for this caller. */
+/** Holds back the tools that are halted for this caller. */
 export function haltEffects(index: readonly HaltEffect[], caller: Caller): Effect[] {
   return index.filter(({ halt }) => stopsCaller(halt, caller)).map(({ effect }) => effect)
 }
 
-/** Holds back everything: whether anything is halted is not known. */
+/** Holds back everything, because it is unknown whether anything is halted. */
 export function unknownHalts(snapshot: Toolset): Effect {
   const why = reason('halts', 'halted', 'the state store has not said yet what is halted', {
     message: 'it is not known yet what is halted',
@@ -50,7 +50,9 @@ export function stopsTool({ selector }: Stopping, tool: Tool): boolean {
   return selector === undefined || matchesSelector(selector, tool, 'possible')
 }
 
-/** A field that is absent matches everyone: a user is halted in every tenant unless one is named too. */
+/**
+ * An absent field matches everyone: a halt of a user applies in every tenant unless it names one.
+ */
 export function stopsCaller({ target }: Stopping, { user, session, tenant }: Caller): boolean {
   return (
     (target.user === undefined || target.user === user) &&
@@ -66,7 +68,7 @@ function textOf({ id, by, reason: why }: Stopping): string {
 /** The groups and tools that a user has switched off for themselves. */
 export interface SwitchedOff {
   readonly groups: readonly string[]
-  /** Ids. */
+  /** Tool ids. */
   readonly tools: readonly string[]
 }
 
@@ -76,9 +78,8 @@ const TOLD = {
 }
 
 /**
- * Returns a function that holds back what a user has switched off: one effect for each switch, the same for all who
- * have
- * thrown it, so that those who want the same share what is decided.
+ * Returns a function that holds back what a user has switched off. Users with the same switches
+ * share effects, and so share decisions.
  */
 export function createPreferenceEffects(snapshot: Toolset, groups: GroupSelectors): (off: SwitchedOff) => Effect[] {
   const ofGroups = new Map<string, Effect | undefined>()
@@ -118,7 +119,10 @@ function known<Name>(
   return effects.get(name)
 }
 
-/** Returns a function that holds back the tools of what a caller has not connected: one effect for each answer. */
+/**
+ * Returns a function that holds back the tools of missing connections: one effect for each
+ * answer.
+ */
 export function createConnectionEffects(snapshot: Toolset): (missing: readonly MissingConnection[]) => Effect[] {
   const effects = new Map<MissingConnection, Effect | undefined>()
   const toHeldBack = ({ namespace, text, ...more }: MissingConnection) =>
@@ -129,23 +133,26 @@ export function createConnectionEffects(snapshot: Toolset): (missing: readonly M
   return (missing) => missing.flatMap((one) => known(effects, one, toHeldBack) ?? [])
 }
 
-/** Why a tool is taken away, for people. */
+/** Why a tool is held back. Shown to people. */
 export interface Held {
   readonly text: string
-  /** The text for the caller, without anything that an upstream wrote. */
+  /** The text for the caller, without any text of an upstream. */
   readonly message?: string | undefined
   readonly suggestion?: string | undefined
   /** Wall-clock milliseconds. */
   readonly since?: number | undefined
 }
 
-/** The state of definitions: those that differ from the accepted ones, and those with hidden content. */
+/**
+ * The state of definitions: those that differ from the accepted ones, and those with hidden
+ * content.
+ */
 export interface PinStates {
   suspended(tool: Tool): Held | undefined
   quarantined(tool: Tool): Held | undefined
 }
 
-/** Suspends the tools whose definition nobody has accepted, and hides those in quarantine. */
+/** Suspends tools whose definition nobody has accepted, and hides tools in quarantine. */
 export function pinEffects(snapshot: Toolset, pins: PinStates): Effect[] {
   return [
     ...holdBack(snapshot, 'tool_quarantined', (tool) => pins.quarantined(tool)),
@@ -159,7 +166,7 @@ function holdBack(
   heldOf: (tool: Tool) => Held | undefined,
 ): Effect[] {
   const bits = noBits(snapshot.size)
-  // By id: a view of another snapshot asks with its own tool of that name.
+  // Compared by id, because another snapshot has its own object for the same tool.
   const all = new Map<string, Held>()
   for (const [index, tool] of snapshot.tools.entries()) {
     const held = heldOf(tool)

@@ -3,7 +3,10 @@ import type { Toolset } from '../../tools/toolset.ts'
 import { reason } from '../decision.ts'
 import type { Effect } from '../evaluation.ts'
 
-/** The tools of a snapshot by the scopes they require; most snapshots have few different lists. */
+/**
+ * The tools of a snapshot, grouped by the scopes they require. Most snapshots have few different
+ * lists.
+ */
 export type ScopeIndex = readonly { readonly scopes: readonly string[]; readonly bits: Bits }[]
 
 export function indexScopes(snapshot: Toolset): ScopeIndex {
@@ -18,8 +21,8 @@ export function indexScopes(snapshot: Toolset): ScopeIndex {
 }
 
 /**
- * Denies the tools that require a scope which the caller does not hold. A tool that lacks nothing but scopes which callers
- * may still get stays visible, and its call is refused by the check `step up`.
+ * Denies the tools that require a scope which the caller lacks. A tool that lacks only scopes
+ * which callers may still get stays visible, and the check `step up` refuses its call.
  */
 export function scopeEffects(
   index: ScopeIndex,
@@ -36,20 +39,20 @@ export function scopeEffects(
   })
 }
 
-/** Hides what this run's visibility did not name. */
+/** Hides the tools that this run's visibility did not return. */
 export function visibilityEffects(snapshot: Toolset, shown: ReadonlySet<string>): Effect[] {
   const bits = bitsWhere(snapshot.size, (i) => shown.has(snapshot.ids[i] as string))
   const why = reason('visibility', 'visibility_hidden', "this run's visibility does not show it")
   return [{ outcome: 'deny', bits: invertBits(bits, snapshot.size), reason: () => why }]
 }
 
-/** Hides everything: the visibility failed, and failure refuses. */
+/** Hides everything, because the visibility failed. */
 export function failedVisibilityEffects(snapshot: Toolset, failure: string): Effect[] {
   const why = reason('visibility', 'visibility_error', `this run's visibility failed: ${failure}`)
   return [{ outcome: 'deny', bits: bitsWhere(snapshot.size, () => true), reason: () => why }]
 }
 
-/** Sets aside the tools that are not active in this step. `[]` leaves none. */
+/** Hides the tools that are not active in this step. `[]` hides all. */
 export function stepEffects(snapshot: Toolset, activeTools: readonly string[]): Effect[] {
   const active = new Set(activeTools)
   const bits = bitsWhere(snapshot.size, (i) => active.has(snapshot.ids[i] as string))

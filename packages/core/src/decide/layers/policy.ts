@@ -31,7 +31,7 @@ import {
   STRIDE,
 } from './clauses.ts'
 
-/** Returns the effects of a policy on every caller: those of the clauses without conditions. */
+/** Returns the effects of a policy on every caller, from the clauses without conditions. */
 export function fixedEffects(index: PolicyIndex): readonly Effect[] {
   const effects: Effect[] = []
   for (const { clause, bits } of unconditional(index.deny)) {
@@ -54,7 +54,7 @@ export function fixedEffects(index: PolicyIndex): readonly Effect[] {
   return effects
 }
 
-/** Returns the effects of a policy on one caller: those of the clauses with conditions. */
+/** Returns the effects of a policy on one caller, from the clauses with conditions. */
 export function callerEffects(index: PolicyIndex, caller: Caller): readonly Effect[] {
   if (index.policy.decide) return functionEffects(index, index.policy.decide, caller)
   const effects: Effect[] = []
@@ -77,7 +77,10 @@ export function callerEffects(index: PolicyIndex, caller: Caller): readonly Effe
   return effects
 }
 
-/** Returns the effects of the clauses with `input` on resources: their input is their URI, which is known. */
+/**
+ * Returns the effects of clauses with `input` on resources, whose input is their URI and so is
+ * known.
+ */
 function uriEffects(index: PolicyIndex, caller: Caller): readonly Effect[] {
   const { snapshot } = index
   const decisions = snapshot.tools.map((tool, at) =>
@@ -87,7 +90,8 @@ function uriEffects(index: PolicyIndex, caller: Caller): readonly Effect[] {
   )
   const reasonOf = ({ id }: Tool): Reason => {
     const found = decisions[snapshot.indexOf(id)]?.reasons[0] as Reason
-    // A hidden resource reads like one that does not exist. The caller gave no input that could be refused.
+    // A hidden resource reads like an unknown one. The caller gave no input that could be
+    // refused.
     return { ...found, layer: 'policy', code: found.code === 'input_denied' ? 'policy_denied' : found.code }
   }
   const effects: Effect[] = []
@@ -103,14 +107,17 @@ function uriEffects(index: PolicyIndex, caller: Caller): readonly Effect[] {
 
 const wholeEffects = new WeakMap<ClauseIndex, Effect>()
 
-/** The effect of a clause that holds for all that it is about: the same object for every caller for whom it does. */
+/**
+ * Returns the effect of a clause that holds for all tools that it matches: the same object for
+ * every caller.
+ */
 function wholeEffect(indexed: ClauseIndex, outcome: Effect['outcome'], reasonOf: () => Reason): Effect {
   let effect = wholeEffects.get(indexed)
   if (!effect) wholeEffects.set(indexed, (effect = { outcome, bits: indexed.bits, reason: reasonOf }))
   return effect
 }
 
-/** Asks a function about each tool of the snapshot. */
+/** Calls a function policy with each tool of the snapshot. */
 function functionEffects(
   index: PolicyIndex,
   decide: NonNullable<ParsedPolicy['decide']>,
@@ -132,7 +139,7 @@ function functionEffects(
 
 const UNDECIDED: FunctionAnswer = { outcome: 'deny', message: undefined, failure: undefined }
 
-/** Whether a clause can hold for some callers only, in a list. */
+/** Returns whether the result of a clause, in a list, depends on the caller. */
 function isConditional({ clause: { when, unless } }: ClauseIndex): boolean {
   return (when !== undefined && !when.run) || (unless !== undefined && !unless.run)
 }
@@ -151,10 +158,16 @@ function notAllowed({ snapshot }: PolicyIndex, allowed: readonly Bits[]): Bits {
   return invertBits(all, snapshot.size)
 }
 
-/** The steps that each tool adds to the shared budget of a policy's conditions. A plain condition takes fewer. */
+/**
+ * The steps that each tool adds to the shared budget of a policy's conditions. A simple condition
+ * takes fewer.
+ */
 const STEPS_OF_TOOL = 200
 
-/** Returns where a clause holds for a caller, as far as neither input nor run is read, and where it cannot be decided. */
+/**
+ * Returns the tools for which a clause holds for a caller, leaving out conditions about input and
+ * run, and the tools for which it fails.
+ */
 export function evaluateClause(
   indexed: ClauseIndex,
   { snapshot, none }: PolicyIndex,

@@ -5,15 +5,16 @@ const IBAN = /^[A-Z]{2}\d{2}[A-Z\d]{11,30}$/i
 const MAILTO = /^mailto:|\?.*$/gi
 const SENTENCE_END = /(?<![.:!?])[.:!?]+$/
 const PORT = /:\d*$/
-/** Characters of a name, and of a label of it. */
+/** The most characters of a host name. */
 const MAX_NAME = 253
 const MAX_LABEL = 63
 const MAX_ADDRESSES = 1000
 
 /**
- * Returns the addresses within a value: hosts of URLs and the domains above them, e-mail addresses and account numbers. A model
- * may have put data of the user around each: `https://evil.com/?q=…`, `data.evil.com`. Returns `undefined` where a host is longer
- * than a name can be, or where there are more addresses than one value has.
+ * Returns the addresses within a value: hosts of URLs and their parent domains, e-mail addresses
+ * and account numbers. A model may have put the user's data around an address:
+ * `https://evil.com/?q=…`, `data.evil.com`. Returns `undefined` for a host longer than a name can
+ * be, or for too many addresses.
  */
 export function addressesIn(value: string): ReadonlySet<string> | undefined {
   const found = new Set<string>()

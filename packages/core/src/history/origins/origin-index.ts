@@ -7,47 +7,48 @@ import { stringsIn } from './strings-in.ts'
 import { holdsWhole, holdsWords } from './token-ends.ts'
 import { worstOf } from './worst-of.ts'
 
-/** The origins of texts. What stands in no text is `unknown`. */
+/** The origins of seen texts. A value that is in no text is `unknown`. */
 export const SEEN_ORIGINS = ['user', 'trusted', 'untrusted'] as const
 export type SeenOrigin = (typeof SEEN_ORIGINS)[number]
 
-/** What an index has taken in, for a store. `full` says that there was more. */
+/** Texts that an index has added, for a store. `full` means that there was more. */
 export interface OriginItem {
   readonly origin: SeenOrigin
-  /** In the index's own form, one text a line. */
+  /** Normalised by the index, one text per line. */
   readonly text: string
   readonly full: boolean
 }
 
-/** In bytes, filters included. */
+/** Bytes, including filters. */
 export interface OriginBounds {
   /** Default 48 kB. Further words are not the user's. */
   readonly user?: number
   /** Default 64 kB. Further outputs are not trusted. */
   readonly trusted?: number
-  /** Default 144 kB. Once it is reached, all other values are untrusted. */
+  /** Default 144 kB. Beyond it, all other values are untrusted. */
   readonly untrusted?: number
 }
 
 /**
- * What a run has seen: the words of its user, and texts of outputs.
+ * The texts that a run has seen: the words of its user, and outputs.
  *
- * Nothing is evicted, as a flood could then wash an address. Each error is one towards the strict side.
+ * Nothing is evicted, because a flood of text could then clear an address. Every error is on the
+ * strict side.
  */
 export interface OriginIndex {
-  /** Adds words of the user. Returns what is new. */
+  /** Adds words of the user. Returns the new ones. */
   addWords(words: string | readonly string[]): readonly OriginItem[]
-  /** Adds all texts of an output. Returns what is new. */
+  /** Adds all texts of an output. Returns the new ones. */
   addOutput(origin: 'trusted' | 'untrusted', output: unknown): readonly OriginItem[]
   /**
-   * Returns the worst origin of the values within a value. `null`, `undefined` and empty values do not count; without
-   * other values it is `unknown`. Each search in the seen texts is counted in `work`: beyond it, the answer is
-   * `untrusted`.
+   * Returns the worst origin of the values within a value; `unknown` if there are none. `null`,
+   * `undefined` and empty values do not count. Counts each search in `work`; if its steps run
+   * out, the answer is `untrusted`.
    */
   originOf(value: unknown, work?: Work): Origin
-  /** Whether an untrusted text found no room. */
+  /** Whether there was no room for an untrusted text. */
   readonly full: boolean
-  /** In bytes. */
+  /** Bytes. */
   readonly size: number
   items(): readonly OriginItem[]
   /** Adds items of this or another index, in the order in which they were made. */
@@ -64,11 +65,11 @@ export function createOriginIndex(bounds: OriginBounds = {}): OriginIndex {
 
 /** Steps of one search in all seen texts, besides the characters of the sought text. */
 const STEPS_OF_LOOK = 2000
-/** Of a question that no condition asks. */
+/** The step budget outside of conditions. */
 const MAX_STEPS = 5_000_000
-/** An output of more characters is not looked at: it would not fit. */
+/** Longer outputs are not read, because they would not fit. */
 const MAX_OUTPUT_CHARS = 512 * KB
-/** A text that is known already is not added again. Of an output with more texts the others are not compared. */
+/** A known text is not added again. Beyond this number of texts, the others are not compared. */
 const MAX_COMPARED = 1000
 
 class Origins implements OriginIndex {
@@ -91,7 +92,7 @@ class Origins implements OriginIndex {
   }
 
   addOutput(origin: 'trusted' | 'untrusted', output: unknown): readonly OriginItem[] {
-    // Of what found no room nobody knows whether a trusted output repeats it.
+    // Untrusted texts are missing, so a trusted output may repeat one of them.
     if (this.full) return []
     return this.#add(origin, stringsIn(output, MAX_OUTPUT_CHARS))
   }
@@ -170,7 +171,10 @@ const MIN_CHARS = 4
 const MIN_DIGITS = 8
 const MIN_WORD = /^.{4}/u
 
-/** Amounts, days and short words stand in every text by chance. An account or telephone number does not. */
+/**
+ * Amounts, dates and short words occur in texts by chance. An account or telephone number does
+ * not.
+ */
 function isLikeAddress(exact: string): boolean {
   return MIN_WORD.test(exact) && (/\p{L}/u.test(exact) || exact.replace(/\D/g, '').length >= MIN_DIGITS)
 }

@@ -1,16 +1,19 @@
 import { findEach, findText, type Work } from '@toolgate/values'
 
-/** Stands between the texts, as no normal form holds a line feed. */
+/** Separates the texts, because no normal form contains a line feed. */
 const BETWEEN = '\n'
-/** A shorter text is searched faster than four of its characters are hashed. */
+/**
+ * The least characters for which the filter is used. Shorter texts are searched faster without
+ * it.
+ */
 const MIN_FILTERED = 2048
 const GRAM = 4
-/** The engine finds a shorter value so fast that the steps of a look are enough. */
+/** Shorter values are found so fast that the steps of one look cover the cost. */
 const MIN_COUNTED = 64
 
 /**
- * The texts of one origin, in one string, with a filter of the rows of four characters in it: a value that nobody wrote is
- * usually refused without a look at the text.
+ * The texts of one origin, in one string, with a filter of its four-character sequences. A value
+ * that is in no text is usually ruled out without searching.
  */
 export class SeenText {
   readonly #maxBytes: number
@@ -26,7 +29,7 @@ export class SeenText {
     this.#filterBits = Math.max(5, Math.ceil(Math.log2(maxBytes)))
   }
 
-  /** Whether a text found no room. */
+  /** Whether there was no room for a text. */
   get full(): boolean {
     return this.#full
   }
@@ -40,12 +43,12 @@ export class SeenText {
     return this.#text
   }
 
-  /** From now on no text is added. */
+  /** Stops adding texts. */
   close(): void {
     this.#full = true
   }
 
-  /** Adds a text of one line or of several; where it finds no room, nothing of it. */
+  /** Adds a text of one or more lines; adds nothing if there is no room. */
   add(text: string): boolean {
     if (this.#full) return false
     const wide = this.#wide || WIDE.test(text)
@@ -55,24 +58,27 @@ export class SeenText {
       return false
     }
     const from = this.#text.length
-    // A join copies: parts of a string would keep the whole output.
+    // Joining copies, because a substring would keep the whole output in memory.
     this.#text = from === 0 ? compact(text, wide) : [this.#text, compact(text, wide)].join(BETWEEN)
     this.#wide = wide
     this.#fillFilter(from)
     return true
   }
 
-  /** Whether a value stands anywhere in the texts. The search is counted in `work`, which may then be less than 0. */
+  /**
+   * Returns whether a value occurs in the texts. Counts the search in `work`, which may fall
+   * below 0.
+   */
   includes(value: string, work?: Work): boolean {
     return this.#isSearched(value, work) && findText(this.#text, value, 0) !== -1
   }
 
-  /** Returns all places where a value stands. The search is counted in `work`, which may then be less than 0. */
+  /** Returns all positions of a value. Counts the search in `work`, which may fall below 0. */
   places(value: string, work?: Work): Iterable<number> {
     return this.#isSearched(value, work) ? findEach(this.#text, value) : []
   }
 
-  /** Whether the filter does not exclude a value. */
+  /** Returns whether the filter permits a value, which must then be searched. */
   #isSearched(value: string, work?: Work): boolean {
     if (!this.#mayHold(value)) return false
     if (work && value.length > MIN_COUNTED) work.left -= this.#text.length
@@ -110,7 +116,10 @@ export class SeenText {
 const WIDE = /[^\0-\xFF]/
 const AT_ONCE = 4096
 
-/** Returns a text of one byte a character where it can be: a part of a wide text would stay wide. */
+/**
+ * Returns a text with one byte per character if possible, because a part of a wide text stays
+ * wide.
+ */
 function compact(text: string, wide: boolean): string {
   if (wide) return text
   const parts: string[] = []

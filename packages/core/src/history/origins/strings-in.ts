@@ -2,21 +2,21 @@ import { outputText, sizeOf } from '@toolgate/values'
 import { isPlain } from '@toolgate/values/json'
 
 /**
- * Returns all texts of an output, with the names of fields and, as text, numbers. Returns `undefined` for an output of more than
- * `maxChars`, whose size is not looked at any further.
+ * Returns all texts of an output, with field names, and numbers as text. Returns `undefined` if
+ * the output has more than `maxChars`.
  *
- * An image or a sound of an MCP result is no text: a model sees it, and not its base64.
+ * Images and sounds of an MCP result are left out, because a model does not see their base64.
  */
 export function stringsIn(output: unknown, maxChars: number): ReadonlySet<string> | undefined {
   try {
     const value = withoutMedia(output)
-    // A value that holds itself, or is nested without end, has no size.
+    // A circular or endlessly nested value is too large.
     if (sizeOf(value, maxChars) > maxChars) return undefined
     const texts = new Set<string>()
     collect(value, texts, maxChars)
     return texts
   } catch {
-    // A field that throws when it is read.
+    // A getter throws.
     return undefined
   }
 }
@@ -32,7 +32,7 @@ function collect(value: unknown, texts: Set<string>, maxChars: number): void {
   } else if (value !== null && value !== undefined && typeof value !== 'boolean') texts.add(outputText(value, maxChars))
 }
 
-/** Shorter data could be an account number that somebody calls an image. */
+/** Shorter data could be an account number declared as an image. */
 const MIN_MEDIA = 1000
 const BASE64 = /^[\w+/-]+={0,2}$/
 

@@ -4,21 +4,27 @@ import type { SeenText } from './seen-text.ts'
 /** Characters that stand between words in every text, and in no address. */
 const BETWEEN =
   /[\s"<>()[\]{},;|\u00ab\u00bb\u2039\u203a\u201c\u201d\u201e\u2014\u2013\u3001\u3002\uff0c\uff1b\uff1a\uff01\uff1f\uff08\uff09\u300c\u300d\u300e\u300f\u3010\u3011\u300a\u300b\u3008\u3009]/
-/** What a sentence puts behind a word. An address may hold them, so a blank must follow. */
+/**
+ * Characters that follow a word in a sentence. An address may contain them, so a blank must
+ * follow.
+ */
 const BEHIND = /[.!?:'\u2019`]/
-/** What a quotation puts in front of a word. */
+/** Characters that precede a word in a quotation. */
 const BEFORE = /['\u2018`]/
 const MAILTO = 'mailto:'
 
-/** How many places of a text are looked at, before a value counts as not found. */
+/** The most positions that are checked before a value counts as not found. */
 const MAX_PLACES = 1000
 
-/** Whether a text holds a value between the ends of words. */
+/** Returns whether a text contains a value as whole words. */
 export function holdsWords(seen: SeenText, value: string, work?: Work): boolean {
   return findWhole(seen, value, work, (at) => at + value.length)
 }
 
-/** Whether a text holds a value between the ends of words, or an account number (IBAN) with other blanks. */
+/**
+ * Returns whether a text contains a value as whole words, or an account number (IBAN) with other
+ * blanks.
+ */
 export function holdsWhole(seen: SeenText, value: string, work?: Work): boolean {
   if (holdsWords(seen, value, work)) return true
   const account = value.replaceAll(' ', '')
@@ -28,7 +34,7 @@ export function holdsWhole(seen: SeenText, value: string, work?: Work): boolean 
 
 const IBAN = /^[A-Z]{2}\d{2}[A-Z\d]{11,30}$/
 
-/** `endOf` returns where the value ends that begins at a place, or `-1`. */
+/** `endOf` returns the end of a value that starts at a position, or `-1`. */
 function findWhole(seen: SeenText, start: string, work: Work | undefined, endOf: (at: number) => number): boolean {
   let left = MAX_PLACES
   for (const at of seen.places(start, work)) {
@@ -49,7 +55,10 @@ function endOfSpaced(text: string, from: number, account: string): number {
   return at
 }
 
-/** Whether a part of a text is a whole word or a row of whole words: `bob@x.com` is none in `bob@x.com.evil.org`. */
+/**
+ * Returns whether part of a text consists of whole words: `bob@x.com` is not whole in
+ * `bob@x.com.evil.org`.
+ */
 function isWhole(text: string, from: number, to: number): boolean {
   return startsWord(text, from) && endsWord(text, to)
 }

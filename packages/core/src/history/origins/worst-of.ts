@@ -7,8 +7,9 @@ const MAX_VALUES = 1000
 const MAX_DEPTH = 64
 
 /**
- * Returns the worst origin of all values within a value, `untrusted` where they are too many, and `undefined` where there are
- * none: `null` and empty values do not count. A key is a value, too. `isText` is false for numbers and booleans.
+ * Returns the worst origin of all values within a value; `untrusted` if there are too many, and
+ * `undefined` if there are none. `null` and empty values do not count. Keys count as values.
+ * `isText` is false for numbers and booleans.
  */
 export function worstOf(value: unknown, originOf: (text: string, isText: boolean) => Origin): Origin | undefined {
   const left = { chars: MAX_CHARS, values: MAX_VALUES }
@@ -53,7 +54,7 @@ export function worstOf(value: unknown, originOf: (text: string, isText: boolean
   return ORIGINS[worst]
 }
 
-/** Whether there are no values within a value. */
+/** Returns whether a value contains no values. */
 export function saysNothing(value: unknown): boolean {
   return worstOf(value, () => 'user') === undefined
 }

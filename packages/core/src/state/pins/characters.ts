@@ -1,11 +1,11 @@
 import { formatCodePoint } from '@toolgate/values'
-/** The fault of a character in its place. */
+/** The kind of a suspicious character. */
 export type CharacterCode = 'tag_characters' | 'bidi_control' | 'invisible' | 'private_use' | 'control_character'
 
-/** A text of these only has nothing to be found. */
+/** Text with only these characters has no findings. */
 const PLAIN = /^[\x20-\x7e\t\n\r]*$/
 
-/** Everything that may have to be looked at: what is not drawn, what reorders, and what no standard says. */
+/** All characters that need a check: invisible, reordering and unassigned ones. */
 const SUSPECT = /[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Co}\p{Noncharacter_Code_Point}\u2800]/gu
 
 const BLANK = /[\t\n\r]/
@@ -15,7 +15,7 @@ const BIDI_ISOLATE = /[\u2066-\u2069]/
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/
 const CONTROL = /[\p{Cc}\p{Noncharacter_Code_Point}\ufff9-\ufffb]/u
 const PRIVATE = /\p{Co}/u
-/** Signs that are drawn, for all that Unicode calls them format characters: of Arabic, Syriac, Kaithi, Egyptian. */
+/** Format characters that are visible all the same: Arabic, Syriac, Kaithi, Egyptian. */
 const DRAWN_FORMAT = /[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}\u{13430}-\u{1343f}]/u
 
 const RIGHT_TO_LEFT =
@@ -25,12 +25,13 @@ const RIGHT_TO_LEFT =
 const FLAG =
   /\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}/gu
 
-/** A text that needs more ideographic variation sequences than this is no text. */
+/** The most ideographic variation sequences that real text needs. */
 const MAX_VARIATIONS = 16
 
 /**
- * Where a character that is not drawn has a work to do: `before` matches what the text has up to it, `after` what
- * follows. UTS #51 for emoji, RFC 5892 appendix A and Unicode 16 chapters 9, 12, 13 and 23 for scripts.
+ * Contexts in which an invisible character is needed: `before` matches the text up to it, `after`
+ * the text that follows. UTS #51 for emoji, RFC 5892 appendix A and Unicode 16 chapters 9, 12, 13
+ * and 23 for scripts.
  */
 const NEEDED: readonly { readonly character: RegExp; readonly before: RegExp; readonly after: RegExp }[] = [
   // Joins and non-joins of letters: Persian, Urdu, Hindi, Bengali, Sinhala …
@@ -40,13 +41,13 @@ const NEEDED: readonly { readonly character: RegExp; readonly before: RegExp; re
       /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Nko}\p{Script=Mongolian}\p{Script=Phags_Pa}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}\p{M}]$/u,
     after: /^(?!\p{Default_Ignorable_Code_Point})/u,
   },
-  // Emoji of several: a family, a profession, a flag.
+  // Emoji made of several characters: a family, a profession, a flag.
   {
     character: /\u200d/,
     before: /\p{Extended_Pictographic}(?:\ufe0f|\p{Emoji_Modifier})?$/u,
     after: /^\p{Extended_Pictographic}/u,
   },
-  // Drawn as emoji or as text; digits only in keycaps.
+  // Selects emoji or text style; digits only in keycaps.
   { character: /[\ufe0e\ufe0f]/, before: /(?![0-9#*])\p{Emoji}$/u, after: /^(?![\ufe00-\ufe0f])/ },
   { character: /\ufe0f/, before: /[0-9#*]$/, after: /^\u20e3/ },
   // Variants of ideographs, of mathematical signs, and of East Asian punctuation.
@@ -61,7 +62,7 @@ const NEEDED: readonly { readonly character: RegExp; readonly before: RegExp; re
     after: /^(?![\ufe00-\ufe0f])/,
   },
   { character: /[\u180b-\u180f]/, before: /\p{Script=Mongolian}$/u, after: /^(?![\u180b-\u180f])/ },
-  // Where a line may break in scripts that put no spaces between words.
+  // Line breaks in scripts without spaces between words.
   {
     character: /[\u200b\u2060]/,
     before: /[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}]$/u,
@@ -78,7 +79,9 @@ export interface FoundCharacters {
   readonly characters: readonly string[]
 }
 
-/** Finds the characters of a text that nobody sees, or that show another text than there is, and that it does not need. */
+/**
+ * Finds characters that are invisible or make a text look different, unless the text needs them.
+ */
 export function findCharacters(text: string): readonly FoundCharacters[] {
   if (PLAIN.test(text)) return []
   const found = new Map<CharacterCode, string[]>()
@@ -101,7 +104,7 @@ export function findCharacters(text: string): readonly FoundCharacters[] {
   return [...found].map(([code, characters]) => ({ code, characters }))
 }
 
-/** Gives what tag characters say: each stands for one of ASCII. */
+/** Returns the text that tag characters encode: each stands for an ASCII character. */
 export function readTags(characters: readonly string[]): string {
   const codes = characters.map((character) => (character.codePointAt(0) as number) - 0xe0000)
   return String.fromCharCode(...codes.filter((code) => code >= 0x20 && code < 0x7f))
@@ -124,7 +127,7 @@ function indexesOf(flag: string, start: number): number[] {
   return Array.from({ length: flag.length }, (_, i) => start + i)
 }
 
-/** Isolates that are left open, or closed before they are opened, reach beyond the text. */
+/** Returns whether isolates are balanced. Others affect text beyond their own. */
 function areBalanced(text: string): boolean {
   let open = 0
   for (const [character] of text.matchAll(/[\u2066-\u2069]/g)) {

@@ -6,9 +6,10 @@ import { escapePointer, toJsonText } from '@toolgate/values/json'
 import { cut, formatCodePoint, formatNonAscii } from '@toolgate/values'
 
 /**
- * The one table of findings: what they are, and whether quarantine hides a tool for them.
+ * The table of findings: the text, and whether quarantine hides a tool for it.
  *
- * Each is about the form of a text, which can be known. What a text means is for people to read.
+ * Each finding is about the form of a text, which can be checked. The meaning is for people to
+ * judge.
  */
 export const FINDINGS = {
   tag_characters: { quarantines: true, about: 'tag characters: a text that a model reads and nobody sees' },
@@ -29,13 +30,16 @@ export type FindingCode = keyof typeof FINDINGS
 /** What is wrong with a definition, and where. */
 export interface DefinitionFinding {
   readonly code: FindingCode
-  /** RFC 6901, into the definition: `/description`, `/inputSchema/properties/path/description`. */
+  /**
+   * RFC 6901 pointer into the definition: `/description`,
+   * `/inputSchema/properties/path/description`.
+   */
   readonly pointer: string
-  /** For people, with code points spelt out. */
+  /** Shown to people, with code points spelt out. */
   readonly text: string
 }
 
-/** In UTF-16 units; of schemas, in bytes of their canonical form. */
+/** Limits in UTF-16 units; for schemas, in bytes of their canonical form. */
 export const DEFINITION_LIMITS = {
   name: 64,
   title: 128,
@@ -53,8 +57,8 @@ const MAX_POINTER = 200
 const MAX_QUOTED = 200
 
 /**
- * Finds what a tool's definition holds that people do not see or take for something else, and what is too long
- * to be read. Says nothing of what its texts mean.
+ * Finds text in a tool's definition that people cannot see, may misread, or would not read
+ * because it is too long. Does not judge the meaning.
  *
  * @example
  * checkDefinition(defineTool({ name: 'add', description: 'Adds.\u200b' }))
@@ -83,14 +87,14 @@ function* findIn(tool: Tool): Generator<DefinitionFinding> {
 }
 
 function* findInSchema(schema: object, pointer: string): Generator<DefinitionFinding> {
-  // Plain JSON has as many bytes in its canonical form as here: only the order of keys differs.
+  // The canonical form of plain JSON has the same size, because only the order of keys differs.
   const bytes = Buffer.byteLength(toJsonText(schema))
   const most = DEFINITION_LIMITS.schemaBytes
   if (bytes > most) yield finding('schema_too_large', pointer, `has ${bytes} bytes; more than ${most} are not usual`)
   if (!isPlain(schema)) yield* findInValue(schema, pointer)
 }
 
-/** Most schemas have nothing to be found, which is known sooner than where it would be. */
+/** A fast check, because most schemas have no findings. */
 function isPlain(value: unknown): boolean {
   if (typeof value === 'string') return isPlainText(value, DEFINITION_LIMITS.schemaText)
   if (typeof value !== 'object' || value === null) return true
@@ -106,7 +110,7 @@ function isPlainText(text: string, most: number): boolean {
   return text.length <= most && ASCII.test(text) && (text.length <= DEFINITION_LIMITS.lineBreaks || !GAP.test(text))
 }
 
-/** Every text of a value, and every key: wherever it stands, a model is sent it. */
+/** Checks every text and key of a value, because a model gets all of them. */
 function* findInValue(value: unknown, pointer: string): Generator<DefinitionFinding> {
   if (typeof value === 'string') yield* findInText(value, pointer, DEFINITION_LIMITS.schemaText)
   if (typeof value !== 'object' || value === null) return
@@ -131,7 +135,7 @@ function* findInText(text: string, pointer: string, most: number): Generator<Def
   yield* findMixedWords(text, pointer)
 }
 
-/** Control characters are of ASCII too, so only what is printed passes. */
+/** Excludes control characters, which are also ASCII. */
 const ASCII = /^[\x20-\x7e\t\n\r]*$/
 
 function characterFinding(code: CharacterCode, pointer: string, characters: readonly string[]): DefinitionFinding {
@@ -169,8 +173,8 @@ function* findMixedName(name: string, pointer: string): Generator<DefinitionFind
 }
 
 /**
- * A word of several scripts that reads as one of ASCII letters. `kΩ`, `URLов` and `β-carotene` are not: an
- * alphabet's own letters give them away.
+ * Finds words of mixed scripts that look like ASCII words. `kΩ`, `URLов` and `β-carotene` do not,
+ * because they have letters that do not look Latin.
  */
 function* findMixedWords(text: string, pointer: string): Generator<DefinitionFinding> {
   if (pointer === '/name') return

@@ -4,29 +4,29 @@ import { cut } from '@toolgate/values'
 import { spellOut } from './characters.ts'
 
 export interface DefinitionChange {
-  /** RFC 6901, into the definition: `/description`, `/inputSchema/properties/path/type`. */
+  /** RFC 6901 pointer into the definition: `/description`, `/inputSchema/properties/path/type`. */
   readonly pointer: string
   readonly kind: 'added' | 'removed' | 'changed'
-  /** For people: what it was and is, with what is not seen spelt out. */
+  /** Shown to people: the old and the new value, with invisible characters spelt out. */
   readonly text: string
 }
 
 export interface DefinitionDiff {
-  /** In the order of their pointers; the first 50. */
+  /** Sorted by pointer; the first 50. */
   readonly changes: readonly DefinitionChange[]
-  /** How many more there are. */
+  /** The number of further changes. */
   readonly more: number
-  /** The whole of it, a line for each change. */
+  /** All listed changes as text, one line for each. */
   readonly text: string
 }
 
 const MAX_CHANGES = 50
 const MAX_POINTER = 200
 const MAX_TEXT = 600
-/** So many characters of a text are compared word by word. */
+/** The most characters of a text that are compared word by word. */
 const MAX_COMPARED = 20_000
 
-/** Says what was added, removed and changed between two definitions, and where. */
+/** Returns what was added, removed and changed between two definitions, and where. */
 export function diffDefinitions(before: unknown, after: unknown): DefinitionDiff {
   if (before === undefined) {
     return toDiff([{ pointer: '', kind: 'changed', text: 'the former definition is no longer stored' }])
@@ -63,12 +63,12 @@ function compare(before: unknown, after: unknown, pointer: string, changes: Defi
   } else if (before !== after) push('changed', `${told(before)} → ${told(after)}`)
 }
 
-/** A definition says `null` where it has no title or output schema. */
+/** A definition has `null` if it has no title or output schema. */
 function isNothing(value: unknown): value is null | undefined {
   return value === undefined || value === null
 }
 
-/** Adding an empty text to an empty text, or blanks, must be seen too. */
+/** Changes of blanks and empty texts must be visible, too. */
 function changedText(before: string, after: string): string {
   const a = spellOut(before.slice(0, MAX_COMPARED))
   const b = spellOut(after.slice(0, MAX_COMPARED))
@@ -78,7 +78,7 @@ function changedText(before: string, after: string): string {
 
 type Push = (kind: DefinitionChange['kind'], text: string) => void
 
-/** Of names and choices it matters which there are; where these are the same, in which order. */
+/** Compares names and choices as sets, and by order only if the sets are equal. */
 function compareLists(before: readonly unknown[], after: readonly unknown[], push: Push): void {
   const [old, now] = [countsOf(before), countsOf(after)]
   const added = [...now].filter(([item, count]) => count > (old.get(item) ?? 0)).map(([item]) => item)
@@ -116,12 +116,12 @@ function isPlainList(items: readonly unknown[]): boolean {
   return items.every((item) => typeof item !== 'object' || item === null)
 }
 
-/** Canonical, so that an object reads the same in whatever order it was sent. */
+/** Canonical, so that the order of keys does not matter. */
 function told(value: unknown): string {
   return spellOut(canonicalize(value))
 }
 
-/** Unchanged words that are shown on each side of a change. */
+/** The number of unchanged words shown on each side of a change. */
 const CONTEXT = 4
 /** Texts that need more than this many words added or removed are shown as replaced. The cost grows with its square. */
 const MAX_EDITS = 400

@@ -10,8 +10,8 @@ import type { DefinitionMode, NewToolMode, PinMode } from './pin-rules.ts'
 
 export const PIN_STATUSES = ['pinned', 'changed', 'differs', 'suspended', 'new'] as const
 /**
- * `new`: not pinned yet. `changed`: not the pinned definition. `differs`: on the lists of single users, and not among the
- * accepted definitions. `suspended`: any of them, and taken away.
+ * `new`: not pinned yet. `changed`: differs from the pin. `differs`: on the lists of single
+ * users, and not an accepted definition. `suspended`: any of these, and held back.
  */
 export type PinStatus = (typeof PIN_STATUSES)[number]
 
@@ -59,7 +59,8 @@ export function createHolding({
   return {
     statusOf,
     suspended(tool) {
-      // Nobody listed it, so there is no definition to accept. Its templates are held back for themselves.
+      // Nobody listed the item, so there is no definition to accept. Its templates are held back
+      // instead.
       if (isUnlisted(tool) || statusOf(tool) !== 'suspended') return undefined
       const pin = book.get(tool.id)
       const [what, is] = isListedForOne(tool) ? [DIFFERS, 'accepted'] : [CHANGED, 'pinned']
@@ -87,7 +88,7 @@ function short(hash: string): string {
 /** The findings about tools: in their definitions, and in names that resemble others. */
 export interface DefinitionChecks {
   findings(tool: Tool, snapshot: Toolset): readonly DefinitionFinding[]
-  /** Those for which quarantine hides the tool. */
+  /** Returns the findings for which quarantine hides the tool. */
   grave(tool: Tool, snapshot: Toolset): readonly DefinitionFinding[]
 }
 
@@ -97,7 +98,7 @@ export function createDefinitionChecks(): DefinitionChecks {
   const namesIn = (snapshot: Toolset) => {
     let found = names.get(snapshot)
     if (!found) {
-      // Definitions change more often than names do.
+      // Cached by ids, because definitions change more often than names.
       const ids = snapshot.ids.join(' ')
       if (latest?.ids !== ids) latest = { ids, found: findNearNames(snapshot) }
       names.set(snapshot, (found = latest.found))
@@ -106,7 +107,8 @@ export function createDefinitionChecks(): DefinitionChecks {
   }
   const findings = (tool: Tool, snapshot: Toolset): readonly DefinitionFinding[] => {
     const own = checkDefinition(tool)
-    // URIs and prompts of a server resemble each other by nature, and no model calls them by their names.
+    // Skips other kinds: URIs and prompts of a server are similar by nature, and no model calls
+    // them by name.
     if (tool.kind !== 'tool') return own
     const beside = namesIn(snapshot).get(tool.id)
     return beside ? [...own, ...beside] : own
@@ -117,7 +119,10 @@ export function createDefinitionChecks(): DefinitionChecks {
   }
 }
 
-/** Of two names that look alike, plain ASCII is not the one in disguise: else one server could take away another's tool. */
+/**
+ * Of two names that look alike, plain ASCII is the original. Otherwise one server could hide
+ * another's tool.
+ */
 function quarantines({ name }: Tool, { code }: DefinitionFinding): boolean {
   return FINDINGS[code].quarantines && (code !== 'name_lookalike' || /[^ -~]/.test(name))
 }

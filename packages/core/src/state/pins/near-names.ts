@@ -4,16 +4,16 @@ import type { Toolset } from '../../tools/toolset.ts'
 import type { DefinitionFinding } from './definition-check.ts'
 import { cut, editDistance, formatNonAscii } from '@toolgate/values'
 
-/** Shorter words are near too many honest ones: `get` and `set`, `list` and `lint`. */
+/** Shorter words are similar to too many honest ones: `get` and `set`, `list` and `lint`. */
 const MIN_WORD = 6
 const MAX_NAMED = 3
 const MAX_COMPARED = 64
 
 /**
- * Finds names that look like another tool's, and names that are another's of a different namespace but for a plural,
- * the way words are joined, or one slip of the keyboard in a long word.
+ * Finds names that look like another tool's name, and names that differ from one in another
+ * namespace only by a plural, the way words are joined, or one typo in a long word.
  *
- * Equal names in two namespaces are no finding: that is what namespaces are for.
+ * Equal names in two namespaces are no finding, because namespaces exist for that.
  */
 export function findNearNames(snapshot: Toolset): ReadonlyMap<string, readonly DefinitionFinding[]> {
   const names = [...new Set(snapshot.tools.map(({ name }) => name))]

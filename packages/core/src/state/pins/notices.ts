@@ -11,9 +11,12 @@ import type { DefinitionChecks, Holding } from './holding.ts'
 import type { Pin, PinBook } from './pin-book.ts'
 import type { DefinitionMode, PinMode } from './pin-rules.ts'
 
-/** An event about the definition of a tool. `differs`: of a tool on the lists of single users, not accepted by anybody. */
+/**
+ * An event about the definition of a tool. `differs`: a tool on the lists of single users, not
+ * accepted by anybody.
+ */
 export type PinEvent = PinNews & {
-  /** Whose lists have it; absent where all callers share it. */
+  /** The users whose lists have the definition; absent if all callers share it. */
   readonly users?: readonly PinUser[]
 }
 
@@ -59,7 +62,7 @@ export interface NoticesOptions {
   readonly book: PinBook
   readonly checks: DefinitionChecks
   readonly holding: Holding
-  /** Returns whose lists have a definition. `undefined`: all callers share it. */
+  /** Returns the users whose lists have a definition. `undefined`: all callers share it. */
   readonly usersOf: (tool: Tool) => readonly PinUser[] | undefined
   readonly emit: (event: PinEvent) => void
   readonly state: StateStore
@@ -77,11 +80,11 @@ interface Difference {
   diff?: DefinitionDiff
 }
 
-/** Emits how tools differ from their pins, new tools, and findings, each once. */
+/** Emits changes from pins, new tools, and findings, each once. */
 export class Notices {
   readonly #options: NoticesOptions
   readonly #once: OnceEver
-  /** By tool and hash: the lists of two users may have two definitions of one tool. */
+  /** By tool and hash, because the lists of two users may have two definitions of one tool. */
   readonly #differences = new Map<string, Difference>()
   readonly #flagged = new WeakMap<Tool, string>()
   readonly #added = new Set<string>()
@@ -92,7 +95,7 @@ export class Notices {
     this.#once = new OnceEver(options)
   }
 
-  /** Compares the items of some sets with their pins, and emits the news. */
+  /** Compares items with their pins, and emits events about differences. */
   look(all: readonly Toolset[]): void {
     for (const [key, { tool }] of this.#differences)
       if (!all.some((set) => set.get(tool.id) === tool)) this.#differences.delete(key)
@@ -117,7 +120,7 @@ export class Notices {
     return this.#underWay.size > 0
   }
 
-  /** Resolves when everything that was begun is emitted. */
+  /** Resolves when all pending events are emitted. */
   async idle(): Promise<void> {
     await Promise.all(this.#underWay)
   }
@@ -158,7 +161,7 @@ export class Notices {
     )
   }
 
-  /** Emits an event with whom it concerns. */
+  /** Emits an event with the users whose lists have the definition. */
   #emit(tool: Tool, event: PinEvent): void {
     const { emit, usersOf } = this.#options
     const users = usersOf(tool)
@@ -212,9 +215,12 @@ function namesOf(users: readonly PinUser[]): string {
   return users.length > MAX_NAMED ? `${named.join(', ')} and ${users.length - MAX_NAMED} more` : named.join(', ')
 }
 
-/** A process remembers so many notices of one tool: a tool that changes for ever must not fill the store. */
+/**
+ * The most notices of one tool that a process remembers, so that a tool that keeps changing does
+ * not fill the store.
+ */
 const MAX_KEPT = 32
-/** A process counts the notices of so many tools. */
+/** The most tools whose notices a process counts. */
 const MAX_TOOLS = 100_000
 const KEPT_MS = 90 * 24 * 60 * 60 * 1000
 const EMITTED = 'pin-told:'
@@ -226,11 +232,11 @@ interface Pending {
 }
 
 /**
- * Emits each notice of a tool once: not again after a restart, and not in another process that found the same. After 90
- * days, the next process to start emits it again.
+ * Emits each notice of a tool once, across restarts and processes. After 90 days, the next
+ * process to start emits it again.
  *
- * All notices of one turn are kept in one write, as a durable write costs milliseconds. A notice that cannot be kept is
- * still emitted.
+ * All notices of one turn are stored in one write, because a durable write costs milliseconds. A
+ * notice that cannot be stored is still emitted.
  */
 class OnceEver {
   readonly #options: Pick<NoticesOptions, 'state' | 'clock' | 'deadlineMs'>
@@ -281,7 +287,7 @@ class OnceEver {
     }
   }
 
-  /** Returns whether this process emits them. Otherwise another process was faster. */
+  /** Returns whether this process emits the notices, or another process was faster. */
   async #keep(keys: readonly string[]): Promise<boolean> {
     const { state, clock, deadlineMs } = this.#options
     const expiresAt = clock.wallMs() + KEPT_MS
@@ -294,7 +300,7 @@ class OnceEver {
   }
 }
 
-/** Returns how many things were emitted for a tool before, and `undefined` if this one was. */
+/** Returns how many notices of a tool were emitted before; `undefined` if this one was. */
 function remember(here: Map<string, Set<string>>, tool: string, key: string): number | undefined {
   let emitted = here.get(tool)
   if (!emitted) {

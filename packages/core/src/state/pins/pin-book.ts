@@ -12,32 +12,35 @@ export type { Pin } from './pin-store.ts'
 export interface PinBookOptions {
   readonly state: StateStore
   readonly clock: Clock
-  /** Otherwise the store is not asked, and nothing is pinned but what is accepted. */
+  /** If `false`, the store is not read, and only accepted definitions are pinned. */
   readonly isUsed: boolean
-  /** Whether tools are pinned at first sight; otherwise only what is accepted is. */
+  /** Whether tools are pinned when first seen. If not, only accepted definitions are pinned. */
   readonly pinsAtFirstSight: boolean
   /** Whether a tool that joins the tools of a known namespace waits to be accepted. */
   readonly holdsNew: boolean
   readonly deadlineMs: number
   readonly retryMs: number
-  /** Changes of the store that follow each other faster are read together. */
+  /** Milliseconds within which several changes of the store are read together. */
   readonly refreshMs: number
-  /** Called when a pin has changed, was read, or can no longer be read. */
+  /** Called when a pin changed, was read, or can no longer be read. */
   readonly onChange: () => void
   readonly onFault: (error: unknown) => void
 }
 
 const MAX_RETRY_MS = 60_000
-/** A source that never lists the same names twice must not fill the store. */
+/** The most pins, so that a source with ever new names does not fill the store. */
 const MAX_PINS = 100_000
-/** Of resources, templates and prompts, so that a server with ever new URIs leaves room for tools. */
+/**
+ * The most pins of resources, templates and prompts, so that a server with ever new URIs leaves
+ * room for tools.
+ */
 const MAX_ITEM_PINS = 50_000
 
 /**
  * The pins of a store, as this process knows them.
  *
- * With a store that answers at once, it is complete when `see` returns. While the store fails, the pins stay as they
- * were last read.
+ * With a synchronous store, it is complete when `see` returns. While the store fails, the last
+ * read pins stay in use.
  */
 export class PinBook {
   readonly #options: PinBookOptions
@@ -78,7 +81,7 @@ export class PinBook {
     return pin?.hash === hash ? pin : this.#known.more.get(tool.id)?.find((one) => one.hash === hash)
   }
 
-  /** Returns the pin, or where it cannot be known what the tool was when this process first saw it. */
+  /** Returns the pin. If the pin is unknown, returns the definition that this process saw first. */
   firstOf(tool: string): Pin | undefined {
     return this.get(tool) ?? this.#firstSeen.get(tool)?.pin
   }
@@ -99,7 +102,7 @@ export class PinBook {
     return pins.size >= MAX_PINS ? `there are ${MAX_PINS} pins already` : 'its pin is not known yet'
   }
 
-  /** Pins what is seen for the first time. */
+  /** Pins tools that are seen for the first time. */
   see(tools: readonly Tool[]): void {
     const { isUsed, holdsNew, pinsAtFirstSight } = this.#options
     if (!isUsed) return
@@ -152,7 +155,7 @@ export class PinBook {
     return this.#mirror.isBusy
   }
 
-  /** Resolves when the store has answered, or failed to answer, what it was asked. */
+  /** Resolves when all requests to the store have ended, even with an error. */
   idle(): Promise<void> {
     return this.#mirror.idle()
   }
@@ -190,7 +193,7 @@ export class PinBook {
     return [...tools.slice(0, room), ...items.slice(0, itemRoom)]
   }
 
-  /** Returns whether something has to be pinned. */
+  /** Returns whether any tool must be pinned. */
   #seeFirst(tools: readonly Tool[]): boolean {
     let isNews = false
     for (const tool of tools) {
@@ -242,7 +245,7 @@ function createNewcomers() {
   }
 }
 
-/** Resources, and prompts, of a server are listed apart from its tools: `resource:files`. */
+/** The resources and prompts of a server count apart from its tools: `resource:files`. */
 function namespaceOf(id: string): string {
   const first = id.indexOf(':')
   return id.slice(0, Math.max(0, isItemId(id) ? id.indexOf(':', first + 1) : first))

@@ -1,7 +1,10 @@
 import { checkShape, ConfigError, didYouMean, shapeOf } from '@toolgate/values'
 
 export const PIN_MODES = ['off', 'warn', 'suspend'] as const
-/** The effect of a changed definition: nothing, an event, or an event and the tool is taken away until it is accepted. */
+/**
+ * The effect of a changed definition: none, an event, or an event and the tool is hidden until it
+ * is accepted.
+ */
 export type PinMode = (typeof PIN_MODES)[number]
 
 export const NEW_TOOL_MODES = ['pin', 'suspend'] as const
@@ -39,7 +42,7 @@ export function parsePinRules(pins: PinMode | PinRules | undefined): { mode: Pin
   }
 }
 
-/** @throws {ConfigError} for an unknown mode */
+/** Checks the mode. @throws {ConfigError} for an unknown mode */
 export function parseDefinitionMode(mode: DefinitionMode | undefined): DefinitionMode {
   return modeOf('definitions', mode, DEFINITION_MODES) ?? 'warn'
 }

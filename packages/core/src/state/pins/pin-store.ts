@@ -3,12 +3,12 @@ import type { StateEntry, StateStore } from '../../ports/ports.ts'
 import type { Definition } from '../../tools/definition-hash.ts'
 import { isObject, toJsonText } from '@toolgate/values/json'
 
-/** The definition of a tool that its callers go by. */
+/** An accepted or first-seen definition, which later definitions are compared with. */
 export interface Pin {
   readonly hash: string
-  /** Wall-clock milliseconds: when it was first seen, or accepted. */
+  /** Wall-clock milliseconds when the definition was first seen or accepted. */
   readonly since: number
-  /** Who accepted it; absent where it was pinned at first sight. */
+  /** Who accepted it; absent if it was pinned when first seen. */
   readonly by?: string | undefined
 }
 
@@ -21,24 +21,25 @@ export interface ReadPins {
   readonly pins: Map<string, Pin>
   /** Further accepted definitions, of tools that differ from user to user. */
   readonly more: Map<string, readonly Pin[]>
-  /** Tools whose pin is there and says nothing that could be read. */
+  /** Tools with an unreadable pin. */
   readonly unreadable: ReadonlySet<string>
-  /** Whether something is there that cannot be read, and nobody knows of which tools: then none is new. */
+  /** Whether there is an unreadable entry for unknown tools. Then no tool counts as new. */
   readonly isBroken: boolean
 }
 
 /**
  * Keeps pins in a state store.
  *
- * What is seen at once is written at once, as a durable write costs milliseconds: `pin:seen:<batch>` has the hashes,
- * `pin-definitions:<batch>` what they are the hashes of. An accepted pin has `pin:tool:<id>` and
- * `pin-definition:<hash>`, and comes before what was seen. The definition is written first: a pin always has one. A
- * further accepted definition has `pin:more:<hash>`, an entry of its own, so that two processes can add to one set.
+ * Tools that are seen together are written together, because a durable write costs milliseconds:
+ * `pin:seen:<batch>` has the hashes, and `pin-definitions:<batch>` has the definitions. An
+ * accepted pin has `pin:tool:<id>` and `pin-definition:<hash>`, and takes precedence. The
+ * definition is written first, so that a pin always has one. A further accepted definition has
+ * its own entry, `pin:more:<hash>`, so that two processes can add to one set.
  */
 export interface PinStore {
   /** Reads the entries with the prefix `PINS`. */
   read(entries: readonly StateEntry[]): ReadPins
-  /** Writes what was seen at first sight. Where two processes saw a tool first, the earlier one's pin is read. */
+  /** Writes first-seen definitions. If two processes saw a tool first, the earlier pin counts. */
   addAll(
     pinned: readonly (readonly [tool: string, sight: PinnedDefinition])[],
     done: (outcome: Outcome<void>) => void,
@@ -47,17 +48,20 @@ export interface PinStore {
   replace(tool: string, pin: Pin, definition: Definition, old: Pin | undefined): Promise<void>
   /** Adds a pin to those of a tool. */
   add(tool: string, pin: Pin, definition: Definition): Promise<void>
-  /** Returns `undefined` if it is no longer kept or cannot be read. */
+  /** Returns the definition of a hash; `undefined` if it was deleted or is unreadable. */
   definition(hash: string): Promise<unknown>
 }
 
-/** A larger one is known by its hash alone: one tool must not be too much for the store of all. */
+/**
+ * The largest stored definition. A larger one is known only by its hash, so that one tool does
+ * not fill the store.
+ */
 const MAX_DEFINITION_BYTES = 256 * 1024
 const MAX_BATCH_BYTES = 512 * 1024
 const MAX_BATCH = 1000
 const BATCH_KEPT_MS = 1000
 
-/** Of the keys of all pins. */
+/** The prefix of the keys of all pins. */
 export const PINS = 'pin:'
 const TOOL = `${PINS}tool:`
 const SEEN = `${PINS}seen:`
@@ -68,7 +72,7 @@ const DEFINITIONS = 'pin-definitions:'
 export function createPinStore(state: StateStore, deadlineMs: number): PinStore {
   let batches: ReadonlyMap<string, string> = new Map()
   const later = <T>(work: () => T | Promise<T>) => runWithDeadline(work, deadlineMs)
-  // When a server changes all of its tools, they are all of one batch.
+  // Caches the last batch: when a server changes all of its tools, they are in one batch.
   const latest = new Map<string, Promise<unknown>>()
   const getBatch = (batch: string): Promise<unknown> => {
     let found = latest.get(batch)
@@ -105,7 +109,8 @@ export function createPinStore(state: StateStore, deadlineMs: number): PinStore 
     async replace(tool, pin, definition, old) {
       await later(() => state.set(DEFINITION + pin.hash, toKept(definition)))
       await later(() => state.set(TOOL + tool, pin))
-      // The hash is of the id too, so no other tool has this definition. Left behind, it harms nobody.
+      // The hash includes the id, so no other tool has this definition. If it is left behind, it
+      // does no harm.
       if (old?.by !== undefined && old.hash !== pin.hash) {
         await later(() => state.take(DEFINITION + old.hash)).catch(() => undefined)
       }
@@ -119,7 +124,7 @@ export function createPinStore(state: StateStore, deadlineMs: number): PinStore 
 }
 
 interface Batch {
-  /** Of what is in it: two processes that see the same write the same. */
+  /** A hash of the content, so that two processes that see the same tools write the same batch. */
   readonly id: string
   readonly seen: readonly (readonly [tool: string, hash: string, since: number])[]
   readonly definitions: Readonly<Record<string, Definition | null>>
@@ -179,14 +184,14 @@ function readPins(entries: readonly { readonly key: string; readonly value: unkn
     for (const [tool, pin] of seen ?? []) {
       batches.set(pin.hash, key.slice(SEEN.length))
       const other = pins.get(tool)
-      // In the order of the keys, so every process takes the same one of two of the same time.
+      // In the order of keys, so that every process picks the same pin of two with the same time.
       if (!other || pin.since < other.since) pins.set(tool, pin)
     }
   }
   for (const { key, value } of entries) {
     if (key.startsWith(SEEN)) continue
     if (key.startsWith(MORE)) {
-      // One that cannot be read accepts nothing.
+      // An unreadable entry accepts nothing.
       const added = parsePin(value)
       const of = isObject(value) ? value['tool'] : undefined
       if (added && typeof of === 'string') more.set(of, [...(more.get(of) ?? []), added])

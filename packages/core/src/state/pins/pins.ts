@@ -19,21 +19,27 @@ import type { DefinitionMode, NewToolMode, PinMode } from './pin-rules.ts'
 export interface PinnedTool {
   readonly tool: string
   readonly status: PinStatus
-  /** It joined the tools of a known namespace, and nobody has accepted it. Only with `newTools: 'suspend'`. */
+  /**
+   * The tool joined a known namespace, and nobody has accepted it. Only with `newTools:
+   * 'suspend'`.
+   */
   readonly isNew: boolean
-  /** Of the definition as it is: what `accept` takes. */
+  /** The hash of the current definition. Pass it to `accept`. */
   readonly hash: string
-  /** Of the definition that is pinned. */
+  /** The hash of the pinned definition. */
   readonly pinnedHash: string | undefined
   /** Wall-clock milliseconds: when the pin was made, or last accepted. */
   readonly since: number | undefined
-  /** Who accepted the pinned definition; absent where it was pinned at first sight. */
+  /** Who accepted the pinned definition; absent if it was pinned when first seen. */
   readonly by: string | undefined
-  /** From the pinned definition to the one it has; absent where they are the same, or for a moment after a change. */
+  /**
+   * The difference between the pinned and the current definition; absent if they are equal, or
+   * for a moment after a change.
+   */
   readonly diff: DefinitionDiff | undefined
   readonly findings: readonly DefinitionFinding[]
   readonly quarantined: boolean
-  /** Whose lists have this definition; absent where all callers share it. */
+  /** The users whose lists have this definition; absent if all callers share it. */
   readonly users?: readonly PinUser[]
 }
 
@@ -47,46 +53,53 @@ export interface PinsOptions {
   /** Default `warn`. */
   readonly check?: DefinitionMode
   readonly clock: Clock
-  /** Hears of each change, finding and acceptance once, also across restarts and processes. */
+  /** Called once for each change, finding and acceptance, also across restarts and processes. */
   readonly onEvent?: (event: PinEvent) => void
-  /** Hears of a store that fails, once until it works again, and of listeners that throw. */
+  /** Receives the first error of a failing store until it works again, and errors of listeners. */
   readonly onFault?: (error: unknown) => void
-  /** The longest wait for the store. Default 5,000 ms. */
+  /** Milliseconds to wait for the store. Default 5,000. */
   readonly deadlineMs?: number
-  /** The first wait before a store that failed is asked again; doubles up to a minute. Default 1,000 ms. */
+  /**
+   * Milliseconds to wait before a failed store is read again; doubles up to a minute. Default
+   * 1,000.
+   */
   readonly retryMs?: number
-  /** Changes of the store that follow each other faster are read together. Default 250 ms. */
+  /** Milliseconds within which several changes of the store are read together. Default 250. */
   readonly refreshMs?: number
 }
 
 export interface AcceptPin {
-  /** Of the definition that was looked at: one that has changed meanwhile is not accepted. */
+  /**
+   * The hash of the definition that the person looked at. If the definition has changed
+   * meanwhile, it is not accepted.
+   */
   readonly hash: string
   readonly by: string
 }
 
-/** Remembers the definition of each tool, and holds back or tells of what is another now. */
+/** Remembers the definition of each tool, and holds back or reports changed tools. */
 export interface Pins {
-  /** Grows whenever `effectsFor` may answer differently for a snapshot. */
+  /** Grows whenever the result of `effectsFor` may change. */
   readonly revision: number
-  /** Kept for each snapshot until the revision grows. */
+  /** Returns the effects on a snapshot. Cached until the revision grows. */
   effectsFor(snapshot: Toolset): readonly Effect[]
   /**
-   * The tools of the catalog, in the order of their ids; then the resources, templates and prompts about which there is
-   * something to tell, as there may be ten thousand; then the same of the lists of single callers, each definition once.
+   * Returns the tools of the catalog, sorted by id; then the resources, templates and prompts
+   * that have something to report, as there may be ten thousand; then the same for the lists of
+   * single callers, each definition once.
    */
   list(): readonly PinnedTool[]
   /**
-   * Makes a tool's present definition the pinned one, or adds it to the pinned ones of a tool that differs from user to
-   * user. A person has looked at it, so it leaves quarantine too.
+   * Pins a tool's current definition, or adds it to the pinned ones if the tool differs from user
+   * to user. A person has looked at it, so the tool also leaves quarantine.
    *
-   * @throws {ToolgateError} `pin_unknown` for a tool the catalog does not have, or whose definition is another than
-   * the one that was looked at; `state_unavailable`
+   * @throws {ToolgateError} `pin_unknown` for an unknown tool, or a definition that has changed
+   * since the person looked at it; `state_unavailable`
    */
   accept(tool: string, accepted: AcceptPin): Promise<PinnedTool>
-  /** Tells of every growth of the revision, until the function it gives is called. */
+  /** Calls the listener whenever the revision grows. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void
-  /** Resolves when everything that was seen so far is pinned and told, or the store has failed. */
+  /** Resolves when everything seen so far is pinned and reported, or the store has failed. */
   settled(): Promise<void>
   close(): void
 }
@@ -111,10 +124,11 @@ const DEFAULT_REFRESH_MS = 250
 const MAX_ECHO = 64
 
 /**
- * Gives the pins of a catalog.
+ * Creates the pins of a catalog.
  *
- * A tool is compared with what it was at first sight, or when a person last accepted it, however often it changed or
- * was gone since. Marks are computed from the snapshot they are for, so no change is in force before it is compared.
+ * A tool is compared with its first or last accepted definition, even if it changed or was
+ * removed in between. Effects are computed from the snapshot that they apply to, so no change
+ * takes effect before it is compared.
  */
 export function createPins(options: PinsOptions): Pins {
   checkShape('createPins', options, OPTIONS)
@@ -229,7 +243,7 @@ function setOf(tools: readonly Tool[]): Toolset {
   return set
 }
 
-/** Returns all that is listed: what all callers share, and each list of single callers. */
+/** Returns the shared items and each list of single callers. */
 function setsOf(catalog: SeenCatalog): readonly Toolset[] {
   return [catalog.snapshot(), catalog.items(), ...catalog.own.map(({ tools }) => setOf(tools))]
 }
