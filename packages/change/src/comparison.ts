@@ -25,10 +25,7 @@ export interface MoreGranted {
   readonly after: OutcomeWord
   /** The input of the call. Absent: any. */
   readonly input?: unknown
-  /**
-   * Both rules ask for an approval, and the new rules accept an approver whom the old ones would
-   * not.
-   */
+  /** Both rules ask for an approval, and the new rules accept an approver whom the old ones would not. */
   readonly weakerApproval?: true
 }
 
@@ -65,10 +62,7 @@ const MAX_SUPPOSED = 8192
 const MAX_PROBED = 500
 const CONDITIONS = 'conditions over inputs or runs differ'
 
-/**
- * Compares two sets of rules item by item: for any caller, for known callers, and for callers of
- * every kind.
- */
+/** Compares two sets of rules item by item: for any caller, for known callers, and for callers of every kind. */
 export class Comparison {
   readonly counterexamples: MoreGranted[] = []
   readonly notCompared: NotCompared[] = []
@@ -94,8 +88,8 @@ export class Comparison {
   }
 
   /**
-   * Returns the items for which the answer depends on the caller, or on parts that cannot be
-   * compared. `unlisted`: ids of additional items.
+   * Returns the items for which the answer depends on the caller, or on parts that cannot be compared. `unlisted`: ids of
+   * additional items.
    */
   async findOpen(unlisted: readonly string[] = []): Promise<readonly string[]> {
     const anybody = anyCaller(this.#scopes)

@@ -4,10 +4,7 @@ import type { ReasonCode } from '@toolgate/core'
 /** One change of a caller, an input, a policy or a state. */
 export interface NeededChange {
   readonly on: 'caller' | 'input' | 'policy' | 'state'
-  /**
-   * `release` ends a state, such as a lock or a halt. `allow` adds an `allow` for the item.
-   * `untag` removes a required tag.
-   */
+  /** `release` ends a state, such as a lock or a halt. `allow` adds an `allow` for the item. `untag` removes a required tag. */
   readonly does: 'add' | 'remove' | 'set' | 'allow' | 'untag' | 'release'
   /** Shown to people. */
   readonly text: string
@@ -24,9 +21,6 @@ export interface NeededChange {
 
 /** The call to find changes for. */
 export interface AskedCall extends Partial<Pick<CallFacts, 'input' | 'facts'>> {
-  /**
-   * Returns the input with defaults; `undefined` if the tool rejects it. Default: accepts any
-   * input unchanged.
-   */
+  /** Returns the input with defaults; `undefined` if the tool rejects it. Default: accepts any input unchanged. */
   accept?(input: unknown): { readonly value: unknown } | undefined
 }

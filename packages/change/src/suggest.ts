@@ -23,10 +23,7 @@ export interface SuggestOptions {
   readonly role?: string | undefined
   /** Returns the whole input of a call that the audit sealed, from {@link withInputs}. */
   readonly inputOf?: InputOf | undefined
-  /**
-   * Returns how many records are missing before one, from {@link readRecords}. What runs had read
-   * before a gap is unknown.
-   */
+  /** Returns how many records are missing before one, from {@link readRecords}. What runs had read before a gap is unknown. */
   readonly missing?: MissingBefore | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -90,12 +87,11 @@ export interface Suggestion {
 }
 
 /**
- * Suggests the narrowest policy that allows the recorded calls, for a person to review: for each
- * role, tools by their exact ids, exact hosts, and the folder that all paths share. Calls of one
- * tenant are allowed to that tenant only.
+ * Suggests the narrowest policy that allows the recorded calls, for a person to review: for each role, tools by their exact
+ * ids, exact hosts, and the folder that all paths share. Calls of one tenant are allowed to that tenant only.
  *
- * It learns from calls that succeeded in runs that had read nothing untrusted, so that an attack
- * does not become a rule. Calls that a person approved become `ask`.
+ * It learns from calls that succeeded in runs that had read nothing untrusted, so that an attack does not become a rule.
+ * Calls that a person approved become `ask`.
  *
  * @throws {ConfigError} for invalid rules
  */
@@ -303,10 +299,7 @@ function toClauses(
   })
 }
 
-/**
- * Names a caller without roles. `hasTenants`: if there are tenants, a caller without one belongs
- * to none of them.
- */
+/** Names a caller without roles. `hasTenants`: if there are tenants, a caller without one belongs to none of them. */
 function whenOf({ roles, user, tenant }: SuggestedRole, hasTenants: boolean): string {
   const who =
     roles.length > 0 ? roles.map((role) => `${JSON.stringify(role)} in caller.roles`) : [isField('user', user)]

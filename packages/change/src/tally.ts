@@ -4,8 +4,8 @@ import type { AuditRecord } from '@toolgate/core/audit'
 import type { RecordedEnd } from './recorded-calls.ts'
 
 /**
- * The unknown part of a call: its input, its caller, the history of its run, its tool, the counts
- * of its limits, or whether its approver may still approve.
+ * The unknown part of a call: its input, its caller, the history of its run, its tool, the counts of its limits, or whether
+ * its approver may still approve.
  */
 export const UNKNOWN_PARTS = ['input', 'caller', 'run', 'tool', 'limit', 'approver'] as const
 export type UnknownPart = (typeof UNKNOWN_PARTS)[number]
@@ -16,10 +16,7 @@ export interface ChangedCalls {
   readonly tool: string
   readonly from: RecordedEnd['outcome']
   readonly to: OutcomeWord | 'limited'
-  /**
-   * The rule that decides: the new rule for a refusal or an approval; otherwise the old rule that
-   * refused.
-   */
+  /** The rule that decides: the new rule for a refusal or an approval; otherwise the old rule that refused. */
   readonly rule: string
   /** The text of the rule, shown to people. */
   readonly why: string

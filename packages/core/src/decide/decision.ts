@@ -48,8 +48,8 @@ export function mayGoOn(outcome: OutcomeWord): boolean {
 /**
  * Returns the strictest of several answers, with the reasons of all, the deciding ones first.
  *
- * The order does not matter, and adding an answer never loosens the result. Combine all layers of
- * the gate with this function only.
+ * The order does not matter, and adding an answer never loosens the result. Combine all layers of the gate with this
+ * function only.
  *
  * @example
  * strictest([ask, deny]).outcome // 'deny'
@@ -140,18 +140,12 @@ export const REASONS = {
 
 export type ReasonCode = keyof typeof REASONS
 
-/**
- * One layer's answer about one tool, in words for a support engineer. The model sees only
- * `message`.
- */
+/** One layer's answer about one tool, in words for a support engineer. The model sees only `message`. */
 export interface Reason {
   readonly layer: Layer
   readonly code: ReasonCode
   readonly outcome: OutcomeWord
-  /**
-   * The position among the reasons of its layer: policies and clauses in the order they were
-   * written.
-   */
+  /** The position among the reasons of its layer: policies and clauses in the order they were written. */
   readonly order: number
   /** Shown to people: the policy, clause, group or rule, and why. */
   readonly text: string
@@ -160,8 +154,8 @@ export interface Reason {
   /** The name of the policy that gave the reason. */
   readonly policy?: string | undefined
   /**
-   * The clause that gave the reason. Absent if the policy as a whole did: a function, an allow
-   * list of which no clause held, a required tag.
+   * The clause that gave the reason. Absent if the policy as a whole did: a function, an allow list of which no clause
+   * held, a required tag.
    */
   readonly clause?: ClauseRef | undefined
   /** Where the clause or policy is written, such as `policy[0].deny[1]`. */
@@ -183,8 +177,8 @@ export interface Reason {
 }
 
 /**
- * What a call of a listed item can still depend on: its input, the history of its run, code of
- * the host, or the current state, such as a used-up limit.
+ * What a call of a listed item can still depend on: its input, the history of its run, code of the host, or the current
+ * state, such as a used-up limit.
  */
 export const DEPENDS_ON = ['input', 'run', 'code', 'now'] as const
 export type DependsOn = (typeof DEPENDS_ON)[number]
@@ -214,9 +208,8 @@ export function ruleText({ clause, policy }: Pick<Reason, 'clause' | 'policy'>):
 const LONGEST_S = 31 * 24 * 60 * 60
 
 /**
- * Returns the value of a `Retry-After` header or a similar hint for a rate-limited call: whole
- * seconds, rounded up, at least 1 (RFC 9110 §10.2.3, delay-seconds). A client that waits this
- * long is not too early.
+ * Returns the value of a `Retry-After` header or a similar hint for a rate-limited call: whole seconds, rounded up, at
+ * least 1 (RFC 9110 §10.2.3, delay-seconds). A client that waits this long is not too early.
  *
  * @example
  * response.writeHead(429, { 'retry-after': `${retryAfterSeconds(answer.resetMs)}` })

@@ -13,8 +13,8 @@ export interface ClauseRef {
 }
 
 /**
- * Returns the text of a clause for records and people, such as `baseline#deny[2]`. For a clause
- * with an id, the id replaces kind and position, as in `baseline#no-mail`.
+ * Returns the text of a clause for records and people, such as `baseline#deny[2]`. For a clause with an id, the id replaces
+ * kind and position, as in `baseline#no-mail`.
  */
 export function clauseText({ policy, kind, index, id }: Omit<ClauseRef, 'match'>): string {
   return `${policy}#${id ?? `${kind}[${index}]`}`

@@ -37,11 +37,10 @@ export function findConfusions(ids: readonly string[]): readonly Confusion[] {
 let prototypes: ReadonlyMap<string, string> | undefined
 
 /**
- * Returns the skeleton of a text. Texts that look alike have equal skeletons. For comparison
- * only, not for display.
+ * Returns the skeleton of a text. Texts that look alike have equal skeletons. For comparison only, not for display.
  *
- * It uses NFKD where UTS #39 uses NFD, because the table does not cover wide and mathematical
- * letters, and tool ids are not normalised.
+ * It uses NFKD where UTS #39 uses NFD, because the table does not cover wide and mathematical letters, and tool ids are not
+ * normalised.
  */
 export function skeleton(text: string): string {
   prototypes ??= new Map(Object.entries<string>(table))
