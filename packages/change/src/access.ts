@@ -6,7 +6,7 @@ export interface AccessDifference {
   readonly caller: string
   readonly gains: readonly string[]
   readonly loses: readonly string[]
-  /** Items whose answer depends on unknown parts of the caller, such as the roles of somebody who is only in the audit. */
+  /** What depends on something of the caller that is not known, such as the roles of somebody who is only in the audit. */
   readonly unknown: readonly string[]
 }
 

@@ -31,17 +31,17 @@ export type Unlocking =
   | { readonly event: string }
   | { readonly found: readonly string[] }
 
-/** Earlier events. They count even if the policy under test would not have allowed them. */
+/** What has happened before. It is taken as it is stated, whether or not the policy under test would have allowed it. */
 export interface StatedHistory {
   /** What the user has written. */
   readonly said?: string | readonly string[] | undefined
-  /** Labels of the run. */
+  /** Labels that have risen. */
   readonly labels?: readonly string[] | undefined
   /** Earlier calls, the earliest first. */
   readonly calls?: readonly EarlierCall[] | undefined
-  /** `false`: the calls belong to no run, so the caller's recent calls count. Default `true`. */
+  /** `false`: the calls belong to no run, so what the caller has done lately counts. Default `true`. */
   readonly run?: boolean | undefined
-  /** The history is unknown: rules get their strictest answer. */
+  /** Nobody knows it: rules get their strictest answer. */
   readonly lost?: boolean | undefined
 }
 

@@ -57,16 +57,16 @@ export type LeftOut = keyof typeof LEFT_OUT
 export interface SuggestedTool {
   readonly tool: string
   readonly calls: number
-  /** A person approved some of the calls, so the suggestion asks. */
+  /** A person approved some of them by hand, so the suggestion asks. */
   readonly ask: boolean
-  /** A condition that all inputs met. */
+  /** What all inputs had in common, as a condition. */
   readonly input: string | undefined
-  /** The number of calls whose input was not recorded in full: the condition may refuse them. */
+  /** Calls whose input was not kept, or only in part: the condition may refuse them. */
   readonly unknownInputs: number
 }
 
 export interface SuggestedRole {
-  /** The roles of the callers, sorted. Each caller has all of them. */
+  /** The roles of the callers, sorted. Callers have all of them. */
   readonly roles: readonly string[]
   /** The callers, if they have no role. */
   readonly user?: string
@@ -81,7 +81,7 @@ export interface Suggestion {
   readonly policy: Policy
   readonly roles: readonly SuggestedRole[]
   readonly learned: number
-  /** The number of missing or unreadable records, from which nothing was learned. */
+  /** Records that are missing or cannot be read: nothing was learned from them. */
   readonly missing: number
   readonly leftOut: readonly { readonly why: LeftOut; readonly calls: number }[]
 }

@@ -1,11 +1,11 @@
 import type { ClauseKind, ParsedClause } from './parse.ts'
 
-/** Identifies a clause of a policy. */
+/** Names a clause of a policy. */
 export interface ClauseRef {
   /** The name of its policy. */
   readonly policy: string
   readonly kind: ClauseKind
-  /** The position in its list, counted from 0. */
+  /** Position in its list, from 0. */
   readonly index: number
   readonly id?: string
   /** Its selectors, separated by commas. */

@@ -6,7 +6,7 @@ export type Origin = (typeof ORIGINS)[number]
 export const CALL_EVENTS = ['began', 'called'] as const
 export type CallEvent = (typeof CALL_EVENTS)[number]
 
-/** An earlier call of the run. A history keeps the first call that raised a label, and one more. */
+/** A call of the run that began before. A history keeps the first that raised a label, and one more. */
 export interface EarlierCall {
   /** The id of its tool. */
   readonly tool: string
@@ -25,14 +25,14 @@ export interface OriginOfValue {
 /** A fact that counted against a call. */
 export interface FactRead {
   readonly kind: 'label' | CallEvent | 'origin'
-  /** What counted: a label, the selector of a call, or the expression of a value, such as `input.to`. */
+  /** The label; the selector of a call; the expression of a value, such as `input.to`. */
   readonly of: string
   /** The fields of a call that had to be equal. */
   readonly fields?: readonly string[]
-  /** The values of those fields, in the same order; `undefined` for a field that the call did not have. */
+  /** The values of those fields, in their order; `undefined` for one that the call did not have. */
   readonly wanted?: readonly unknown[]
   readonly origin?: Origin
-  /** For an origin: the values that have it, the worst first. At most five. */
+  /** Of an origin: the values that have it, the worst first. At most five. */
   readonly values?: readonly OriginOfValue[]
   /** The tools that raised the label, or that the selector names. */
   readonly tools?: readonly string[]

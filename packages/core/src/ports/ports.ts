@@ -71,18 +71,15 @@ export interface ApprovalBinding {
   readonly run: string | undefined
   /** Who made the key that asked, if another person than its user did. */
   readonly keyMadeBy?: string | undefined
-  /** Other people behind the call: the makers of the credentials behind that key, the host of its run, its actor. Sorted. */
+  /** Others behind the call: the makers of the credentials behind that key, the host of its run, its actor. Sorted. */
   readonly behind?: readonly string[] | undefined
   /** What the policy demands of the approver. A stricter demand needs another approval. */
   readonly approver?: ApproverRule | undefined
-  /**
-   * The clauses that ask for approval, and what they read of the run, if any of them reads it. Another set needs another
-   * approval.
-   */
+  /** The clauses that ask and what they read of the run, where one of them reads it. Another one needs another approval. */
   readonly asked?: readonly string[] | undefined
 }
 
-/** What an approval demands of the approver, besides the right to approve. */
+/** What an approval demands of the person who approves, besides that they may. */
 export interface ApproverRule {
   /** `other`: excludes the person who asked, and the makers of their key and of the credentials behind it. */
   readonly by?: 'other'
@@ -99,23 +96,20 @@ export interface ApprovalAbout {
   readonly asker?: ApprovalAsker | undefined
 }
 
-/** Who asked first and where, as the host names them. Only the host sees it, and the approval is not bound to it. */
+/** Who asked first, as the host names them, and where. For the host: no person sees it, and an approval is not bound to it. */
 export interface ApprovalAsker {
   readonly id: string
   readonly app?: string
   readonly session?: string
 }
 
-/**
- * What the run of a call has read and where the call sends data. Shown to the person who decides. Recorded when the
- * approval was requested.
- */
+/** What the run of a call has read, and where the call sends something: for the person who decides. Recorded when it was asked for. */
 export interface ApprovalTrail {
-  /** The labels of the run, and the calls that raised them. */
+  /** The labels of the run, and calls that raised them. */
   readonly read: readonly { readonly label: string; readonly calls: readonly EarlierCall[] }[]
-  /** The addressees of the call, redacted. Has no origins if no rule reads them. At most 32. */
+  /** The addressees of the call, redacted; without origins where no rule reads them. At most 32. */
   readonly sends: readonly { readonly field: string; readonly value: string; readonly origin?: Origin }[]
-  /** The history of the run is unknown. */
+  /** Nobody knows what the run has done. */
   readonly isUnknown?: boolean
 }
 
@@ -128,7 +122,7 @@ export interface Approval extends ApprovalBinding {
   readonly trail?: ApprovalTrail
   readonly asker?: ApprovalAsker
   readonly status: ApprovalStatus
-  /** The input as it is shown to a person. */
+  /** The input as a person must see it. */
   readonly input: unknown
   readonly requestedAt: number
   /** Wall-clock milliseconds. */
@@ -235,33 +229,24 @@ export type AuditEvent = AttemptEvent | GateEvent
 /** The events that end an attempt. Each attempt has exactly one. */
 export const TERMINAL_EVENTS: ReadonlySet<AuditEvent> = new Set(ATTEMPT_EVENTS.filter((event) => event !== 'tool_call'))
 
-/** One record of the audit, as it is stored and shown. An absent field is unknown or does not apply. */
+/** One line of the audit, as it is stored and shown. Absent means unknown or not applicable. */
 export interface AuditRecord {
-  /**
-   * Set by the sink: 1, 2, 3 … without a gap, in the order of writing. With several replicas: the position in the shared
-   * audit.
-   */
+  /** Given by the sink: 1, 2, 3 … without a gap, in the order of writing. In an audit of several replicas: the place in all of it. */
   readonly seq: number
-  /**
-   * The replica that made the record, its start, and the record's number in the chain of that start. Absent without
-   * replicas.
-   */
+  /** The replica that has recorded it, one start of it, and the number in the chain of that start. Absent without replicas. */
   readonly replica?: string
   readonly incarnation?: string
   readonly chain_seq?: number
   readonly event: AuditEvent
   /** RFC 3339, UTC, milliseconds. */
   readonly ts: string
-  /**
-   * The requested id: at most 256 characters for tools, 2,400 for other kinds. Absent from gate events that are not about a
-   * tool.
-   */
+  /** The requested id; at most 256 characters, and 2,400 of other kinds than tools. Absent from an event of the gate that is not about a tool. */
   readonly tool?: string
   /** Absent for tools. */
   readonly kind?: 'resource' | 'template' | 'prompt'
-  /** Why the item was called, if not to run it. */
+  /** Why the item was called, other than to run it. */
   readonly purpose?: 'complete' | 'subscribe' | 'compare'
-  /** Absent only from gate events. */
+  /** Absent only on events of the gate. */
   readonly tool_call_id?: string
   readonly chat_id?: string
   readonly user_id?: string
@@ -279,11 +264,11 @@ export interface AuditRecord {
   readonly app?: string
   readonly run_id?: string
   /**
-   * The history that the call used, if it was not that of its own run. JSON: `["run", id]`, or `["caller", user, client]`
-   * for a run that began in a call without a run.
+   * Whose history the call had part in, where that was not its own run's: as JSON, `["run", id]`, or `["caller", user, client]` of a
+   * run that began in a call without one.
    */
   readonly run_history?: string
-  /** The step of the run, counted from 0. */
+  /** Of the run, counted from 0. */
   readonly step?: number
   /** The model that made the call, as the host names it. */
   readonly model?: string
@@ -293,11 +278,11 @@ export interface AuditRecord {
   readonly reason?: string
   /** The deciding rule, for people: the policy, clause, group or rule. Never shown to the model. */
   readonly detail?: string
-  /** The clause that decided, such as `baseline#deny[2]`, or only its policy if the policy as a whole decided. */
+  /** The clause that decided, such as `baseline#deny[2]`; or only its policy, where that decided as a whole. */
   readonly clause?: string
   /**
-   * What shadow policies would have decided, if that is stricter, and the clause. `unknown`: it depends on the history of
-   * the run, which is unknown.
+   * What the shadows of policies would have decided, if that is stricter than what was decided; and the clause of it. `unknown`:
+   * that depends on what the run has done, which nobody knows.
    */
   readonly would_outcome?: 'ask' | 'deny' | 'unknown'
   readonly would_clause?: string
@@ -308,38 +293,37 @@ export interface AuditRecord {
   /** The tool answered with a result that reports a failure (MCP `isError`). `error` is its text. */
   readonly is_error?: true
   readonly approval_id?: string
-  /** The labels of the call's output, sorted and separated by spaces. Present for a call that began, if rules read runs. */
+  /** The labels of the output of a call that began, sorted, a space between two. Recorded where rules read runs. */
   readonly labels?: string
-  /** The labels of the run when a rule that reads it decided. Same format as `labels`. */
+  /** The labels of the run when a rule that reads it decided, likewise. */
   readonly run_labels?: string
   /**
-   * The facts about the run that counted against the call, as JSON of at most 4,096 characters: a list of labels, earlier
-   * calls and origins of values. Values are redacted, and absent if previews are switched off.
+   * What counted against the call of what its run has done, as JSON of at most 4,096 characters: a list of labels, earlier calls and
+   * origins of values. Values are redacted; absent if previews are switched off.
    */
   readonly operands?: string
-  /** The `tool_call_id` of the first round, if this is a later round of the same call. */
+  /** The `tool_call_id` of the first round, if this is a later round of that call. */
   readonly continues?: string
   readonly policy_revision: number
   readonly catalog_revision: number
   /** SHA-256, hex, of the policies that decided, see {@link PolicyDocument}. */
   readonly policy_hash?: string
-  /** For `policy_recorded`: the policies with that hash, as JSON in RFC 8785 form. */
+  /** Of `policy_recorded`: the policies with that hash, as JSON in RFC 8785 form. */
   readonly policy?: string
   /**
-   * `hmac-sha256:` and the HMAC, hex, of the input in RFC 8785 form. The key belongs to this audit, so equal inputs in one
-   * audit have equal hashes, and a short input cannot be guessed without the key. Records of earlier versions have the bare
-   * SHA-256.
+   * `hmac-sha256:` and the HMAC, hex, of the input in RFC 8785 form, with a key of the audit's own: equal inputs of one audit have
+   * equal hashes, and a short input cannot be guessed without the key. Records of earlier versions have the bare SHA-256.
    */
   readonly input_hash?: string
   /** About the first 200 characters of the input in RFC 8785 form, redacted. Absent if previews are switched off. */
   readonly input_preview?: string
   /** What the rules read of the call, as JSON. Only with `inputs: facts` and sealed inputs. */
   readonly facts?: string
-  /** SHA-256, hex, of the sealed input, which is stored beside the records; `too_large` if the input was not stored. */
+  /** SHA-256, hex, of the sealed input, which is kept beside the records; `too_large` for one that was not kept. */
   readonly input_box?: string
-  /** For `inputs_pruned`: sealed inputs of records before this time were removed. RFC 3339, UTC. */
+  /** Of `inputs_pruned`: the sealed inputs of records before this time were removed. RFC 3339, UTC. */
   readonly inputs_before?: string
-  /** For `audit_opened` and `audit_closed`, if checkpoints are made: the last record covered by a signed checkpoint, or 0. */
+  /** Of `audit_opened` and `audit_closed`, if checkpoints are made: the last record that a checkpoint had signed, or 0. */
   readonly signed_seq?: number
   /** Hash of the record before it, 64 hex digits. Absent in an audit that is not chained. */
   readonly prev?: string
@@ -504,9 +488,9 @@ export interface AuditCounts {
   /** Wall-clock milliseconds: the start of the first bucket. */
   readonly since: number
   readonly bucketMs: number
-  /** Oldest first. The last bucket ends at `until` or later, and counts only records before `until`. */
+  /** Oldest first; the last one ends at `until` or later, and counts only what is before `until`. */
   readonly buckets: readonly OutcomeCounts[]
-  /** The `seq` of the newest record when the audit was counted; 0 for an empty audit. Add later records to the counts. */
+  /** The `seq` of the newest record of the audit when it was counted; 0 for none. A later record can be added on top. */
   readonly newestSeq: number
 }
 
@@ -692,7 +676,7 @@ export interface Place {
 }
 
 export interface NoPlace {
-  /** Shown to people. */
+  /** For people. */
   readonly text: string
   /** Shown to the caller, as a clause without a full stop: `all 4 of your instances are in use`. */
   readonly message: string
@@ -711,7 +695,7 @@ export interface ReplicaLease {
 
 /** Why a replica may not start calls. */
 export interface ReplicaLapse {
-  /** Shown to people. */
+  /** For people. */
   readonly text: string
   /** Shown to the caller, as a clause without a full stop. */
   readonly message: string

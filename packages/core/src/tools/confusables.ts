@@ -4,7 +4,7 @@ import { formatNonAscii } from '@toolgate/values'
 /** Ids that look alike, or one id that mixes scripts. */
 export interface Confusion {
   readonly ids: readonly string[]
-  /** Shown to people. */
+  /** For people. */
   readonly text: string
 }
 

@@ -4,9 +4,9 @@ import { escapePointer, isObject, type JsonObject } from '../json/json.ts'
 import { createReferences, type Dialect, subschemasOf } from './document.ts'
 import type { Draft } from './drafts.ts'
 
-/** A keyword that is not checked, and the reason. The rest of the schema is checked. */
+/** A keyword that is not checked, and why; the rest of the schema is. */
 export interface SchemaWarning {
-  /** RFC 6901 pointer. */
+  /** RFC 6901. */
   readonly pointer: string
   readonly message: string
 }

@@ -29,9 +29,9 @@ export type FindingCode = keyof typeof FINDINGS
 /** What is wrong with a definition, and where. */
 export interface DefinitionFinding {
   readonly code: FindingCode
-  /** RFC 6901 pointer into the definition: `/description`, `/inputSchema/properties/path/description`. */
+  /** RFC 6901, into the definition: `/description`, `/inputSchema/properties/path/description`. */
   readonly pointer: string
-  /** Shown to people, with code points spelt out. */
+  /** For people, with code points spelt out. */
   readonly text: string
 }
 

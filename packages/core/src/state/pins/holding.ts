@@ -10,8 +10,8 @@ import type { DefinitionMode, NewToolMode, PinMode } from './pin-rules.ts'
 
 export const PIN_STATUSES = ['pinned', 'changed', 'differs', 'suspended', 'new'] as const
 /**
- * `new`: not pinned yet. `changed`: differs from the pin. `differs`: on the lists of single users, and not an accepted
- * definition. `suspended`: any of these, and held back.
+ * `new`: not pinned yet. `changed`: not the pinned definition. `differs`: on the lists of single users, and not among the
+ * accepted definitions. `suspended`: any of them, and taken away.
  */
 export type PinStatus = (typeof PIN_STATUSES)[number]
 
