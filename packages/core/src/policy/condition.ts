@@ -98,6 +98,7 @@ function withoutWork(context: CountedContext): ConditionContext {
   return rest
 }
 
+/** Returns the error for a CEL text, with the offset of a character if it is known. */
 type Fail = (problem: string, offset?: number) => ConfigError
 
 /**
