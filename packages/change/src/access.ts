@@ -6,10 +6,7 @@ export interface AccessDifference {
   readonly caller: string
   readonly gains: readonly string[]
   readonly loses: readonly string[]
-  /**
-   * Items whose answer depends on unknown parts of the caller, such as the roles of somebody who
-   * is only in the audit.
-   */
+  /** What depends on something of the caller that is not known, such as the roles of somebody who is only in the audit. */
   readonly unknown: readonly string[]
 }
 
@@ -20,8 +17,8 @@ export interface CallersOfName {
 }
 
 /**
- * Returns the tools, resources, templates and prompts that each caller gains and loses. `rest` is
- * awaited after each caller.
+ * Returns the tools, resources, templates and prompts that each caller gains and loses. `rest` is awaited after each
+ * caller.
  */
 export async function compareAccess(
   gates: { readonly before: Gate; readonly after: Gate },

@@ -19,9 +19,9 @@ export type ReadField = (typeof READ_FIELDS)[number]
 export type Literal = string | number | boolean
 
 /**
- * The parts of callers that conditions read: for each path, such as `roles`, `chat.type` or
- * `attributes.team`, the texts, numbers and booleans that it is compared with. `undefined`:
- * literals do not cover the use of the path, such as `startsWith`.
+ * The parts of callers that conditions read: for each path, such as `roles`, `chat.type` or `attributes.team`, the texts,
+ * numbers and booleans that it is compared with. `undefined`: literals do not cover the use of the path, such as
+ * `startsWith`.
  */
 export type CallerReads = ReadonlyMap<string, ReadonlySet<Literal> | undefined>
 
@@ -83,10 +83,7 @@ function literalOf({ op, args }: CelNode): Literal | undefined {
   return typeof args === 'string' || typeof args === 'number' || typeof args === 'boolean' ? args : undefined
 }
 
-/**
- * Returns the path below `caller`: '' for the whole caller, `undefined` for an expression that
- * does not read it.
- */
+/** Returns the path below `caller`: '' for the whole caller, `undefined` for an expression that does not read it. */
 function pathOf(node: CelNode): string | undefined {
   if (node.op === 'id') return node.args === 'caller' ? '' : undefined
   if (node.op !== '.' && node.op !== '[]') return undefined

@@ -6,8 +6,8 @@ import { isSame } from './same-rules.ts'
 import type { TrialRules } from './trial.ts'
 
 /**
- * Returns the locked groups of a tool that differ between the two sets of rules, because records
- * do not say which groups a session had opened.
+ * Returns the locked groups of a tool that differ between the two sets of rules, because records do not say which groups a
+ * session had opened.
  */
 export function changedLocks(before: TrialRules, after: TrialRules): (tool: Tool) => readonly string[] {
   const sides = [before, after].map(({ groups = {}, aliases }) => {

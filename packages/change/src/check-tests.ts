@@ -44,10 +44,7 @@ export function toConfigError({ path, message }: TestProblem): ConfigError {
   return new ConfigError(`tests${text.join('')}`, message)
 }
 
-/**
- * Returns all unknown or invalid parts of tests. With a misspelt key, a test would check less
- * than it says.
- */
+/** Returns all unknown or invalid parts of tests. With a misspelt key, a test would check less than it says. */
 export function findProblems(tests: readonly PolicyTest[], known: Known): readonly TestProblem[] {
   if (!Array.isArray(tests)) return [{ path: [], message: 'must be a list', isKey: false }]
   return tests.flatMap((test: unknown, i) => new TestCheck(known, [i]).check(test))

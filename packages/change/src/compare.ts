@@ -39,13 +39,11 @@ const OPTIONS = shapeOf<ComparePoliciesOptions>({
 })
 
 /**
- * Returns whether the new policies grant no more than the old ones: for every caller, for every
- * tool, resource and prompt of either catalog, for every input and in every run. Checks callers
- * of every kind that conditions can tell apart by roles, scopes, names and attributes. If other
- * conditions differ, some inputs and callers are tried as a counterexample; if none is found, the
- * answer is `unknown`. It is also `unknown` if limits, apps, groups that hold tools back or the
- * tools that these match differ, and if rules about resources differ, because a client may read
- * unlisted ones.
+ * Returns whether the new policies grant no more than the old ones: for every caller, for every tool, resource and prompt
+ * of either catalog, for every input and in every run. Checks callers of every kind that conditions can tell apart by
+ * roles, scopes, names and attributes. If other conditions differ, some inputs and callers are tried as a counterexample;
+ * if none is found, the answer is `unknown`. It is also `unknown` if limits, apps, groups that hold tools back or the tools
+ * that these match differ, and if rules about resources differ, because a client may read unlisted ones.
  *
  * @throws {ConfigError} for invalid rules
  * @example
@@ -125,10 +123,7 @@ function callersOf({ before, after }: ComparePoliciesOptions): readonly Caller[]
   return [...new Map(all.map((caller) => [callerKey(caller), caller])).values()]
 }
 
-/**
- * Returns what conditions about runs depend on besides the run: the tools that selectors match,
- * and the sources of labels.
- */
+/** Returns what conditions about runs depend on besides the run: the tools that selectors match, and the sources of labels. */
 function groundOfRuns({ catalog, groups, aliases, labels, history }: RulesOfChange): string {
   const items = createStage(catalog).items.map(({ id, tags, category, requiredScopes, trusted, ...item }) => ({
     id,

@@ -15,27 +15,24 @@ import {
   supposedCallers,
 } from './supposed-callers.ts'
 
-/** A call that the new rules grant more of than the old ones. */
+/** A call that comes to less after than before. */
 export interface MoreGranted {
   readonly caller: string
-  /** A made-up caller of a kind that may come. */
+  /** A caller whom nobody has named, and who may come. */
   readonly supposed?: Caller
   readonly tool: string
   readonly before: OutcomeWord
   readonly after: OutcomeWord
   /** The input of the call. Absent: any. */
   readonly input?: unknown
-  /**
-   * Both rules ask for an approval, and the new rules accept an approver whom the old ones would
-   * not.
-   */
+  /** Both ask a person, and now of somebody who could not have approved before. */
   readonly weakerApproval?: true
 }
 
-/** A part of the rules that cannot be compared. */
+/** What cannot be compared. */
 export interface NotCompared {
   readonly caller: string
-  /** Empty if the part is not about tools. */
+  /** Empty: it is not about tools. */
   readonly tools: readonly string[]
   readonly why: string
 }
@@ -65,10 +62,7 @@ const MAX_SUPPOSED = 8192
 const MAX_PROBED = 500
 const CONDITIONS = 'conditions over inputs or runs differ'
 
-/**
- * Compares two sets of rules item by item: for any caller, for known callers, and for callers of
- * every kind.
- */
+/** Compares two sets of rules item by item: for any caller, for known callers, and for callers of every kind. */
 export class Comparison {
   readonly counterexamples: MoreGranted[] = []
   readonly notCompared: NotCompared[] = []
@@ -94,8 +88,8 @@ export class Comparison {
   }
 
   /**
-   * Returns the items for which the answer depends on the caller, or on parts that cannot be
-   * compared. `unlisted`: ids of additional items.
+   * Returns the items for which the answer depends on the caller, or on parts that cannot be compared. `unlisted`: ids of
+   * additional items.
    */
   async findOpen(unlisted: readonly string[] = []): Promise<readonly string[]> {
     const anybody = anyCaller(this.#scopes)

@@ -45,8 +45,8 @@ export interface DryRun {
 }
 
 /**
- * Returns the result that a call would have now, or after a stated history. Runs nothing, takes
- * nothing from limits, asks nobody, counts for no clause, and leaves no record and no history.
+ * Returns the result that a call would have now, or after a stated history. Runs nothing, takes nothing from limits, asks
+ * nobody, counts for no clause, and leaves no record and no history.
  */
 export async function dryRun(view: View, dry: AskedDryRun): Promise<DryRun> {
   checkShape('dryRun', dry, ASKED)
@@ -159,10 +159,7 @@ function aside({ histories }: CallPorts): Histories {
   return histories.isActive ? histories.apart(copyOnRead(histories.store)) : histories
 }
 
-/**
- * Returns a store that copies a history from another store at its first read, and keeps additions
- * to itself.
- */
+/** Returns a store that copies a history from another store at its first read, and keeps additions to itself. */
 function copyOnRead(store: HistoryStore): HistoryStore {
   const own = memoryHistories()
   const copy: HistoryStore['read'] = (id, since, nowMs) => {

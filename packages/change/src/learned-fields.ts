@@ -29,10 +29,7 @@ export class LearnedFields {
   /** The number of calls with a partly known input, by the names of the known fields. */
   readonly #inPart = new Map<string, number>()
 
-  /**
-   * Reads the input of a record: the sealed input, or the preview if it is complete, or the
-   * recorded facts.
-   */
+  /** Reads the input of a record: the sealed input, or the preview if it is complete, or the recorded facts. */
   note(record: Pick<AuditRecord, 'input_preview' | 'facts'>, sealed?: unknown): void {
     const input = isObject(sealed) ? sealed : readPreview(record.input_preview)
     if (!input) return this.#noteFacts(record)
@@ -73,10 +70,7 @@ export class LearnedFields {
     if (field.texts.size > MAX_TEXTS) field.isOther = true
   }
 
-  /**
-   * Returns a condition that all inputs met: exact hosts, and the deepest folder that all paths
-   * share.
-   */
+  /** Returns a condition that all inputs met: exact hosts, and the deepest folder that all paths share. */
   condition(): string | undefined {
     const parts = this.#tested().map(({ name, field, test }) => {
       const path = `input.${name}`
@@ -87,8 +81,8 @@ export class LearnedFields {
   }
 
   /**
-   * Returns how many calls the condition may refuse because a field that it reads was not
-   * recorded. Without a condition, returns the number of calls with an unknown input.
+   * Returns how many calls the condition may refuse because a field that it reads was not recorded. Without a condition,
+   * returns the number of calls with an unknown input.
    */
   unknown(): number {
     const names = this.#tested().map(({ name }) => name)

@@ -8,9 +8,8 @@ const numbers = new WeakMap<object, number>()
 let count = 0
 
 /**
- * Replaces each function policy by a rule on an unknown attribute, because a function may answer
- * anything. The same function gets the same text, so policies that contain it on both sides
- * compare as equal.
+ * Replaces each function policy by a rule on an unknown attribute, because a function may answer anything. The same
+ * function gets the same text, so policies that contain it on both sides compare as equal.
  */
 export function withoutFunctions(policies: Policies | undefined): readonly Policy[] {
   return listPolicies(policies).map((policy) => ('decide' in policy ? ofFunction(policy) : ofClauses(policy)))

@@ -2,20 +2,14 @@ import type { Caller, OutcomeWord, ReasonCode } from '@toolgate/core'
 import type { GroupState } from '@toolgate/core/groups'
 import { shapeOf } from '@toolgate/values'
 
-/**
- * One test of a policy: a caller, a situation, and the expected answers. Data that a person who
- * does not program can check.
- */
+/** One test of a policy: a caller, a situation, and the expected answers. Data that a person who does not program can check. */
 export interface PolicyTest {
   /** What the test shows, as a sentence. */
   readonly shows: string
   /** The name of a caller, or a caller. Default: an anonymous caller. */
   readonly caller?: string | Caller | undefined
   readonly app?: string | undefined
-  /**
-   * The time of the test, in RFC 3339. Default: 2026-01-01T00:00:00Z. No time passes during a
-   * test.
-   */
+  /** The time of the test, in RFC 3339. Default: 2026-01-01T00:00:00Z. No time passes during a test. */
   readonly at?: string | undefined
   /** The availability of groups. Default: available. */
   readonly availability?: Readonly<Record<string, boolean | GroupState>> | undefined
@@ -37,17 +31,17 @@ export type Unlocking =
   | { readonly event: string }
   | { readonly found: readonly string[] }
 
-/** Earlier events. They count even if the policy under test would not have allowed them. */
+/** What has happened before. It is taken as it is stated, whether or not the policy under test would have allowed it. */
 export interface StatedHistory {
   /** What the user has written. */
   readonly said?: string | readonly string[] | undefined
-  /** Labels of the run. */
+  /** Labels that have risen. */
   readonly labels?: readonly string[] | undefined
   /** Earlier calls, the earliest first. */
   readonly calls?: readonly EarlierCall[] | undefined
-  /** `false`: the calls belong to no run, so the caller's recent calls count. Default `true`. */
+  /** `false`: the calls belong to no run, so what the caller has done lately counts. Default `true`. */
   readonly run?: boolean | undefined
-  /** The history is unknown: rules get their strictest answer. */
+  /** Nobody knows it: rules get their strictest answer. */
   readonly lost?: boolean | undefined
 }
 
@@ -74,10 +68,7 @@ export interface ExpectedAnswers {
   readonly call?: Readonly<Record<string, OutcomeWord>> | undefined
   /** The codes of a call's decision, the deciding one first. */
   readonly reasons?: Readonly<Record<string, readonly ReasonCode[]>> | undefined
-  /**
-   * The clause that decides a call, such as `baseline#deny[1]`; or the policy, if it decides as a
-   * whole.
-   */
+  /** The clause that decides a call, such as `baseline#deny[1]`; or the policy, if it decides as a whole. */
   readonly clause?: Readonly<Record<string, string>> | undefined
   /** The exact text that the model gets. */
   readonly text?: Readonly<Record<string, string>> | undefined

@@ -7,10 +7,7 @@ import type { AuditRecord } from '@toolgate/core/audit'
 import type { RecordedCaller, RecordedCallers } from './recorded-callers.ts'
 import type { Asked, Side } from './side.ts'
 
-/**
- * The answers of one set of rules about a tool and a partly known caller. Both are equal if
- * everything is known.
- */
+/** The answers of one set of rules about a tool and a partly known caller. Both are equal if everything is known. */
 export interface AskedPair {
   readonly strict: Asked
   readonly lax: Asked
@@ -21,10 +18,7 @@ export interface Question {
   readonly caller: RecordedCaller
   readonly before: AskedPair
   readonly after: AskedPair
-  /**
-   * Whether both sets of rules have equal text for the tool, so that they decide every call the
-   * same way.
-   */
+  /** Whether both sets of rules have equal text for the tool, so that they decide every call the same way. */
   readonly isSame: boolean
   /** The limits that only the new rules have, and the limits that only the old rules had. */
   readonly newUses: readonly LimitUseOf[]

@@ -1,9 +1,6 @@
 import type { AuditExporter, AuditExportQuery, AuditRecord } from '@toolgate/core/audit'
 
-/**
- * Returns how many records are missing right before a record; without an argument, after the last
- * one.
- */
+/** Returns how many records are missing right before a record; without an argument, after the last one. */
 export type MissingBefore = (record?: AuditRecord) => number
 
 /** Records of an audit, and where some of them are missing. */
@@ -12,19 +9,14 @@ export interface ReadRecords {
   readonly missing: MissingBefore
 }
 
-/**
- * An audit to read. `isPart`: returns whether only some records are visible, so that skipped
- * numbers are normal.
- */
+/** An audit to read. `isPart`: returns whether only some records are visible, so that skipped numbers are normal. */
 export type RecordSource = AuditExporter & { isPart?(): boolean }
 
 /**
- * Reads records for {@link whatIf} and {@link suggestPolicy}, and counts missing and unreadable
- * ones: skipped numbers, and lines that are not records. Records before the first are not
- * counted, because retention removes them.
+ * Reads records for {@link whatIf} and {@link suggestPolicy}, and counts missing and unreadable ones: skipped numbers, and
+ * lines that are not records. Records before the first are not counted, because retention removes them.
  *
- * `isSeen` selects the records to return. A gap before other records counts before the next
- * returned one.
+ * `isSeen` selects the records to return. A gap before other records counts before the next returned one.
  *
  * It verifies nothing: edited records count as they are, and a cut-off end is not noticed.
  *

@@ -21,9 +21,8 @@ export class RecordedApprovals {
   }
 
   /**
-   * Returns what the new rules demand of the approver of a call that ran, if the approval may not
-   * satisfy them; otherwise `undefined`. `before` is absent if the demand at that time is
-   * unknown.
+   * Returns what the new rules demand of the approver of a call that ran, if the approval may not satisfy them; otherwise
+   * `undefined`. `before` is absent if the demand at that time is unknown.
    */
   judge(
     { event, approval_id: id, user_id: user, key_made_by: maker }: AuditRecord,

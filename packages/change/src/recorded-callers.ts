@@ -5,10 +5,7 @@ import { type KnownParts, type Leaning, NO_OPERANDS, readCallerAs, uncertainValu
 import { factsIn, HashedTexts, partsOf } from './recorded-facts.ts'
 import type { AuditRecord } from '@toolgate/core/audit'
 
-/**
- * A caller, as far as records show: two callers that bound the real one. Both are equal if
- * everything is known.
- */
+/** A caller, as far as records show: two callers that bound the real one. Both are equal if everything is known. */
 export interface RecordedCaller {
   readonly strict: Caller
   readonly lax: Caller
@@ -21,10 +18,7 @@ type Identity = Pick<
   'user_id' | 'tenant' | 'agent' | 'client' | 'actor' | 'session_id' | 'chat_id' | 'facts'
 >
 
-/**
- * Finds the callers of records: configured callers, and others of whom only the identity was
- * recorded.
- */
+/** Finds the callers of records: configured callers, and others of whom only the identity was recorded. */
 export class RecordedCallers {
   readonly #configured: ReadonlyMap<string, readonly Caller[]>
   readonly #scopes: readonly string[]
@@ -130,9 +124,7 @@ export function nameOfCaller({ user, agent, tenant }: Caller): string {
 const IDENTITY = ['user', 'tenant', 'agent', 'client', 'actor', 'session'] as const
 const FIELDS = [...IDENTITY, 'roles', 'scopes', 'attributes'] as const
 
-/**
- * Records have the caller's identity and session, but no roles, scopes, attributes or chat type.
- */
+/** Records have the caller's identity and session, but no roles, scopes, attributes or chat type. */
 function knownPartsOf(caller: Caller, fields: readonly (typeof FIELDS)[number][]): KnownParts {
   const chat = caller.chat && { parts: new Map([['id', caller.chat.id]]), partly: new Map() }
   return {

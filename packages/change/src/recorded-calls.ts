@@ -2,8 +2,8 @@ import { type OutcomeWord, REASONS, type ReasonCode } from '@toolgate/core'
 import type { AuditRecord } from '@toolgate/core/audit'
 
 /**
- * The decision of the rules about a call, as far as its record shows. `other`: the call ended for
- * another reason, such as an invalid input, a hook, or a server that was down.
+ * The decision of the rules about a call, as far as its record shows. `other`: the call ended for another reason, such as
+ * an invalid input, a hook, or a server that was down.
  */
 export interface RecordedEnd {
   readonly outcome: OutcomeWord | 'limited' | 'other'

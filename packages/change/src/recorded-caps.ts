@@ -7,17 +7,11 @@ import { canonicalize } from '@toolgate/values/json'
 import type { RecordedSince } from './recorded-runs.ts'
 import type { TrialRules } from './trial.ts'
 
-/**
- * The longest call in milliseconds. For this long after the first record, running calls may be
- * unknown.
- */
+/** The longest call in milliseconds. For this long after the first record, running calls may be unknown. */
 const LONGEST_CALL_MS = 600_000
 const MAX_CALLS = 100_000
 
-/**
- * Counts recorded calls that ran at once, for the caps that only one of the two sets of rules
- * has.
- */
+/** Counts recorded calls that ran at once, for the caps that only one of the two sets of rules has. */
 export class RecordedCaps {
   readonly #capsOf: (tool: Tool, caller: Caller) => readonly CapUse[]
   readonly #running = new Map<string, number>()
@@ -37,10 +31,7 @@ export class RecordedCaps {
     this.isLoosened = without(old, now).length > 0
   }
 
-  /**
-   * Returns the new caps that running calls had already filled. The call would have waited for an
-   * unknown time.
-   */
+  /** Returns the new caps that running calls had already filled. The call would have waited for an unknown time. */
   full(tool: Tool, caller: Caller, nowMs: number, since: RecordedSince): readonly string[] {
     const isWhole = since.isWhole || nowMs >= since.ms + LONGEST_CALL_MS
     return this.#capsOf(tool, caller).flatMap(({ key, cap }) =>

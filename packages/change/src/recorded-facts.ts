@@ -57,9 +57,7 @@ export class HashedTexts {
   }
 }
 
-/**
- * The input of a call, read from its record on demand, because most calls are judged without it.
- */
+/** The input of a call, read from its record on demand, because most calls are judged without it. */
 export class LazyInput implements RecordedInput {
   readonly #record: AuditRecord
   readonly #texts: HashedTexts

@@ -18,18 +18,15 @@ export interface RecordedFacts {
   readonly lax: RunFacts
 }
 
-/**
- * The time of the first record. `isWhole`: the records start at the beginning of the audit, so
- * nothing came before.
- */
+/** The time of the first record. `isWhole`: the records start at the beginning of the audit, so nothing came before. */
 export interface RecordedSince {
   readonly ms: number
   readonly isWhole: boolean
 }
 
 /**
- * Returns the time of the first record. In an audit of several replicas, a gap may follow its
- * start, because retention removes the records of each replica separately.
+ * Returns the time of the first record. In an audit of several replicas, a gap may follow its start, because retention
+ * removes the records of each replica separately.
  */
 export function sinceOf({ ts, seq, chain_seq: chainSeq }: AuditRecord): RecordedSince {
   return { ms: Date.parse(ts), isWhole: seq === 1 && chainSeq === undefined }
@@ -37,19 +34,13 @@ export function sinceOf({ ts, seq, chain_seq: chainSeq }: AuditRecord): Recorded
 
 /** Options for reading the records of runs. */
 export interface RecordedRunsOptions {
-  /**
-   * Milliseconds for which a history lasts after its last use. A run whose first record is later
-   * has no earlier calls.
-   */
+  /** Milliseconds for which a history lasts after its last use. A run whose first record is later has no earlier calls. */
   readonly keepMs: number
   /** Whether the rules about labels are those that were in force when labels were recorded. */
   readonly hasRecordedLabels: boolean
   /** Whether the rules in force read runs, so that records name a shared history. */
   readonly knowsSharing: boolean
-  /**
-   * Returns the labels that the rules in force give to the output of a tool. The server raised
-   * any others.
-   */
+  /** Returns the labels that the rules in force give to the output of a tool. The server raised any others. */
   readonly ownLabels: (tool: Tool) => readonly string[]
 }
 
@@ -71,10 +62,7 @@ interface OpenCall {
 
 const MAX_CALLS = 100_000
 
-/**
- * The histories of recorded runs under one set of rules, built like those of a gate from the
- * recorded calls.
- */
+/** The histories of recorded runs under one set of rules, built like those of a gate from the recorded calls. */
 export class RecordedRuns {
   readonly #histories: CallPorts['histories']
   readonly #options: RecordedRunsOptions
@@ -194,8 +182,7 @@ export class RecordedRuns {
     const key = JSON.stringify([record.tenant, ...historyOf(record)])
     let run = this.#runs.get(key)
     if (!run) {
-      // A run that begins in a call shares the history of that call. This is recorded only if the
-      // rules in force read runs.
+      // A run that begins in a call shares the history of that call. This is recorded only if the rules in force read runs.
       const mayShare = !this.#options.knowsSharing && record.run_id !== undefined && this.#running.has(ownerOf(record))
       this.#runs.set(key, (run = { firstMs: nowMs, isPartial: mayShare, uncertain: new Set() }))
     }

@@ -44,10 +44,7 @@ export class Replay {
   readonly #limits = new RecordedLimits()
   readonly #approvals = new RecordedApprovals()
   #runs: Both<RecordedRuns> | undefined
-  /**
-   * The start of the records. The first record need not be about a call: an audit begins with
-   * `audit_opened`.
-   */
+  /** The start of the records. The first record need not be about a call: an audit begins with `audit_opened`. */
   #since: RecordedSince | undefined
 
   constructor(options: ReplayOptions) {
@@ -197,10 +194,7 @@ export class Replay {
       : []
   }
 
-  /**
-   * A call that a limit refused may change only if every limit that could have refused it is
-   * gone.
-   */
+  /** A call that a limit refused may change only if every limit that could have refused it is gone. */
   #judgeLimited(record: AuditRecord, { goneUses, after, caller }: Question): void {
     const { tally } = this.#options
     const gone = goneUses.find(({ label }) => label === record.limit)

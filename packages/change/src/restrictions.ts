@@ -28,17 +28,11 @@ export interface Restrictions {
   /** Conditions over input and run that deny a call. */
   readonly deny: ReadonlySet<string>
   readonly ask: readonly { readonly text: string; readonly approver: ApproverRule | undefined }[]
-  /**
-   * For each policy whose allow list depends on input or run: the conditions of which one must
-   * hold.
-   */
+  /** For each policy whose allow list depends on input or run: the conditions of which one must hold. */
   readonly allow: readonly ReadonlySet<string>[]
 }
 
-/**
- * The lax and the strict variant of a caller. Unknown parts count for calls in one, and against
- * calls in the other.
- */
+/** The lax and the strict variant of a caller. Unknown parts count for calls in one, and against calls in the other. */
 export interface Bounds {
   readonly view: CallView
   readonly strict: Caller
@@ -48,10 +42,7 @@ export interface Bounds {
   readonly stepUp: readonly string[]
 }
 
-/**
- * Returns the restrictions of a view on an item. `ground`: what conditions about runs depend on
- * besides the run, as text.
- */
+/** Returns the restrictions of a view on an item. `ground`: what conditions about runs depend on besides the run, as text. */
 export function restrictionsOn(
   { view, strict, hasKnownScopes, stepUp }: Bounds,
   id: string,
@@ -89,8 +80,8 @@ export function restrictionsOn(
 }
 
 /**
- * Evaluates a clause about an item. `answer`: the one in the caller's favour. `isOpen`: it
- * depends on unknown parts of the caller.
+ * Evaluates a clause about an item. `answer`: the one in the caller's favour. `isOpen`: it depends on unknown parts of the
+ * caller.
  */
 function judge(clause: ParsedClause, lax: Caller, strict: Caller, tool: Tool, ground: string) {
   const answer = answerOf(clause, { caller: lax, tool })
@@ -99,10 +90,7 @@ function judge(clause: ParsedClause, lax: Caller, strict: Caller, tool: Tool, gr
   return { clause, answer, isOpen, text: pendingText(clause, tool, ground, isOpen) }
 }
 
-/**
- * A tool whose missing scope the caller may still get is listed, and its calls wait for the
- * scope.
- */
+/** A tool whose missing scope the caller may still get is listed, and its calls wait for the scope. */
 function afterStepUp(listed: Decision): Decision {
   const isStepUp = listed.outcome === 'ask' && listed.reasons.some(({ code }) => code === 'scope_step_up')
   return isStepUp ? { outcome: 'wait', reasons: listed.reasons } : listed
@@ -138,8 +126,8 @@ function placesOf(snapshot: Toolset, at: number): readonly number[] {
 }
 
 /**
- * Returns the conditions of a clause that depend on the call or the caller, and what they read
- * besides, as text. Equal texts decide equally.
+ * Returns the conditions of a clause that depend on the call or the caller, and what they read besides, as text. Equal
+ * texts decide equally.
  */
 function pendingText({ when, unless, input, run }: ParsedClause, tool: Tool, ground: string, isOpen: boolean): string {
   const pending = [(isOpen || when?.run) && when, (isOpen || unless?.run) && unless, input]
@@ -171,9 +159,8 @@ function strictestOf(restrictions: Restrictions): OutcomeWord {
 }
 
 /**
- * Returns whether `after` grants no more than `before` for every input and run: `yes`; `no` if it
- * grants more for all of them; `approval` if only the demands on approvers are weaker; otherwise
- * `unknown`.
+ * Returns whether `after` grants no more than `before` for every input and run: `yes`; `no` if it grants more for all of
+ * them; `approval` if only the demands on approvers are weaker; otherwise `unknown`.
  */
 export function grantsNoMore(before: Restrictions, after: Restrictions): 'yes' | 'no' | 'approval' | 'unknown' {
   if (compareStrictness(strictestOf(after), before.listed.outcome) > 0) return 'no'
@@ -185,8 +172,7 @@ export function grantsNoMore(before: Restrictions, after: Restrictions): 'yes' |
 
 /** Returns whether each restriction before is at least as strict after. */
 function isCovered(before: Restrictions, after: Restrictions): boolean {
-  // A failing condition denies, so an `ask` for every input is weaker than an `ask` for some
-  // inputs.
+  // A failing condition denies, so an `ask` for every input is weaker than an `ask` for some inputs.
   const asks = (text: string, approver: ApproverRule | undefined) =>
     after.deny.has(text) || after.ask.some((one) => one.text === text && coversApprover(one.approver, approver))
   return (

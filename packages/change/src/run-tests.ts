@@ -71,11 +71,10 @@ const OPTIONS = shapeOf<PolicyTestOptions>({
 })
 
 /**
- * Tests policies. Each call passes every check of a gate, with a stopped clock, the stated
- * history, and tools that run nothing. Tests do not affect each other.
+ * Tests policies. Each call passes every check of a gate, with a stopped clock, the stated history, and tools that run
+ * nothing. Tests do not affect each other.
  *
- * @throws {ConfigError} for invalid rules, and for a test with an unknown key, tool, caller,
- * group, limit or label
+ * @throws {ConfigError} for invalid rules, and for a test with an unknown key, tool, caller, group, limit or label
  * @example
  * const { failed } = await testPolicies({ policy, catalog, tests: [
  *   { shows: 'A viewer cannot write', caller: { roles: ['viewer'] }, expect: { call: { 'files:write_file': 'deny' } } },
@@ -103,9 +102,7 @@ export async function testPolicies(options: PolicyTestOptions): Promise<PolicyTe
   }
 }
 
-/**
- * Returns all problems of tests: unknown keys and names. @throws {ConfigError} for invalid rules
- */
+/** Returns all problems of tests: unknown keys and names. @throws {ConfigError} for invalid rules */
 export async function checkPolicyTests(options: PolicyTestOptions): Promise<readonly TestProblem[]> {
   return findProblems(options.tests, await namesIn(openBench(options, { onWarning: () => {}, onCoverage: () => {} })))
 }

@@ -67,10 +67,7 @@ const START_MS = Date.parse('2026-01-01T00:00:00Z')
 const RUN = 'test'
 const NO_AUDIT: AuditSink = { write: () => {}, flush: async () => {}, close: async () => {} }
 
-/**
- * Opens a situation, runs the work and closes it. Situations share no state that a call could
- * change.
- */
+/** Opens a situation, runs the work and closes it. Situations share no state that a call could change. */
 export async function withScene<T>(
   bench: Bench,
   situation: Situation,

@@ -8,9 +8,8 @@ export type InputOf = (record: AuditRecord) => { readonly value: unknown } | und
 const PAGE = 50
 
 /**
- * Returns records together with their sealed inputs, for {@link whatIf} and {@link
- * suggestPolicy}. Inputs are opened on demand. An input is unknown if retention removed it,
- * another key sealed it, or it was altered.
+ * Returns records together with their sealed inputs, for {@link whatIf} and {@link suggestPolicy}. Inputs are opened on
+ * demand. An input is unknown if retention removed it, another key sealed it, or it was altered.
  *
  * @example
  * await whatIf({ before, after, ...withInputs(audit.exportRecords(), audit, createInputOpener({ key })) })

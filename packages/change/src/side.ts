@@ -64,10 +64,7 @@ export class Side {
     return asked
   }
 
-  /**
-   * Returns all rules about a tool as text. Equal texts decide equally for equal callers and
-   * runs.
-   */
+  /** Returns all rules about a tool as text. Equal texts decide equally for equal callers and runs. */
   rulesAbout({ decided: { tool, today, now } }: Asked): string {
     if (!tool) return ''
     let text = this.#rules.get(tool.id)

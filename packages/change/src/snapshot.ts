@@ -11,10 +11,7 @@ export interface CatalogSnapshot {
   readonly items: readonly SnapshotItem[]
 }
 
-/**
- * A tool, resource, template or prompt, without code, icons and `_meta`. Absent fields have their
- * defaults.
- */
+/** A tool, resource, template or prompt, without code, icons and `_meta`. Absent fields have their defaults. */
 export type SnapshotItem = Pick<Tool, 'id' | 'name'> & {
   /** Absent: a tool. */
   readonly kind?: Exclude<ItemKind, 'tool'>
@@ -89,8 +86,8 @@ function isDefault(field: keyof typeof FIELDS, value: unknown): boolean {
 }
 
 /**
- * Returns the text of a snapshot. Equal snapshots have equal texts, with one line for each value,
- * so that a diff is readable.
+ * Returns the text of a snapshot. Equal snapshots have equal texts, with one line for each value, so that a diff is
+ * readable.
  */
 export function formatSnapshot(snapshot: CatalogSnapshot): string {
   return `${toJsonText(readOwnJson(canonicalize(snapshot), 'exact'), 2)}\n`
@@ -100,8 +97,7 @@ export function formatSnapshot(snapshot: CatalogSnapshot): string {
 export type RunStub = (tool: string, input: unknown) => unknown
 
 /**
- * Returns the items of a snapshot, which may be outside data. Their calls run `run`. Default:
- * does nothing.
+ * Returns the items of a snapshot, which may be outside data. Their calls run `run`. Default: does nothing.
  *
  * @throws {ConfigError} naming the invalid field, such as `items[3].tags`
  */

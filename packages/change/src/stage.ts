@@ -16,10 +16,7 @@ export interface Stage {
   run: RunStub
 }
 
-/**
- * Creates a stage. Its sources are dynamic, so a rule about an unknown tool is a warning, as in a
- * gateway.
- */
+/** Creates a stage. Its sources are dynamic, so a rule about an unknown tool is a warning, as in a gateway. */
 export function createStage(
   catalog: StagedCatalog,
   findUnlisted: FindUnlisted = (namespace, uri) => defineResource({ namespace, uri }),

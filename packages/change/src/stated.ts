@@ -10,10 +10,7 @@ import {
 } from '@toolgate/core/stores'
 import { type Group, type GroupState, memoryAvailability, type MemoryAvailability } from '@toolgate/core/groups'
 
-/**
- * Returns the stated availability of groups. A group that depends on an unavailable one is
- * unavailable, too.
- */
+/** Returns the stated availability of groups. A group that depends on an unavailable one is unavailable, too. */
 export function statedAvailability(
   groups: ReadonlyMap<string, Group>,
   stated: Readonly<Record<string, boolean | GroupState>>,

@@ -23,10 +23,7 @@ export interface SuggestOptions {
   readonly role?: string | undefined
   /** Returns the whole input of a call that the audit sealed, from {@link withInputs}. */
   readonly inputOf?: InputOf | undefined
-  /**
-   * Returns how many records are missing before one, from {@link readRecords}. What runs had read
-   * before a gap is unknown.
-   */
+  /** Returns how many records are missing before one, from {@link readRecords}. What runs had read before a gap is unknown. */
   readonly missing?: MissingBefore | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -60,16 +57,16 @@ export type LeftOut = keyof typeof LEFT_OUT
 export interface SuggestedTool {
   readonly tool: string
   readonly calls: number
-  /** A person approved some of the calls, so the suggestion asks. */
+  /** A person approved some of them by hand, so the suggestion asks. */
   readonly ask: boolean
-  /** A condition that all inputs met. */
+  /** What all inputs had in common, as a condition. */
   readonly input: string | undefined
-  /** The number of calls whose input was not recorded in full: the condition may refuse them. */
+  /** Calls whose input was not kept, or only in part: the condition may refuse them. */
   readonly unknownInputs: number
 }
 
 export interface SuggestedRole {
-  /** The roles of the callers, sorted. Each caller has all of them. */
+  /** The roles of the callers, sorted. Callers have all of them. */
   readonly roles: readonly string[]
   /** The callers, if they have no role. */
   readonly user?: string
@@ -84,18 +81,17 @@ export interface Suggestion {
   readonly policy: Policy
   readonly roles: readonly SuggestedRole[]
   readonly learned: number
-  /** The number of missing or unreadable records, from which nothing was learned. */
+  /** Records that are missing or cannot be read: nothing was learned from them. */
   readonly missing: number
   readonly leftOut: readonly { readonly why: LeftOut; readonly calls: number }[]
 }
 
 /**
- * Suggests the narrowest policy that allows the recorded calls, for a person to review: for each
- * role, tools by their exact ids, exact hosts, and the folder that all paths share. Calls of one
- * tenant are allowed to that tenant only.
+ * Suggests the narrowest policy that allows the recorded calls, for a person to review: for each role, tools by their exact
+ * ids, exact hosts, and the folder that all paths share. Calls of one tenant are allowed to that tenant only.
  *
- * It learns from calls that succeeded in runs that had read nothing untrusted, so that an attack
- * does not become a rule. Calls that a person approved become `ask`.
+ * It learns from calls that succeeded in runs that had read nothing untrusted, so that an attack does not become a rule.
+ * Calls that a person approved become `ask`.
  *
  * @throws {ConfigError} for invalid rules
  */
@@ -303,10 +299,7 @@ function toClauses(
   })
 }
 
-/**
- * Names a caller without roles. `hasTenants`: if there are tenants, a caller without one belongs
- * to none of them.
- */
+/** Names a caller without roles. `hasTenants`: if there are tenants, a caller without one belongs to none of them. */
 function whenOf({ roles, user, tenant }: SuggestedRole, hasTenants: boolean): string {
   const who =
     roles.length > 0 ? roles.map((role) => `${JSON.stringify(role)} in caller.roles`) : [isField('user', user)]

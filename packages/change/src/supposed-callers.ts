@@ -40,10 +40,7 @@ export interface SupposedCaller {
 
 export interface SupposedCallers {
   readonly callers: readonly SupposedCaller[]
-  /**
-   * The fields that stay unknown, because callers differ in them in too many ways, or in ways
-   * that cannot be listed.
-   */
+  /** The fields that stay unknown, because callers differ in them in too many ways, or in ways that cannot be listed. */
   readonly unknown: readonly string[]
 }
 
@@ -67,8 +64,8 @@ export function anyCaller(needed: readonly string[]): SupposedCaller {
 }
 
 /**
- * Returns one set of callers for each kind that conditions with these reads can tell apart.
- * `needed`: the scopes that tools require.
+ * Returns one set of callers for each kind that conditions with these reads can tell apart. `needed`: the scopes that tools
+ * require.
  */
 export function supposedCallers(reads: CallerReads, needed: readonly string[], others: OtherCallers): SupposedCallers {
   const { domains, unknown } = domainsOf(reads, needed, others)

@@ -11,8 +11,8 @@ interface Seen {
 }
 
 /**
- * Finds runs that read something untrusted, by the recorded labels and those that tools raise.
- * Runs in one session share what they read, as sub-agents do.
+ * Finds runs that read something untrusted, by the recorded labels and those that tools raise. Runs in one session share
+ * what they read, as sub-agents do.
  */
 export class TaintedRuns {
   readonly #taints: (tool: string) => boolean
@@ -62,8 +62,7 @@ export class TaintedRuns {
     const lifeMs = record.run_id === undefined && record.session_id === undefined ? this.#labelMs : Infinity
     if (hasLabel(record.run_labels) || runs.some((run) => run && nowMs - run.taintedMs < lifeMs)) return 'tainted'
     const { ms = 0, isWhole = false } = this.#since ?? {}
-    // The state is unknown if there was no room for the run, or if it may have begun before the
-    // first record.
+    // The state is unknown if there was no room for the run, or if it may have begun before the first record.
     if (runs.some((run) => run === undefined)) return 'unknown'
     const firstMs = record.run_id === undefined ? nowMs : Math.min(...runs.map((run) => run?.firstMs ?? 0))
     return isWhole || firstMs >= ms + DAY_MS ? undefined : 'unknown'

@@ -4,24 +4,21 @@ import type { AuditRecord } from '@toolgate/core/audit'
 import type { RecordedEnd } from './recorded-calls.ts'
 
 /**
- * The unknown part of a call: its input, its caller, the history of its run, its tool, the counts
- * of its limits, or whether its approver may still approve.
+ * The unknown part of a call: its input, its caller, the history of its run, its tool, the counts of its limits, or whether
+ * its approver may still approve.
  */
 export const UNKNOWN_PARTS = ['input', 'caller', 'run', 'tool', 'limit', 'approver'] as const
 export type UnknownPart = (typeof UNKNOWN_PARTS)[number]
 
-/** Calls of one caller to one tool that would end differently, in one way and for one reason. */
+/** Calls of one caller to one tool that would end otherwise, in one way and for one reason. */
 export interface ChangedCalls {
   readonly caller: string
   readonly tool: string
   readonly from: RecordedEnd['outcome']
   readonly to: OutcomeWord | 'limited'
-  /**
-   * The rule that decides: the new rule for a refusal or an approval; otherwise the old rule that
-   * refused.
-   */
+  /** The rule that decides: of what is refused or asked, the new one; else the one that let it be refused. */
   readonly rule: string
-  /** The text of the rule, shown to people. */
+  /** For people: what the rule says. */
   readonly why: string
   count: number
   readonly examples: CallExample[]
@@ -33,18 +30,18 @@ export interface CallExample {
   readonly callId: string
 }
 
-/** The effect of one rule on the recorded calls. */
+/** What one rule does to the recorded calls. */
 export interface RuleTally {
   readonly rule: string
   changed: number
-  /** The number of calls that the rule could not judge. */
+  /** The calls that it could not judge. */
   unknown: number
 }
 
 /** The counts so far. Plain JSON, from which counting can continue. */
 export interface TallyState {
   readonly records: number
-  /** The number of missing or unreadable records, whose calls are not judged. */
+  /** Records that are missing or cannot be read: their calls are not judged. */
   readonly missing: number
   readonly calls: number
   readonly same: number
@@ -55,7 +52,7 @@ export interface TallyState {
   readonly lastAt?: string | undefined
   readonly lastSeq: number
   readonly rows: readonly ChangedCalls[]
-  /** The number of changed calls that are in no row. */
+  /** The changed calls that no row has. */
   readonly unlisted: number
   readonly rules: readonly RuleTally[]
   readonly unknownParts: Readonly<Record<UnknownPart, number>>

@@ -17,8 +17,7 @@ export interface TrialClock {
 }
 
 /**
- * Creates a gate with some rules over a catalog, to evaluate the rules. It runs nothing and
- * stores nothing.
+ * Creates a gate with some rules over a catalog, to evaluate the rules. It runs nothing and stores nothing.
  *
  * @throws {ConfigError} for invalid rules
  */
@@ -36,10 +35,7 @@ export function createTrial(catalog: StagedCatalog, rules: TrialRules, clock: Tr
   })
 }
 
-/**
- * A source without tools, as in a gateway whose servers are down, so that an unknown name is not
- * an error.
- */
+/** A source without tools, as in a gateway whose servers are down, so that an unknown name is not an error. */
 const LATER: Source = { name: 'later', namespaces: [], tools: () => [], subscribe: () => () => {} }
 
 /** Returns the groups without locks, loads and probes. */

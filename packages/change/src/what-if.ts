@@ -39,24 +39,18 @@ export interface WhatIfOptions {
   readonly since?: number | undefined
   /** Only calls of callers who are known to have this role are judged. */
   readonly role?: string | undefined
-  /**
-   * The state of an earlier what-if over the same rules. Records up to its `lastSeq` are not
-   * judged again.
-   */
+  /** The state of an earlier what-if over the same rules. Records up to its `lastSeq` are not judged again. */
   readonly resumed?: WhatIfState | undefined
   /** Called every 250 records. A returned promise is awaited. */
   readonly onProgress?: ((state: WhatIfProgress) => Promise<void> | undefined) | undefined
   /**
-   * Returns the keyed hash of a text, as the audit stores it for texts that rules compare. Use
-   * {@link hashOfText} with the audit's key.
+   * Returns the keyed hash of a text, as the audit stores it for texts that rules compare. Use {@link hashOfText} with the
+   * audit's key.
    */
   readonly hashOf?: HashOf | undefined
   /** Returns the whole input of a call that the audit sealed, from {@link withInputs}. */
   readonly inputOf?: InputOf | undefined
-  /**
-   * Returns how many records are missing before one, from {@link readRecords}. The history of
-   * runs before a gap is unknown.
-   */
+  /** Returns how many records are missing before one, from {@link readRecords}. The history of runs before a gap is unknown. */
   readonly missing?: MissingBefore | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -89,10 +83,7 @@ export interface WhatIfProgress {
 export interface WhatIfState extends TallyState {
   /** The recorded callers that are not configured. */
   readonly seen: readonly Caller[]
-  /**
-   * Whether continuing needs the records before `lastSeq` again, for the history of runs and the
-   * counts of new limits.
-   */
+  /** Whether continuing needs the records before `lastSeq` again, for the history of runs and the counts of new limits. */
   readonly readsPast: boolean
 }
 
@@ -103,12 +94,12 @@ export interface WhatIf extends TallyState {
 }
 
 /**
- * Returns the effect of other rules: which tools callers gain and lose, and which recorded calls
- * would have ended differently.
+ * Returns the effect of other rules: which tools callers gain and lose, and which recorded calls would have ended
+ * differently.
  *
- * Each call is judged by the gate's own decision, after the events that really preceded it. Calls
- * that depend on unrecorded facts count as unknown, by rule. A call that ended for another
- * reason, such as a hook or a server that was down, counts as unchanged.
+ * Each call is judged by the gate's own decision, after the events that really preceded it. Calls that depend on unrecorded
+ * facts count as unknown, by rule. A call that ended for another reason, such as a hook or a server that was down, counts
+ * as unchanged.
  *
  * @throws {ConfigError} for invalid rules, before any record is read
  */
@@ -232,10 +223,7 @@ function keyOf({ user, tenant, agent, client, actor }: Caller): string {
 
 type Both<Value> = { readonly before: Value; readonly after: Value }
 
-/**
- * Returns the callers that both rules configure, and unconfigured callers of the records, by
- * name.
- */
+/** Returns the callers that both rules configure, and unconfigured callers of the records, by name. */
 function namedCallers(
   { before = [], after = [] }: Both<readonly Caller[] | undefined>,
   seen: readonly Caller[],

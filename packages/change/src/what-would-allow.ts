@@ -25,9 +25,8 @@ const MAX_WAYS = 5
 const MAX_TRIED = 40
 
 /**
- * Returns the smallest changes that make an item visible or, with a call, let the call pass: at
- * most five ways, the smallest first. Each way was decided again and passes. Empty if no change
- * is needed.
+ * Returns the smallest changes that make an item visible or, with a call, let the call pass: at most five ways, the
+ * smallest first. Each way was decided again and passes. Empty if no change is needed.
  */
 export function whatWouldAllow(view: View, id: string, call?: AskedCall): readonly (readonly NeededChange[])[] {
   const decided = toCallView(view).decide(id)

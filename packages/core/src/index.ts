@@ -1,5 +1,5 @@
-// The names that most programs need. Others are in entries by topic: `@toolgate/core/stores`,
-// `/audit`, `/toolset` and so on.
+// The names that most programs need. Others are in entries by topic: `@toolgate/core/stores`, `/audit`, `/toolset` and so
+// on.
 
 // The gate, and what one caller sees through it
 export { createGate, type Gate } from './gate/gate.ts'

@@ -88,10 +88,7 @@ function writeInput(
   return { schema: finish(writeSchema(tool.inputSchema, dialect), dialect), strict: false }
 }
 
-/**
- * Removes parameters with invalid names. They cannot be renamed, because the tool would not know
- * the new names.
- */
+/** Removes parameters with invalid names. They cannot be renamed, because the tool would not know the new names. */
 function withAllowedNames(
   tool: Tool,
   schema: JsonSchema,
@@ -117,10 +114,7 @@ function withAllowedNames(
   return { ...schema, properties: Object.fromEntries(kept), ...('required' in schema && { required }) }
 }
 
-/**
- * Writes an output schema. If that is not possible, it is left out: the tool can be called
- * without it.
- */
+/** Writes an output schema. If that is not possible, it is left out: the tool can be called without it. */
 function writeOutput(tool: Tool, target: Target, warnings: ExposeWarning[]): JsonSchema | undefined {
   const { outputDialect } = target
   if (!tool.outputSchema || !outputDialect) return undefined

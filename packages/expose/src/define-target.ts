@@ -6,8 +6,8 @@ import { EXPOSE_TARGETS } from './options.ts'
 import { type Extra, EXTRAS, type Parts, type Target } from './targets/target.ts'
 
 /**
- * The features of JSON Schema 2020-12 that a provider supports. Absent: all. Unsupported ones are
- * rewritten, described or removed.
+ * The features of JSON Schema 2020-12 that a provider supports. Absent: all. Unsupported ones are rewritten, described or
+ * removed.
  */
 export interface SchemaFeatures {
   /** The supported keywords. Default: all, including unknown ones. */
@@ -16,10 +16,7 @@ export interface SchemaFeatures {
   readonly rootLacks?: readonly string[] | undefined
   /** The supported formats. Default: all. */
   readonly formats?: readonly string[] | undefined
-  /**
-   * Whether references are kept, with their targets in `$defs`, or replaced by their targets.
-   * Default `kept`.
-   */
+  /** Whether references are kept, with their targets in `$defs`, or replaced by their targets. Default `kept`. */
   readonly refs?: 'kept' | 'inlined' | undefined
   /** How several types of one value are written. Default `type-list`. */
   readonly unions?: 'type-list' | 'anyOf' | 'nullable' | undefined
@@ -58,10 +55,7 @@ export interface TargetDefinition<Shape extends object> {
   readonly reservedNames?: readonly string[] | undefined
   /** Returns one tool in the provider's form. */
   readonly shape: (tool: ToolParts) => Shape
-  /**
-   * Returns the fields of a request that carry the tools. Default `{ tools }`, or nothing if
-   * there are no tools.
-   */
+  /** Returns the fields of a request that carry the tools. Default `{ tools }`, or nothing if there are no tools. */
   readonly request?: ((tools: readonly Shape[], mask: readonly string[] | undefined) => object) | undefined
   /** Whether `request` uses the mask, so that `mode: 'mask'` works. Default `false`. */
   readonly canMask?: boolean | undefined
@@ -121,10 +115,7 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
 const LISTS: ReadonlySet<string> = new Set(['keywords', 'rootLacks', 'formats', 'keeps', 'reservedNames'])
 const COUNTS: ReadonlySet<string> = new Set(['maxTools', 'maxDescription'])
 
-/**
- * Checks the types of values, because a wrong one would make a target that keeps or checks less
- * than it says.
- */
+/** Checks the types of values, because a wrong one would make a target that keeps or checks less than it says. */
 function checkValues(path: string, fields: object): void {
   for (const [field, value] of Object.entries(fields)) {
     const problem = value === undefined ? undefined : problemOf(field, value)
@@ -193,10 +184,7 @@ export function defineTarget<Shape extends object>(definition: TargetDefinition<
   return custom
 }
 
-/**
- * Returns the target behind a host's target; `undefined` for an object that `defineTarget` did
- * not create.
- */
+/** Returns the target behind a host's target; `undefined` for an object that `defineTarget` did not create. */
 export function customTarget(target: CustomTarget): Target | undefined {
   return defined.get(target)
 }

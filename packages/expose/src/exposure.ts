@@ -24,10 +24,7 @@ export interface ExposedTools extends Record<ExposeTarget, object> {
 export interface ExposeWarning {
   /** The tool's id. Empty for the exposure as a whole. */
   readonly tool: string
-  /**
-   * RFC 6901 pointer into the tool's input schema, or into its output schema if the feature
-   * begins with `outputSchema`.
-   */
+  /** RFC 6901 pointer into the tool's input schema, or into its output schema if the feature begins with `outputSchema`. */
   readonly path: string
   /** The keyword of JSON Schema, or the field of the tool. */
   readonly feature: string
@@ -81,9 +78,6 @@ export interface Exposure<T extends ExposeTarget = ExposeTarget> {
   readonly tokens: TokenCount
   /** The size of the tools as JSON, in UTF-8 bytes. */
   readonly bytes: number
-  /**
-   * Returns an input in the tool's own form. In strict modes, the model writes null for an absent
-   * property.
-   */
+  /** Returns an input in the tool's own form. In strict modes, the model writes null for an absent property. */
   toInput(id: string, input: unknown): unknown
 }

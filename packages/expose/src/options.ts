@@ -44,9 +44,8 @@ export function countTokens(text: string, bytes: number, target: string, tokeniz
 /**
  * How a step's tools are sent to the model.
  *
- * `filter` sends only the step's tools. `mask` sends all tools of the run and restricts the
- * choice with the provider's own option, so that the prompt cache is still hit. `defer` leaves
- * the definitions to the provider's tool search.
+ * `filter` sends only the step's tools. `mask` sends all tools of the run and restricts the choice with the provider's own
+ * option, so that the prompt cache is still hit. `defer` leaves the definitions to the provider's tool search.
  */
 export type ExposeMode = 'filter' | 'mask' | 'defer'
 

@@ -24,8 +24,8 @@ export class AbortedError extends Error {
 /**
  * Returns the value of a promise, if it resolves before the deadline and before an abort.
  *
- * A later answer is dropped, and a later rejection is not unhandled. The work itself continues.
- * Accepts any thenable; if its `then` throws, the result rejects.
+ * A later answer is dropped, and a later rejection is not unhandled. The work itself continues. Accepts any thenable; if
+ * its `then` throws, the result rejects.
  *
  * @throws {TimeoutError} after `deadlineMs`
  * @throws {AbortedError} when `cancelling` aborts before
@@ -112,10 +112,7 @@ export function runWithDeadline<T>(run: Task<T>['run'], deadlineMs: number): Pro
   })
 }
 
-/**
- * Resolves with whether a promise resolves within a time. Rejects if the promise rejects in that
- * time.
- */
+/** Resolves with whether a promise resolves within a time. Rejects if the promise rejects in that time. */
 export function endsWithin(work: PromiseLike<unknown>, ms: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms, false)
@@ -131,10 +128,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return 'then' in value && typeof value.then === 'function'
 }
 
-/**
- * Handles the rejection of a promise that is not awaited, because an unhandled rejection would
- * end the process.
- */
+/** Handles the rejection of a promise that is not awaited, because an unhandled rejection would end the process. */
 export function catchRejection(answer: unknown, onFault: (error: unknown) => void = () => {}): void {
   if (answer instanceof Promise) answer.catch(onFault)
 }
@@ -154,8 +148,7 @@ export function safely<Message extends readonly unknown[]>(
 }
 
 /**
- * Returns how long to wait after a number of failures in a row: half to all of a delay that
- * doubles each time.
+ * Returns how long to wait after a number of failures in a row: half to all of a delay that doubles each time.
  *
  * The half is random, so that parts that failed together do not retry together.
  */

@@ -21,9 +21,7 @@ export interface Watched {
   after: Watched | undefined
 }
 
-/**
- * Entries with the same delay expire in order of arrival, so they share one queue and one timer.
- */
+/** Entries with the same delay expire in order of arrival, so they share one queue and one timer. */
 interface Line {
   readonly delayMs: number
   first: Watched | undefined
@@ -34,8 +32,8 @@ interface Line {
 /**
  * Creates deadlines for running calls.
  *
- * Watching and unwatching cost a few assignments, because only the first entry of a queue has a
- * timer. A timer that finds nothing to expire is not set again until the next `watch`.
+ * Watching and unwatching cost a few assignments, because only the first entry of a queue has a timer. A timer that finds
+ * nothing to expire is not set again until the next `watch`.
  */
 export function createDeadlines(nowMs: () => number): Deadlines {
   const lines = new Map<number, Line>()

@@ -11,10 +11,7 @@ export interface Emitter<Message extends readonly unknown[]> {
   clear(): void
 }
 
-/**
- * Returns an emitter without listeners. `onFault` receives errors of listeners; by default they
- * are ignored.
- */
+/** Returns an emitter without listeners. `onFault` receives errors of listeners; by default they are ignored. */
 export function createEmitter<Message extends readonly unknown[] = []>(
   onFault?: (error: unknown) => void,
 ): Emitter<Message> {

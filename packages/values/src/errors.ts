@@ -1,6 +1,6 @@
 /**
- * The table of all faults: `code → HTTP status and whether the fault is the caller's`. A refusal
- * is a value (a Decision), so it has no row here; these are faults and misuse.
+ * The table of all faults: `code → HTTP status and whether the fault is the caller's`. A refusal is a value (a Decision),
+ * so it has no row here; these are faults and misuse.
  */
 export const FAULTS = {
   config_invalid: { status: 500, exit: 2 },
@@ -47,9 +47,8 @@ export type FaultCode = keyof typeof FAULTS
 /**
  * A fault or a misuse, with a stable `code`.
  *
- * `message` is safe to show to a caller; `detail` and `cause` are for the log. Frameworks
- * serialise errors for models and clients, so the error's JSON has only its message, and `detail`
- * is not enumerable.
+ * `message` is safe to show to a caller; `detail` and `cause` are for the log. Frameworks serialise errors for models and
+ * clients, so the error's JSON has only its message, and `detail` is not enumerable.
  */
 export class ToolgateError extends Error {
   override readonly name: string = 'ToolgateError'
@@ -62,17 +61,13 @@ export class ToolgateError extends Error {
     Object.defineProperty(this, 'detail', { value: options.detail })
   }
 
-  /**
-   * Returns an object, because frameworks that rebuild an error from its JSON read its `message`.
-   */
+  /** Returns an object, because frameworks that rebuild an error from its JSON read its `message`. */
   toJSON(): unknown {
     return { message: this.message }
   }
 }
 
-/**
- * An invalid configuration. `path` is the place of the problem, such as `policy[0].deny[1].when`.
- */
+/** An invalid configuration. `path` is the place of the problem, such as `policy[0].deny[1].when`. */
 export class ConfigError extends ToolgateError {
   override readonly name = 'ConfigError'
   readonly path: string

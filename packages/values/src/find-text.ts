@@ -1,6 +1,6 @@
 /**
- * The engine searches for short texts in linear time. For longer ones it may compare the whole
- * length again at each character, so this module searches for them.
+ * The engine searches for short texts in linear time. For longer ones it may compare the whole length again at each
+ * character, so this module searches for them.
  */
 const MAX_SHORT = 64
 
@@ -42,9 +42,7 @@ export function* findEach(text: string, wanted: string): Generator<number> {
   }
 }
 
-/**
- * Returns the last offset, up to `to`, at which a text occurs in another; -1 if it is not found.
- */
+/** Returns the last offset, up to `to`, at which a text occurs in another; -1 if it is not found. */
 export function findLast(text: string, wanted: string, to: number): number {
   if (wanted === '') return Math.min(to, text.length)
   const fallback = fallbacksOf(wanted)

@@ -1,5 +1,5 @@
-// `@toolgate/values`: errors, texts, waiting, listeners and checks of options. This package knows
-// no tools, callers or rules.
+// `@toolgate/values`: errors, texts, waiting, listeners and checks of options. This package knows no tools, callers or
+// rules.
 
 export {
   AbortedError,

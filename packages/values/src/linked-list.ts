@@ -9,9 +9,8 @@ export interface Link<Item extends object> {
 /**
  * A list of items that are added and removed often, in order of arrival.
  *
- * A long-lived `Set` or `Map` would keep removed items in memory: when its table is full it makes
- * a new one, and the old table, which only a full garbage collection frees, still references its
- * items and the new table.
+ * A long-lived `Set` or `Map` would keep removed items in memory: when its table is full it makes a new one, and the old
+ * table, which only a full garbage collection frees, still references its items and the new table.
  */
 export class LinkedList<Item extends object> {
   #first: Link<Item> | undefined

@@ -5,8 +5,8 @@ import { toJsonText } from './json/json-text.ts'
 /**
  * An output, cut to a size that a model, a log or a socket can handle.
  *
- * Sizes are in characters of JSON, not counting escapes: a string counts its length and two
- * quotes, binary data one character for each byte.
+ * Sizes are in characters of JSON, not counting escapes: a string counts its length and two quotes, binary data one
+ * character for each byte.
  */
 export interface CappedOutput {
   readonly output: unknown
@@ -19,10 +19,10 @@ export const MAX_TEXT_CHARS = 10_000_000
 /**
  * Returns an output with at most `maxChars` characters.
  *
- * A smaller output is returned unchanged. A larger, circular or too deeply nested one (more than
- * 256 levels) becomes a copy in plain JSON: long strings are cut, then lists and objects are
- * shortened, each with a marker that says by how much. Fields keep their places, so an MCP result
- * stays an MCP result. Never throws. The time depends on the cap, not on the output.
+ * A smaller output is returned unchanged. A larger, circular or too deeply nested one (more than 256 levels) becomes a copy
+ * in plain JSON: long strings are cut, then lists and objects are shortened, each with a marker that says by how much.
+ * Fields keep their places, so an MCP result stays an MCP result. Never throws. The time depends on the cap, not on the
+ * output.
  */
 export function capOutput(output: unknown, maxChars: number): CappedOutput {
   if (typeof output === 'string')
@@ -117,10 +117,7 @@ function isPlain(object: object): boolean {
   return prototype === Object.prototype || prototype === null
 }
 
-/**
- * Returns the size of objects whose content is not in fields; `undefined` for other class
- * instances.
- */
+/** Returns the size of objects whose content is not in fields; `undefined` for other class instances. */
 function opaqueSize(object: object, left: number, depth: number): number | undefined {
   if (ArrayBuffer.isView(object)) return object.byteLength
   if (object instanceof ArrayBuffer || object instanceof SharedArrayBuffer) return object.byteLength
@@ -166,8 +163,8 @@ function digitsOf(value: bigint, left: number): number {
 const MIN_TEXT = 256
 
 /**
- * Finds the longest strings with which everything fits; if none are short enough, the longest
- * lists with short strings; if that is not enough, as many levels as fit.
+ * Finds the longest strings with which everything fits; if none are short enough, the longest lists with short strings; if
+ * that is not enough, as many levels as fit.
  *
  * Each attempt stops at the cap, and halves the remaining range.
  */
@@ -356,10 +353,7 @@ class Copying {
 const MIN_FIELDS = 16
 const CUT_KEY = '[cut]'
 
-/**
- * Returns a text block for binary data that is too long, because half an image is useless;
- * otherwise `undefined`.
- */
+/** Returns a text block for binary data that is too long, because half an image is useless; otherwise `undefined`. */
 function mediaMarker(object: object, maxText: number): unknown {
   const { type, data, mimeType, mediaType = mimeType, blob, uri } = object as Record<string, unknown>
   if (typeof type === 'string' && typeof mediaType === 'string' && typeof data === 'string' && data.length > maxText)
@@ -375,10 +369,7 @@ function markerLike(first: unknown, marker: string): unknown {
   return 'type' in first && typeof first.type === 'string' ? { type: 'text', text: marker } : { [CUT_KEY]: marker }
 }
 
-/**
- * Returns a text of at most `maxChars` characters, cut between characters, with a marker that
- * states the full length.
- */
+/** Returns a text of at most `maxChars` characters, cut between characters, with a marker that states the full length. */
 export function cutText(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text
   const marker = `… [cut: ${text.length} characters]`
@@ -392,10 +383,7 @@ function head(text: string, length: number): string {
   return text.slice(0, isHalf ? length - 1 : length)
 }
 
-/**
- * A slice keeps the whole original text in memory. It is copied only if that frees at least half
- * of the text.
- */
+/** A slice keeps the whole original text in memory. It is copied only if that frees at least half of the text. */
 function detached(cut: string, from: string): string {
   return cut.length > from.length / 2 ? cut : decoder.decode(encoder.encode(cut))
 }
@@ -403,9 +391,7 @@ function detached(cut: string, from: string): string {
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/**
- * The audit stores fewer characters. This many are enough for the redactor to see a secret whole.
- */
+/** The audit stores fewer characters. This many are enough for the redactor to see a secret whole. */
 const MAX_LENGTH = 16_384
 const SAID_NOTHING = 'the tool answered with an error'
 

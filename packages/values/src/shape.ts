@@ -16,8 +16,8 @@ export function shapeOf<T extends object>(keys: Readonly<Record<keyof T, true>>,
 /**
  * Checks that a value is an object without unknown keys.
  *
- * Use it for each object that a host writes, because a misspelt option that is ignored would
- * allow everything. Inherited keys count too, as an options object may be an instance of a class.
+ * Use it for each object that a host writes, because a misspelt option that is ignored would allow everything. Inherited
+ * keys count too, as an options object may be an instance of a class.
  *
  * @throws {ConfigError} naming the path of the key and the nearest known one
  */
@@ -36,8 +36,8 @@ export function checkObject(path: string, value: unknown): asserts value is obje
 /**
  * Returns why a value has no named fields; `undefined` if it may have some.
  *
- * A promise without `await`, a `Map` or a list has none and would count as an empty object: a
- * policy that denies nothing, or a caller without restrictions.
+ * A promise without `await`, a `Map` or a list has none and would count as an empty object: a policy that denies nothing,
+ * or a caller without restrictions.
  */
 export function problemWithFields(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return NO_OBJECT

@@ -1,7 +1,4 @@
-/**
- * Returns at most `max` UTF-16 units of a text. A cut text ends in `…`, and no character is
- * split.
- */
+/** Returns at most `max` UTF-16 units of a text. A cut text ends in `…`, and no character is split. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text
   return `${text.slice(0, max - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
@@ -17,18 +14,15 @@ export function formatNonAscii(text: string): readonly string[] {
   return [...new Set(text)].filter((character) => character > '~').map(formatCodePoint)
 }
 
-/**
- * Returns `; did you mean "policy"?` for a misspelt word; an empty text if no known word is
- * similar.
- */
+/** Returns `; did you mean "policy"?` for a misspelt word; an empty text if no known word is similar. */
 export function didYouMean(word: string, known: Iterable<string>): string {
   const nearest = nearestOf(word, known)
   return nearest === undefined ? '' : `; did you mean "${nearest}"?`
 }
 
 /**
- * Returns the nearest known word. At most `maxEdits` letters may differ, by default a third of
- * them. Letter case and plurals are ignored.
+ * Returns the nearest known word. At most `maxEdits` letters may differ, by default a third of them. Letter case and
+ * plurals are ignored.
  */
 export function nearestOf(
   word: string,
@@ -59,10 +53,7 @@ function singularOf(word: string): string {
 
 /** The most characters of a name that are compared. */
 const MAX_LENGTH = 64
-/**
- * The most names that are compared, because comparing ten thousand would take a tenth of a
- * second.
- */
+/** The most names that are compared, because comparing ten thousand would take a tenth of a second. */
 const MAX_COMPARED = 200
 
 /** Returns the `count` nearest names, the nearest first. Equally near names keep their order. */
@@ -77,10 +68,7 @@ export function nearestNames(asked: string, names: readonly string[], count: num
   return ranked.slice(0, count).map(({ name }) => name)
 }
 
-/**
- * Returns the names that share the longest prefix and suffix with the requested one, in the order
- * of `names`.
- */
+/** Returns the names that share the longest prefix and suffix with the requested one, in the order of `names`. */
 function likelyNames(asked: string, names: readonly string[]): readonly string[] {
   if (names.length <= MAX_COMPARED) return names
   const shared = names.map((name) => ({ name, length: sharedLength(asked, name) }))
@@ -99,8 +87,8 @@ function sharedLength(a: string, b: string): number {
 }
 
 /**
- * Returns the number of insertions, deletions, replacements and swaps of neighbours between two
- * texts (optimal string alignment). Returns `limit` if it is at least that.
+ * Returns the number of insertions, deletions, replacements and swaps of neighbours between two texts (optimal string
+ * alignment). Returns `limit` if it is at least that.
  */
 export function editDistance(a: string, b: string, limit = Infinity): number {
   if (Math.abs(a.length - b.length) >= limit) return limit

@@ -1,8 +1,8 @@
 /**
  * The remaining budget of one call, in steps of a few nanoseconds each.
  *
- * Schemas, patterns and inputs come from others and must not block the process. Steps are counted
- * because time depends on the machine.
+ * Schemas, patterns and inputs come from others and must not block the process. Steps are counted because time depends on
+ * the machine.
  */
 export interface Work {
   left: number

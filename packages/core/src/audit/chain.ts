@@ -18,19 +18,15 @@ export interface ChainEnd {
 export interface Sealer extends ChainEnd {
   /** Returns the next record as RFC 8785 text. */
   seal(entry: AuditEntry): string
-  /**
-   * Continues from another end, after a record could not be stored or another process has
-   * written.
-   */
+  /** Continues from another end, after a record could not be stored or another process has written. */
   goOnFrom(end: ChainEnd): void
 }
 
 /**
  * Returns a sealer that continues a chain. By default it starts a new one.
  *
- * Each record carries `prev`, the hash of the previous record ({@link GENESIS} for the first),
- * and `hash`: SHA-256 of `toolgate.audit.v1`, a NUL, `prev`, and the RFC 8785 form of the record
- * without `hash`.
+ * Each record carries `prev`, the hash of the previous record ({@link GENESIS} for the first), and `hash`: SHA-256 of
+ * `toolgate.audit.v1`, a NUL, `prev`, and the RFC 8785 form of the record without `hash`.
  */
 export function createSealer(options: SealOptions = {}, { seq: from, head: after }: ChainEnd = START): Sealer {
   checkSealOptions(options)

@@ -23,10 +23,7 @@ export interface CheckpointTrail {
   advance(): void
 }
 
-/**
- * Reads checkpoints line by line. Checks the form, the signature, and the link to the previous
- * checkpoint.
- */
+/** Reads checkpoints line by line. Checks the form, the signature, and the link to the previous checkpoint. */
 export function readTrail(
   lines: Iterable<string>,
   keys: ReadonlyMap<string, VerifyingKey>,

@@ -21,8 +21,8 @@ const DOMAIN = 'toolgate.checkpoint.v1\0'
 export const FIRST_CHECKPOINT: string = GENESIS
 
 /**
- * The signed state of an audit at one moment. If a copy is kept elsewhere, it reveals that the
- * end was cut off or everything was rewritten, which a chain alone does not.
+ * The signed state of an audit at one moment. If a copy is kept elsewhere, it reveals that the end was cut off or
+ * everything was rewritten, which a chain alone does not.
  *
  * Fields are in alphabetical order, so that `JSON.stringify` returns the RFC 8785 form.
  */
@@ -35,17 +35,11 @@ export interface Checkpoint {
   readonly headHash: string
   /** The first 16 hex digits of the SHA-256 of the public key (SPKI, DER). */
   readonly keyId: string
-  /**
-   * The RFC 6962 root. Each entry holds the `hash`es, 32 bytes each, of 16 records; the last
-   * entry may have fewer.
-   */
+  /** The RFC 6962 root. Each entry holds the `hash`es, 32 bytes each, of 16 records; the last entry may have fewer. */
   readonly merkleRoot: string
   /** Hash of the previous checkpoint. */
   readonly prevCheckpoint: string
-  /**
-   * Retention may have removed records up to this number, which earlier checkpoints signed.
-   * Absent if there are none.
-   */
+  /** Retention may have removed records up to this number, which earlier checkpoints signed. Absent if there are none. */
   readonly prunedSeq?: number
   readonly seq: number
   /** Ed25519 over `toolgate.checkpoint.v1`, a NUL, and the RFC 8785 form without this field; base64url. */
@@ -116,10 +110,7 @@ export function parseCheckpoint(line: string): Checkpoint | undefined {
   }
 }
 
-/**
- * Returns whether a checkpoint was signed with the key that it names, which must be one of
- * `keys`.
- */
+/** Returns whether a checkpoint was signed with the key that it names, which must be one of `keys`. */
 export function isSigned({ sig, ...signed }: Checkpoint, keys: ReadonlyMap<string, VerifyingKey>): boolean {
   return keys.get(signed.keyId)?.verifies(canonicalize(signed), sig) === true
 }

@@ -3,10 +3,7 @@ import type { Redactor } from '@toolgate/values/redact'
 import { hmacSha256Hex } from '@toolgate/values'
 import { canonicalize, isObject } from '@toolgate/values/json'
 
-/**
- * A recorded part of a call: `[value]`, `[]` for an absent part, or the keyed hash of a text.
- * Missing: unknown.
- */
+/** A recorded part of a call: `[value]`, `[]` for an absent part, or the keyed hash of a text. Missing: unknown. */
 export type Fact = readonly [value?: unknown] | string
 
 /** The recorded parts of a call that rules read, by paths such as `order.id`. */
@@ -24,9 +21,8 @@ const MAX_VALUE = 1024
 const MAX_FACTS = 16_384
 
 /**
- * Returns what rules read of a call, as JSON, so that other rules can judge it later. Texts that
- * are only compared for equality are keyed hashes, other values are as in previews. Values with a
- * secret and long values are left out.
+ * Returns what rules read of a call, as JSON, so that other rules can judge it later. Texts that are only compared for
+ * equality are keyed hashes, other values are as in previews. Values with a secret and long values are left out.
  */
 export function factsText(
   asked: AskedCall,

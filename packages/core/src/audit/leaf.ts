@@ -2,9 +2,8 @@ import { canonicalize, isObject, readOwnJson } from '@toolgate/values/json'
 import { isHash } from './merkle.ts'
 
 /**
- * The kind of a leaf in the log of several replicas. It states a chain's position when the
- * replica joined, at a checkpoint, when it left, or when it was found lost. `pruned`: records up
- * to here may be removed. `signed`: a checkpoint was made.
+ * The kind of a leaf in the log of several replicas. It states a chain's position when the replica joined, at a checkpoint,
+ * when it left, or when it was found lost. `pruned`: records up to here may be removed. `signed`: a checkpoint was made.
  */
 export const LEAF_TYPES = ['joined', 'live', 'left', 'lost', 'pruned', 'signed'] as const
 

@@ -45,9 +45,8 @@ const OPTIONS = shapeOf<MemoryAuditOptions>({
 /**
  * Returns an audit that keeps its newest records in memory, for tests and embedding.
  *
- * An entry is sealed when it is first read, or within a second, so that a write is cheap. Its
- * input is kept until then. Records do not survive the process and are not chained: anyone who
- * can change them can change the process.
+ * An entry is sealed when it is first read, or within a second, so that a write is cheap. Its input is kept until then.
+ * Records do not survive the process and are not chained: anyone who can change them can change the process.
  */
 export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
   checkShape('memoryAudit', given, OPTIONS)
@@ -168,10 +167,7 @@ class KeptBoxes {
     return this.#kept.get(seq)?.box
   }
 
-  /**
-   * Removes boxes before a record number, expired boxes, and the oldest ones beyond the size
-   * limit.
-   */
+  /** Removes boxes before a record number, expired boxes, and the oldest ones beyond the size limit. */
   removeBefore(first: number): void {
     const sinceMs = Date.now() - this.#keepForMs
     for (const { seq, atMs, box } of this.#kept.values()) {

@@ -127,10 +127,7 @@ export interface Inclusion {
   readonly root: string
 }
 
-/**
- * Returns whether a proof is valid (RFC 9162 §2.1.3.2, the step-by-step form of RFC 6962's
- * proof).
- */
+/** Returns whether a proof is valid (RFC 9162 §2.1.3.2, the step-by-step form of RFC 6962's proof). */
 export function verifyInclusion({ entry, index, size, path, root }: Inclusion): boolean {
   if (!isIndex(index) || !isIndex(size) || index >= size) return false
   if (![root, ...path].every(isHash)) return false
@@ -152,10 +149,7 @@ export interface Consistency {
   readonly path: MerklePath
 }
 
-/**
- * Returns whether a proof is valid (RFC 9162 §2.1.4.2). Any tree goes on from one without leaves,
- * which needs no proof.
- */
+/** Returns whether a proof is valid (RFC 9162 §2.1.4.2). Any tree goes on from one without leaves, which needs no proof. */
 export function verifyConsistency({ oldSize, oldRoot, size, root, path }: Consistency): boolean {
   if (!isIndex(oldSize) || !isIndex(size) || oldSize > size || ![oldRoot, root, ...path].every(isHash)) return false
   if (oldSize === size) return path.length === 0 && oldRoot === root

@@ -1,19 +1,13 @@
 import { hash } from 'node:crypto'
 
-/**
- * A Merkle tree that grows leaf by leaf. Its memory grows with the logarithm of the number of
- * leaves.
- */
+/** A Merkle tree that grows leaf by leaf. Its memory grows with the logarithm of the number of leaves. */
 export interface MerkleTree {
   readonly size: number
   /** Adds an entry, its bytes as hex digits. */
   add(entryHex: string): void
   /** Returns the root as 64 hex digits; with `last`, as if this entry were added too. */
   root(last?: string): string
-  /**
-   * The roots of its full subtrees, the largest first, 64 hex digits each. They are enough to
-   * continue the tree.
-   */
+  /** The roots of its full subtrees, the largest first, 64 hex digits each. They are enough to continue the tree. */
   readonly frontier: readonly string[]
 }
 
@@ -103,9 +97,8 @@ export function fromHex(hex: string): string {
 }
 
 /**
- * The number of records in one leaf of a checkpoint's tree. A leaf is the concatenated hashes of
- * its records. One leaf for each record would cost as much as the chain, and a proof shows hashes
- * of other records either way.
+ * The number of records in one leaf of a checkpoint's tree. A leaf is the concatenated hashes of its records. One leaf for
+ * each record would cost as much as the chain, and a proof shows hashes of other records either way.
  */
 const RECORDS_A_LEAF = 16
 

@@ -3,8 +3,8 @@ import { ConfigError } from '@toolgate/values'
 import { isHash } from './merkle.ts'
 
 /**
- * Signed notes and tree heads as in the C2SP specifications `signed-note` and `tlog-checkpoint`,
- * so that other programs can read and witness them.
+ * Signed notes and tree heads as in the C2SP specifications `signed-note` and `tlog-checkpoint`, so that other programs can
+ * read and witness them.
  */
 
 /** The head of a log: a tree of RFC 6962. */
@@ -42,10 +42,7 @@ const RAW_BYTES = 32
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex')
 const NAME = /^[^\s+]{1,200}$/u
 
-/**
- * Creates a signer. @throws {ConfigError} for an invalid name, and for anything but an Ed25519
- * private key in PEM
- */
+/** Creates a signer. @throws {ConfigError} for an invalid name, and for anything but an Ed25519 private key in PEM */
 export function createNoteSigner(name: string, pem: string): NoteSigner {
   if (!NAME.test(name)) throw new ConfigError('', 'the name of a log must have no spaces and no "+"')
   let key: KeyObject
@@ -67,10 +64,7 @@ export function createNoteSigner(name: string, pem: string): NoteSigner {
   }
 }
 
-/**
- * Creates a verifier. @throws {ConfigError} for anything but an Ed25519 verifier key,
- * `name+id+key`
- */
+/** Creates a verifier. @throws {ConfigError} for anything but an Ed25519 verifier key, `name+id+key` */
 export function createNoteVerifier(verifierKey: string): NoteVerifier {
   const { name, signed } = parseVerifierKey(verifierKey, ALGORITHM)
   return {

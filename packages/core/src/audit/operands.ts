@@ -25,8 +25,8 @@ const MAX_LENGTH = 4096
 type Show = (name: string, value: unknown) => string | undefined
 
 /**
- * Returns the facts that counted against a call, as JSON of at most 4,096 characters. Values are
- * redacted like previews, and left out if previews are switched off.
+ * Returns the facts that counted against a call, as JSON of at most 4,096 characters. Values are redacted like previews,
+ * and left out if previews are switched off.
  */
 export function operandsText(read: readonly FactRead[], redact: Redactor, preview: boolean): string | undefined {
   const show: Show = (name, value) => (preview ? shownField(name, value, redact) : undefined)

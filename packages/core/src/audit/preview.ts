@@ -4,10 +4,7 @@ import type { Redactor } from '@toolgate/values/redact'
 
 /** Characters of a preview. */
 export const MAX_PREVIEW = 200
-/**
- * The most characters that are redacted as a whole. Of a longer input, only the beginning is
- * redacted.
- */
+/** The most characters that are redacted as a whole. Of a longer input, only the beginning is redacted. */
 const MAX_WHOLE = 16_384
 const MAX_STRING = 16_384
 const MAX_VALUES = 256
@@ -20,8 +17,7 @@ const MAX_VALUES = 256
 export function previewInput(input: unknown, canonical: string, redact: Redactor): string {
   const shown = canonical.length <= MAX_WHOLE ? input : beginningOf(input, { values: MAX_VALUES })
   const redacted = redact.redactValue(shown)
-  // Most inputs have no secret, so the canonical text can be reused. A redactor cannot change a
-  // frozen input.
+  // Most inputs have no secret, so the canonical text can be reused. A redactor cannot change a frozen input.
   const isKnown = redacted === input && Object.isFrozen(input)
   return cut(isKnown ? canonical : canonicalize(redacted), MAX_PREVIEW)
 }

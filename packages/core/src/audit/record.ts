@@ -21,33 +21,23 @@ export interface SealOptions {
   /** Whether a record has the redacted beginning of the input. Default `true`. */
   readonly preview?: boolean | undefined
   /**
-   * What is stored of inputs besides the preview. `facts`: what the loaded rules read of a call,
-   * for `whatIf`. {@link SealedInputs}: the whole input, encrypted, and the facts. Default
-   * `redacted`: only the preview.
+   * What is stored of inputs besides the preview. `facts`: what the loaded rules read of a call, for `whatIf`. {@link
+   * SealedInputs}: the whole input, encrypted, and the facts. Default `redacted`: only the preview.
    */
   readonly inputs?: AuditInputs | undefined
-  /**
-   * The secret key of input hashes. Without it they are plain SHA-256, from which short inputs
-   * can be guessed.
-   */
+  /** The secret key of input hashes. Without it they are plain SHA-256, from which short inputs can be guessed. */
   readonly inputKey?: Uint8Array | undefined
 }
 
 const SEAL = shapeOf<SealOptions>({ redact: true, preview: true, inputs: true, inputKey: true })
 
-/**
- * Checks the options. @throws {ConfigError} for an unknown option: a misspelt `preview: false`
- * would keep the input
- */
+/** Checks the options. @throws {ConfigError} for an unknown option: a misspelt `preview: false` would keep the input */
 export function checkSealOptions(options: SealOptions): void {
   checkShape('seal', options, SEAL)
   sealingKeyOf(options.inputs)
 }
 
-/**
- * An entry that waits to be stored. It has the hash and the preview of the input instead of the
- * input.
- */
+/** An entry that waits to be stored. It has the hash and the preview of the input instead of the input. */
 export interface HeldEntry extends AuditEntry {
   readonly held: Pick<AuditRecord, 'input_hash' | 'input_preview' | 'operands' | 'facts'> & {
     readonly sealed?: SealedInput
@@ -187,10 +177,7 @@ class RecordWriter implements FieldWriter {
   hash(): void {}
 }
 
-/**
- * Returns an entry without its input, which may be large, for an entry that must wait. It seals
- * to the same record.
- */
+/** Returns an entry without its input, which may be large, for an entry that must wait. It seals to the same record. */
 export function holdEntry(entry: AuditEntry | HeldEntry, options: SealOptions = {}): HeldEntry {
   checkSealOptions(options)
   if ('held' in entry) return entry
@@ -212,10 +199,7 @@ export interface RecordText {
   readonly afterHash: string
 }
 
-/**
- * Returns the text of an entry's record, for the chain. Creates no object, because this runs for
- * every record.
- */
+/** Returns the text of an entry's record, for the chain. Creates no object, because this runs for every record. */
 export function writeRecord(entry: AuditEntry, place: Required<Place>, options: SealOptions): RecordText {
   const writer = new TextWriter(options)
   writeFields(entry, place, options, writer)
@@ -354,10 +338,7 @@ function maxToolLength({ kind }: Pick<AuditEntry, 'kind'>): number {
   return kind === undefined ? MAX_TOOL_LENGTH : MAX_ITEM_LENGTH
 }
 
-/**
- * The reason of an `audit_opened` record: this is the only writer, and calls that were left open
- * have been ended.
- */
+/** The reason of an `audit_opened` record: this is the only writer, and calls that were left open have been ended. */
 export const SOLE_WRITER = 'sole_writer'
 
 /** Distinguishes keyed hashes from those of earlier versions. */
@@ -480,9 +461,7 @@ function toTimestamp(wallMs: number): string {
 /** The latest date of ECMAScript. */
 const MAX_DATE_MS = 8.64e15
 
-/**
- * Returns a valid time. If the clock is invalid, the record gets a time in 1970 and is not lost.
- */
+/** Returns a valid time. If the clock is invalid, the record gets a time in 1970 and is not lost. */
 function toWholeMs(wallMs: number): number {
   const ms = Math.trunc(wallMs)
   return Math.abs(ms) <= MAX_DATE_MS ? ms : 0

@@ -6,17 +6,11 @@ import { isObject, toJsonText } from '@toolgate/values/json'
 /** Keeps the whole input of each call, sealed with AES-256-GCM under a key of the operator. */
 export interface SealedInputs {
   readonly keep: 'sealed'
-  /**
-   * 32 bytes, as bytes, hex or base64. One key seals about 4 billion inputs. Replace it then, or
-   * once others know it.
-   */
+  /** 32 bytes, as bytes, hex or base64. One key seals about 4 billion inputs. Replace it then, or once others know it. */
   readonly key: string | Uint8Array
   /** Keys of earlier inputs. They only open inputs. */
   readonly olderKeys?: readonly (string | Uint8Array)[] | undefined
-  /**
-   * How long inputs are kept at least, in milliseconds. Their records stay. Default: as long as
-   * the records.
-   */
+  /** How long inputs are kept at least, in milliseconds. Their records stay. Default: as long as the records. */
   readonly keepForMs?: number | undefined
 }
 
@@ -29,10 +23,7 @@ const INPUTS = shapeOf<SealedInputs>({ keep: true, key: true, olderKeys: true, k
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/**
- * Longer inputs are not stored, and their records say so. A message to the gateway has at most
- * half this length.
- */
+/** Longer inputs are not stored, and their records say so. A message to the gateway has at most half this length. */
 const MAX_INPUT = 8 * 1024 * 1024
 /** The `input_box` of a record whose input was too long to be kept. */
 export const TOO_LARGE = 'too_large'
@@ -67,10 +58,7 @@ function toKey(given: string | Uint8Array, name: string): InputKey {
 
 const known = new WeakMap<SealedInputs, InputKey>()
 
-/**
- * Returns the key that seals; `undefined` if inputs are not sealed. @throws {ConfigError} for
- * invalid settings
- */
+/** Returns the key that seals; `undefined` if inputs are not sealed. @throws {ConfigError} for invalid settings */
 export function sealingKeyOf(inputs: AuditInputs | undefined): InputKey | undefined {
   if (inputs === undefined || typeof inputs === 'string') {
     if (inputs === undefined || AUDIT_INPUTS.includes(inputs)) return undefined
@@ -97,8 +85,8 @@ function checkInputs(inputs: SealedInputs): InputKey {
 /** An input, sealed. */
 export interface SealedInput {
   /**
-   * The SHA-256 of the box, or a mark for an input that was too long. The record stores it. It
-   * reveals nothing about the input.
+   * The SHA-256 of the box, or a mark for an input that was too long. The record stores it. It reveals nothing about the
+   * input.
    */
   readonly hash: string
   /** Absent for an input that was too long. */
@@ -151,9 +139,7 @@ export interface InputBoxes {
   inputBoxes(records: readonly AuditRecord[]): MaybePromise<readonly (string | undefined)[]>
 }
 
-/**
- * `wrong_key`: none of the keys sealed the box. `altered`: the box differs from the recorded one.
- */
+/** `wrong_key`: none of the keys sealed the box. `altered`: the box differs from the recorded one. */
 export type OpenedInput =
   | { readonly status: 'opened'; readonly text: string }
   | { readonly status: 'wrong_key' | 'altered' }
@@ -165,10 +151,7 @@ const KEYS = shapeOf<InputKeys>({ key: true, olderKeys: true })
 /** Opens the box of a record. */
 export type InputOpener = (record: BoxedRecord, box: string) => OpenedInput
 
-/**
- * Returns a function that opens boxes sealed with any of these keys. @throws {ConfigError} for an
- * invalid key
- */
+/** Returns a function that opens boxes sealed with any of these keys. @throws {ConfigError} for an invalid key */
 export function createInputOpener(given: InputKeys): InputOpener {
   checkShape('createInputOpener', given, KEYS)
   const { key, olderKeys = [] } = given

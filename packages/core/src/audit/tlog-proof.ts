@@ -32,8 +32,8 @@ export interface TlogProof extends RecordLink {
 export const TLOG_PROOF = 'c2sp.org/tlog-proof@v1'
 
 /**
- * Returns a proof for the leaf in the C2SP format `tlog-proof`. Its `extra` links the record to
- * the leaf, as JSON: {@link RecordLink}.
+ * Returns a proof for the leaf in the C2SP format `tlog-proof`. Its `extra` links the record to the leaf, as JSON: {@link
+ * RecordLink}.
  */
 export function formatTlogProof({ index, logPath, note, ...link }: TlogProof): string {
   const extra = Buffer.from(canonicalize(link)).toString('base64')
@@ -94,10 +94,7 @@ export interface GrowthProof {
   readonly note: string
 }
 
-/**
- * Returns a proof in the form that witnesses accept: the body of `add-checkpoint` of C2SP
- * `tlog-witness`.
- */
+/** Returns a proof in the form that witnesses accept: the body of `add-checkpoint` of C2SP `tlog-witness`. */
 export function formatGrowthProof({ oldSize, path, note }: GrowthProof): string {
   return [`old ${oldSize}`, ...path.map(toBase64), '', note].join('\n')
 }

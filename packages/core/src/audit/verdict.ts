@@ -60,9 +60,7 @@ export interface AuditVerdict {
   readonly head: string
   /** Records before this number were written by a version without a chain. They cannot be verified. */
   readonly unchainedBefore: number | undefined
-  /**
-   * Present only if retention removed records at the beginning, according to a signed checkpoint.
-   */
+  /** Present only if retention removed records at the beginning, according to a signed checkpoint. */
   readonly pruned?: {
     /** The last removed record. The audit begins after it. */
     readonly seq: number

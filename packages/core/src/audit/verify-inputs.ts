@@ -7,10 +7,7 @@ import type { AuditFinding, InputsVerdict } from './verdict.ts'
 export interface InputsCheck {
   /** Adds a record. `box`: `null` if the box is missing; `undefined` if it was not looked up. */
   add(text: string, box: string | null | undefined): void
-  /**
-   * Returns the verdict. `removedBefore`: records of other chains say that inputs before this
-   * time were removed.
-   */
+  /** Returns the verdict. `removedBefore`: records of other chains say that inputs before this time were removed. */
   finish(removedBefore?: number): InputsVerdict | undefined
 }
 

@@ -16,8 +16,8 @@ export interface VerifyOptions {
   /** The trusted keys. */
   readonly keys?: readonly VerifyingKey[] | undefined
   /**
-   * The text of the finding `unsigned`, for records without a checkpoint. Default: no such
-   * finding, unless the records say that checkpoints exist.
+   * The text of the finding `unsigned`, for records without a checkpoint. Default: no such finding, unless the records say
+   * that checkpoints exist.
    */
   readonly missing?: string | undefined
   /** How many findings are kept; all are counted. Default 100. */
@@ -34,10 +34,7 @@ const OPTIONS = shapeOf<VerifyOptions>({
 export interface VerifyEnd {
   /** The last line is incomplete. */
   readonly torn?: boolean
-  /**
-   * Wall-clock milliseconds: records of other chains say that sealed inputs before this time were
-   * removed.
-   */
+  /** Wall-clock milliseconds: records of other chains say that sealed inputs before this time were removed. */
   readonly inputsRemovedBefore?: number | undefined
 }
 
@@ -46,8 +43,8 @@ const END = shapeOf<VerifyEnd>({ torn: true, inputsRemovedBefore: true })
 /** Receives the records of an audit in the order in which they are stored. */
 export interface AuditVerifier {
   /**
-   * Verifies the next record, given as the stored text, and its sealed input: `null` if it is
-   * missing, absent if it was not looked up.
+   * Verifies the next record, given as the stored text, and its sealed input: `null` if it is missing, absent if it was not
+   * looked up.
    */
   add(text: string, box?: string | null): void
   /** Reports a problem that the store itself found in the last record. */
@@ -57,12 +54,10 @@ export interface AuditVerifier {
 }
 
 /**
- * Creates a verifier that checks an audit against its chain and its checkpoints. It takes one
- * pass and constant memory.
+ * Creates a verifier that checks an audit against its chain and its checkpoints. It takes one pass and constant memory.
  *
- * It finds and locates edits, insertions, deletions, reorderings, a cut-off end, a complete
- * rewriting, and lost checkpoints. It works on the stored texts, and parses only records with a
- * problem.
+ * It finds and locates edits, insertions, deletions, reorderings, a cut-off end, a complete rewriting, and lost
+ * checkpoints. It works on the stored texts, and parses only records with a problem.
  */
 export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
   checkShape('createVerifier', options, OPTIONS)
@@ -143,8 +138,7 @@ function seqOf({ seq }: Link): { seq?: number } {
 function problemOf(text: string, link: Link): string | undefined {
   const { seq, hash, prev, hashed } = link
   if (hashRecord(prev, hashed) !== hash) return `Record ${seq} was edited: its content does not have its hash.`
-  // Checked last: a record with the right hash was written by Toolgate, or by someone who can
-  // compute the hash.
+  // Checked last: a record with the right hash was written by Toolgate, or by someone who can compute the hash.
   return isHash(prev) && isCanonicalRecord(text)
     ? undefined
     : `Record ${seq} was edited: it is not in canonical form (RFC 8785).`

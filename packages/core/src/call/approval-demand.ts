@@ -6,10 +6,7 @@ import { coversApprover, strictestApprover } from '../policy/approver.ts'
 import type { ApprovalBinding } from '../ports/ports.ts'
 import type { CallView } from './attempt.ts'
 
-/**
- * What asking clauses demand of the approver. Includes the clauses and what they read, if any of
- * them reads the run.
- */
+/** What asking clauses demand of the approver. Includes the clauses and what they read, if any of them reads the run. */
 export type ApprovalDemand = Pick<ApprovalBinding, 'approver' | 'asked'>
 
 /** Returns the reasons that require an approval. */
@@ -39,8 +36,8 @@ function ifUnknown({ code }: Reason): readonly string[] {
 }
 
 /**
- * Returns whether an approval under one demand satisfies another: the approver met as strict a
- * rule, and saw all the facts or worse ones.
+ * Returns whether an approval under one demand satisfies another: the approver met as strict a rule, and saw all the facts
+ * or worse ones.
  */
 export function coversDemand(given: ApprovalDemand | undefined, wanted: ApprovalDemand): boolean {
   if (!coversApprover(given?.approver, wanted.approver)) return false
@@ -57,8 +54,8 @@ function asBad(fact: string): readonly string[] {
 }
 
 /**
- * Returns why an approval is needed, for people: the message, the history of the run, the values
- * that the clause compares, and the clause.
+ * Returns why an approval is needed, for people: the message, the history of the run, the values that the clause compares,
+ * and the clause.
  */
 export function whyAsked({ text, message, read = [] }: Reason, compared = ''): string {
   return [message, because(read, (id) => id), compared, text].filter(Boolean).join(' ')

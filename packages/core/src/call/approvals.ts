@@ -25,8 +25,8 @@ export interface Approvals {
   /**
    * Approves or rejects a pending approval, or revokes an approved one that was not used yet.
    *
-   * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`,
-   * `approval_forbidden`, `approval_needs_other`, `approval_needs_login`
+   * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`, `approval_forbidden`,
+   * `approval_needs_other`, `approval_needs_login`
    * @throws {ConfigError} for a verdict other than `approve`, `reject` and `revoke`
    */
   decide(
@@ -92,10 +92,7 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
 
 const WHO_MAY = 'Only the role "approver" and the person who asked may decide this approval, each within the tenant.'
 
-/**
- * The default rule of who may decide an approval: the requester, or a person of the same tenant
- * with the role `approver`.
- */
+/** The default rule of who may decide an approval: the requester, or a person of the same tenant with the role `approver`. */
 export function mayApproveByDefault(approver: Caller, approval: Pick<Approval, 'user' | 'tenant'>): boolean {
   if (approver.tenant !== approval.tenant) return false
   const isRequester = approver.user !== undefined && approver.user === approval.user
@@ -127,12 +124,10 @@ const MAX_LISTED = 1000
 const LIVE: ReadonlySet<ApprovalStatus> = new Set(['pending', 'approved', 'rejected', 'revoked'])
 
 /**
- * Returns the input to show to an approver: redacted, with the length of any masked part that
- * could be more than a secret.
+ * Returns the input to show to an approver: redacted, with the length of any masked part that could be more than a secret.
  *
- * The author of the input chooses what the redactor takes for a cookie or a password, so a masked
- * part could hide the rest of a command. One opaque word can hide nothing and is masked without
- * its length.
+ * The author of the input chooses what the redactor takes for a cookie or a password, so a masked part could hide the rest
+ * of a command. One opaque word can hide nothing and is masked without its length.
  *
  * @throws any error of the redactor, and a TypeError if the redactor is asynchronous
  */
@@ -167,8 +162,7 @@ function noticeOf(input: unknown, shown: string): string {
   const left = shown.replace(MARKER, '')
   const isMore =
     isObject(input) || countOf(SIGN, text) > countOf(SIGN, left) || countOf(BLANK, text) > countOf(BLANK, left) + 1
-  // The note has its own line, because a header is masked up to the end of its line and this text
-  // may be redacted again.
+  // The note has its own line, because a header is masked up to the end of its line and this text may be redacted again.
   return isMore ? `\n[hidden here: ${text.length - left.length} characters, which are more than one word]` : ''
 }
 

@@ -7,10 +7,7 @@ import type { PolicyIndex } from '../decide/layers/clauses.ts'
 
 const known = new WeakMap<readonly PolicyIndex[], Map<number, Operands>>()
 
-/**
- * Returns what the loaded rules read of a tool's calls, also in rules about earlier calls.
- * Computed once for each tool.
- */
+/** Returns what the loaded rules read of a tool's calls, also in rules about earlier calls. Computed once for each tool. */
 export function operandsOfCall({ tool, today, now }: Decided, uses: readonly LimitUseOf[] = []): Operands {
   if (!tool) return NO_OPERANDS
   let ofTools = known.get(today.policies)

@@ -28,8 +28,7 @@ export function peekBeforeAsking(attempt: Attempt, tool: Tool): MaybePromise<Sto
 function needsApproval(attempt: Attempt, tool: Tool): boolean {
   if (!attempt.asksPerson) return false
   const before = continuedBy(attempt, tool)
-  // An approval of an earlier round counts if the current demand is no stricter than the one it
-  // was given under.
+  // An approval of an earlier round counts if the current demand is no stricter than the one it was given under.
   return before?.approvalId === undefined || !coversDemand(before, wantedBy(attempt))
 }
 
@@ -38,10 +37,7 @@ function wantedBy({ view, decided, withInput }: Attempt): ApprovalDemand {
   return demandOf(askingReasons(view, decided, withInput))
 }
 
-/**
- * Stops the call until a person has approved it. Lets it pass if no approval is needed any
- * longer.
- */
+/** Stops the call until a person has approved it. Lets it pass if no approval is needed any longer. */
 export function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   if (!needsApproval(attempt, tool)) return undefined
   const { as, spends } = attempt.request

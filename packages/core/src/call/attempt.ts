@@ -47,16 +47,13 @@ import type { LiveCalls } from './lifetime.ts'
 import type { CallDone, CallFailed, CallInputRequired, CallOutcome, Continuation } from './outcome.ts'
 import type { Slots } from './slots.ts'
 
-/**
- * The purpose of a call that is not made for the item's result. Each kind has its own list of
- * checks.
- */
+/** The purpose of a call that is not made for the item's result. Each kind has its own list of checks. */
 export type CallAs = CallInstead | CallToCompare | CallAbandoned
 
 /**
- * Completes an argument or subscribes to updates. `run` replaces the item's `execute`, under the
- * same decision, limits, hooks and records. A call that would need an approval is refused. The
- * input of `complete` is not validated, because its arguments are incomplete.
+ * Completes an argument or subscribes to updates. `run` replaces the item's `execute`, under the same decision, limits,
+ * hooks and records. A call that would need an approval is refused. The input of `complete` is not validated, because its
+ * arguments are incomplete.
  */
 export interface CallInstead {
   readonly kind: 'complete' | 'subscribe'
@@ -64,10 +61,9 @@ export interface CallInstead {
 }
 
 /**
- * Reads current data for a person who decides an approval, with the rights of the caller who
- * requested it. The call passes the same checks, but takes no limit, is not in the history of the
- * run, counts for no clause, and calls no `afterToolCall` hook. A call that would need an
- * approval is refused.
+ * Reads current data for a person who decides an approval, with the rights of the caller who requested it. The call passes
+ * the same checks, but takes no limit, is not in the history of the run, counts for no clause, and calls no `afterToolCall`
+ * hook. A call that would need an approval is refused.
  */
 export interface CallToCompare {
   readonly kind: 'compare'
@@ -77,29 +73,22 @@ export interface CallToCompare {
   readonly by: string
 }
 
-/**
- * The client no longer continues the call. It is recorded as abandoned whatever the policy
- * decides, and runs nothing.
- */
+/** The client no longer continues the call. It is recorded as abandoned whatever the policy decides, and runs nothing. */
 export interface CallAbandoned {
   readonly kind: 'abandoned'
   readonly why: string
 }
 
 export interface CallRequest<Name extends string = string> {
-  /**
-   * The id of a tool, a resource or a prompt. Adapters translate the client's names; `undefined`
-   * for an unknown name.
-   */
+  /** The id of a tool, a resource or a prompt. Adapters translate the client's names; `undefined` for an unknown name. */
   readonly tool: Name | undefined
   readonly input?: unknown
   /** Default: a random UUID. */
   readonly callId?: string | undefined
   /**
-   * The host's own key of the call, for a host that may repeat it, such as a durable runner that
-   * replays a step. All calls of a user to a tool with the same key take from the limits once,
-   * until the longest window has passed. Never take the key from a model or a client, who could
-   * evade limits with it.
+   * The host's own key of the call, for a host that may repeat it, such as a durable runner that replays a step. All calls
+   * of a user to a tool with the same key take from the limits once, until the longest window has passed. Never take the
+   * key from a model or a client, who could evade limits with it.
    */
   readonly idempotencyKey?: string | undefined
   readonly signal?: AbortSignal | Cancelling | undefined
@@ -108,50 +97,42 @@ export interface CallRequest<Name extends string = string> {
   readonly deadlineMs?: number | undefined
   /** Called before the hooks of the view's gate, which have the last word. */
   readonly hooks?: HooksInput | undefined
-  /**
-   * The run that the call belongs to. It is recorded in the audit, and an approval of the call is
-   * bound to it.
-   */
+  /** The run that the call belongs to. It is recorded in the audit, and an approval of the call is bound to it. */
   readonly run?: RunOfCall | undefined
   /**
-   * The earlier round of a call that ended `input_required`. Its limit and its approval are not
-   * taken again; all other checks are repeated.
+   * The earlier round of a call that ended `input_required`. Its limit and its approval are not taken again; all other
+   * checks are repeated.
    */
   readonly continues?: Continuation | undefined
   /**
-   * The id of the approval that the call spends. Use it when the host makes a call that a person
-   * has approved. Without that approval the call is refused, even if the policy no longer asks,
-   * and no new approval is requested.
+   * The id of the approval that the call spends. Use it when the host makes a call that a person has approved. Without that
+   * approval the call is refused, even if the policy no longer asks, and no new approval is requested.
    *
-   * `true` spends any existing approval for this call and requests no new one. Use it if messages
-   * claim that a person was asked, because anyone can write and resend messages.
+   * `true` spends any existing approval for this call and requests no new one. Use it if messages claim that a person was
+   * asked, because anyone can write and resend messages.
    */
   readonly spends?: string | true | undefined
   /**
-   * The host's own name of the requester, such as the id of their credential. Stored with an
-   * approval of the call; decides nothing.
+   * The host's own name of the requester, such as the id of their credential. Stored with an approval of the call; decides
+   * nothing.
    */
   readonly asker?: string | undefined
   /**
-   * Returns the caller as they are now, of the same user and tenant; `undefined` if they may no
-   * longer call. Called when the call is decided, and again before it runs. Default: the view's
-   * caller.
+   * Returns the caller as they are now, of the same user and tenant; `undefined` if they may no longer call. Called when
+   * the call is decided, and again before it runs. Default: the view's caller.
    */
   readonly callerNow?: (() => Caller | undefined) | undefined
   /** The host's data for the tool besides its input, such as the framework's execution options. */
   readonly context?: unknown
-  /**
-   * The host's description of a malformed request. The call is refused and recorded, and runs
-   * nothing.
-   */
+  /** The host's description of a malformed request. The call is refused and recorded, and runs nothing. */
   readonly malformed?: string | undefined
   /** The name as the client spelled it, for refusals and the audit. Default: `tool`. */
   readonly calledAs?: string | undefined
   /** Returns the name of a tool as the client knows it, for refusals. Default: its id. */
   readonly nameOf?: ((id: string) => string) | undefined
   /**
-   * Returns the id for a tool name, for tools whose input names tools; `undefined` for an unknown
-   * name. Default: names are ids.
+   * Returns the id for a tool name, for tools whose input names tools; `undefined` for an unknown name. Default: names are
+   * ids.
    */
   readonly idOf?: ((name: string) => string | undefined) | undefined
   /** The purpose of the call, if it is not made for the item's result. */
@@ -169,10 +150,7 @@ export interface CallView {
   idsToday(): readonly string[]
   /** Decides an id. `caller` replaces the view's caller in today's part of the decision. */
   decide(id: string | undefined, caller?: Caller): Decided
-  /**
-   * Returns the decision of the clauses that read the input or the run. Adds the clauses that
-   * hold to `hits`.
-   */
+  /** Returns the decision of the clauses that read the input or the run. Adds the clauses that hold to `hits`. */
   decideInput(decided: Decided, input: unknown, facts?: RunFacts, hits?: ParsedClause[]): Decision
   explainDecided(decided: Decided): Decision
   /** Returns whether a decision is out of date. If not, a new decision would be the same. */
@@ -189,18 +167,17 @@ export interface CallView {
   idsOfNextStep(): readonly string[]
   call(request: CallRequest): Promise<CallOutcome>
   /**
-   * Returns the request with the run of the caller's token, if there is one, and with the name
-   * that a resource is decided by.
+   * Returns the request with the run of the caller's token, if there is one, and with the name that a resource is decided
+   * by.
    */
   ofRun(request: CallRequest): CallRequest
 }
 
 /**
- * Optional parts of a gate that exist only if its rules need them. A call does not enter absent
- * parts.
+ * Optional parts of a gate that exist only if its rules need them. A call does not enter absent parts.
  *
- * A gate and its forks share one object, which changes with the rules. Parts other than the
- * checks are never removed, because calls under way may need them.
+ * A gate and its forks share one object, which changes with the rules. Parts other than the checks are never removed,
+ * because calls under way may need them.
  */
 export interface Collaborators {
   checks: Readonly<Record<CheckList, readonly Check[]>>
@@ -212,20 +189,14 @@ export interface Collaborators {
   costs?: CostsOfCalls | undefined
 }
 
-/**
- * The lists of checks, one for each kind of call, and `approval` for an attempt that only
- * requests an approval.
- */
+/** The lists of checks, one for each kind of call, and `approval` for an attempt that only requests an approval. */
 export type CheckList = 'call' | 'approval' | 'preview' | Exclude<CallAs['kind'], 'abandoned'>
 
 /** Computes what calls cost, for limits that have a `cost`. */
 export interface CostsOfCalls {
   /** Returns the uses with the cost of this call, or why the cost is unknown. */
   priced(attempt: Attempt, tool: Tool, uses: readonly LimitUseOf[]): readonly LimitUseOf[] | Stop
-  /**
-   * Sets the costs in the limits to the real cost of the call. Returns the costs to record. Never
-   * rejects.
-   */
+  /** Sets the costs in the limits to the real cost of the call. Returns the costs to record. Never rejects. */
   settle(attempt: Attempt, tool: Tool, outcome: Ran, output: unknown): MaybePromise<string | undefined>
 }
 
@@ -262,17 +233,11 @@ export interface CallPorts {
   readonly maxOutputChars: number
   /** Called when an approval is requested. */
   readonly onApproval: (approval: Approval) => void
-  /**
-   * Receives errors that do not change an answer, such as a terminal record that could not be
-   * written.
-   */
+  /** Receives errors that do not change an answer, such as a terminal record that could not be written. */
   readonly onFault: (error: unknown) => void
 }
 
-/**
- * Why a call ends before its tool runs. With an approval, the call waits for a person instead of
- * being refused.
- */
+/** Why a call ends before its tool runs. With an approval, the call waits for a person instead of being refused. */
 export interface Stop {
   readonly decision: Decision
   readonly approval?: Approval | undefined
@@ -288,17 +253,11 @@ export interface Check {
   readonly needs?: 'stepUp' | 'limits' | 'slots' | 'admission' | 'lease' | 'history'
   /** The check runs only for calls with hooks, or with a person who must approve. */
   readonly of?: 'hooks' | 'person'
-  /**
-   * Returns what stops the call. Answers synchronously if everything it asks does. An error
-   * refuses the call.
-   */
+  /** Returns what stops the call. Answers synchronously if everything it asks does. An error refuses the call. */
   readonly run: (attempt: Attempt, tool: Tool) => MaybePromise<Stop | undefined>
 }
 
-/**
- * The decision that shadow policies would have made. `unknown`: it depends on the history of the
- * run, which is unknown.
- */
+/** The decision that shadow policies would have made. `unknown`: it depends on the history of the run, which is unknown. */
 export interface Would {
   readonly outcome: 'ask' | 'deny' | 'unknown'
   readonly clause: string | undefined
@@ -335,10 +294,7 @@ export interface Attempt {
   approval: ApprovalOfCall | undefined
   /** The earlier round, if this is a later round of a call. Known once the input is known. */
   continues: Continuation | undefined
-  /**
-   * The uses that the call takes from the limits, and the taken ones, which are returned if the
-   * call does not run.
-   */
+  /** The uses that the call takes from the limits, and the taken ones, which are returned if the call does not run. */
   uses: readonly LimitUseOf[]
   taken: LimitAnswer | undefined
   /** The history of its run, if rules read it. */
@@ -353,10 +309,7 @@ export interface ApprovalOfCall {
   spend: string | undefined
 }
 
-/**
- * What a call reads and adds in the history of its run. Shadow rules have histories of their own,
- * of the same form.
- */
+/** What a call reads and adds in the history of its run. Shadow rules have histories of their own, of the same form. */
 export interface HistoryOfCall {
   /** The known facts about its run, read before the first decision with the input. */
   facts: RunFacts | undefined
@@ -419,10 +372,7 @@ const NO_USES: readonly LimitUseOf[] = []
 
 const NOTHING_HELD: readonly Held[] = []
 
-/**
- * Returns the current caller from the host; `undefined` if the host does not read callers again
- * or they may no longer call.
- */
+/** Returns the current caller from the host; `undefined` if the host does not read callers again or they may no longer call. */
 export function callerNow({ caller }: CallView, request: CallRequest): Caller | undefined {
   const now = request.callerNow?.()
   return now && now.user === caller.user && now.tenant === caller.tenant ? now : undefined
@@ -536,8 +486,7 @@ function isCancelling(signal: object): boolean {
 }
 
 /**
- * Returns the limit, the approval, the place and the slots that a call took but did not use.
- * Never rejects.
+ * Returns the limit, the approval, the place and the slots that a call took but did not use. Never rejects.
  *
  * Does not wait if nothing was taken, so the refusal is recorded synchronously.
  */
@@ -551,15 +500,14 @@ async function giveBackTaken(attempt: Attempt): Promise<void> {
   const spend = approval?.spend
   attempt.taken = undefined
   attempt.approval = undefined
-  // Each store is tried separately, so that one failing store does not keep the other from its
-  // return.
+  // Each store is tried separately, so that one failing store does not keep the other from its return.
   if (taken) await tryStep(ports, () => ports.counters.giveBack(usesToTake(attempt), taken))
   if (approval && spend !== undefined) await tryStep(ports, () => ports.approvals.giveBack(approval.approval.id, spend))
 }
 
 /**
- * Returns the uses to take for a call. A call that its host may repeat has one more use, of which
- * there is only one. It is the first, so its refusal means that the others were taken before.
+ * Returns the uses to take for a call. A call that its host may repeat has one more use, of which there is only one. It is
+ * the first, so its refusal means that the others were taken before.
  */
 export function usesToTake({ uses, request, view: { caller } }: Attempt): readonly LimitUse[] {
   const { idempotencyKey, tool } = request

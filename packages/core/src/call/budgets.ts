@@ -4,11 +4,11 @@ import type { LimitPart } from './limits.ts'
 
 /** What is left of one budget: a limit with a cost, for one holder. */
 export interface Budget {
-  /** The selector of the limit. */
+  /** The selector of its rule. */
   readonly rule: string
   /** The limit as written in the configuration: `50000/86400`. */
   readonly limit: string
-  /** Who uses the budget: the fields of the caller that the limit counts separately. */
+  /** Whose it is, by the parts that the rule counts apart. */
   readonly holder: Readonly<Partial<Record<LimitPart, string>>>
   readonly max: number
   readonly used: number

@@ -21,18 +21,14 @@ import { countedIn, writeLast } from './records.ts'
 import { approvalsFull, callerGone, historyFull, storeFailed } from './refusals.ts'
 import { run } from './run.ts'
 
-/**
- * Makes one call: it passes the checks and runs, or ends at the first check that stops it. Leaves
- * one terminal record.
- */
+/** Makes one call: it passes the checks and runs, or ends at the first check that stops it. Leaves one terminal record. */
 export function call(view: CallView, request: CallRequest, ports: CallPorts): Promise<CallOutcome> {
   return passChecks(view, request, ports, CALLING)
 }
 
 /**
- * Requests an approval if policy requires one, and runs nothing. Use it for hosts whose own loop
- * must know before the call. `undefined`: no approval is needed, or a person has approved. Then
- * make the call, which is decided again.
+ * Requests an approval if policy requires one, and runs nothing. Use it for hosts whose own loop must know before the call.
+ * `undefined`: no approval is needed, or a person has approved. Then make the call, which is decided again.
  *
  * An attempt that waits or is refused here leaves its terminal record.
  */

@@ -56,8 +56,8 @@ const FUNCTIONS = ['validateInput', 'mayApprove', 'onFault', 'onWarning'] as con
 type GateParts = Readonly<Partial<Record<keyof typeof PORTS | (typeof FUNCTIONS)[number], unknown>>>
 
 /**
- * Checks that the gate can call its ports. Otherwise a null option would be replaced by the
- * default, and the first call would find out that a store was not awaited.
+ * Checks that the gate can call its ports. Otherwise a null option would be replaced by the default, and the first call
+ * would find out that a store was not awaited.
  *
  * @throws {ConfigError} naming the option, and the function that it lacks
  */

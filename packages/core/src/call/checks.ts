@@ -28,11 +28,10 @@ const MEANWHILE: Check['refusesWith'] = [
 ]
 
 /**
- * The checks that a call must pass before its tool runs, in order. The first check that stops the
- * call ends it. The table in docs/guide/the-call.md has a row for each.
+ * The checks that a call must pass before its tool runs, in order. The first check that stops the call ends it. The table
+ * in docs/guide/the-call.md has a row for each.
  *
- * No check touches the tool. A slot, limit or approval is given back if a later check stops the
- * call.
+ * No check touches the tool. A slot, limit or approval is given back if a later check stops the call.
  */
 export const CHECKS: readonly Check[] = [
   {
@@ -173,10 +172,7 @@ const PREVIEWED_LIMITS: Check = {
   run: (attempt, tool) => (attempt.uses.length > 0 ? peekLimits(attempt, tool) : undefined),
 }
 
-/**
- * A call that shows data to an approver takes nothing and is not recorded in histories, so these
- * checks are skipped.
- */
+/** A call that shows data to an approver takes nothing and is not recorded in histories, so these checks are skipped. */
 const NOT_COMPARED: ReadonlySet<string> = new Set([
   'peek at the limits',
   'take the limits',
@@ -184,10 +180,7 @@ const NOT_COMPARED: ReadonlySet<string> = new Set([
   'enter the call',
 ])
 
-/**
- * Returns the checks of a gate for each kind of call, without checks that need parts that the
- * gate does not have.
- */
+/** Returns the checks of a gate for each kind of call, without checks that need parts that the gate does not have. */
 export function checksOf(has: Readonly<Record<NonNullable<Check['needs']>, boolean>>): Collaborators['checks'] {
   const call = CHECKS.filter(({ needs }) => needs === undefined || has[needs])
   const before = (name: string) =>

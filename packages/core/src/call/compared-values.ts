@@ -26,9 +26,8 @@ const COMPARISONS: ReadonlyMap<string, Comparison> = new Map<string, Comparison>
 const FLIPPED: Readonly<Record<string, string>> = { '>': '<', '>=': '<=', '<': '>', '<=': '>=' }
 
 /**
- * Returns the input fields that a condition compares with constants, as a sentence for the
- * approver: `amount is 150; more than 100 needs a person.` Names only comparisons that hold;
- * empty if there are none.
+ * Returns the input fields that a condition compares with constants, as a sentence for the approver: `amount is 150; more
+ * than 100 needs a person.` Names only comparisons that hold; empty if there are none.
  *
  * Pass `input` as people may see it: masked values and comparisons with them are left out.
  */

@@ -6,25 +6,24 @@ import { ConfigError, messageOf } from '@toolgate/values'
 /** The cost fields of a limit. */
 export interface CostFields {
   /**
-   * How much of `max` a call takes: CEL over `input`, `caller` and `tool`, such as
-   * `units(input.amount, 2)` for cents. Fractions are rounded up. A call whose cost is negative,
-   * infinite or not a number is refused. With a cost, `max` may be up to 2^53 - 1.
+   * How much of `max` a call takes: CEL over `input`, `caller` and `tool`, such as `units(input.amount, 2)` for cents.
+   * Fractions are rounded up. A call whose cost is negative, infinite or not a number is refused. With a cost, `max` may be
+   * up to 2^53 - 1.
    */
   readonly cost?: string | undefined
   /**
-   * The cost of a call if its input does not state one, and the most that a call may cost.
-   * Without it, such calls are refused.
+   * The cost of a call if its input does not state one, and the most that a call may cost. Without it, such calls are
+   * refused.
    */
   readonly maxCost?: number | undefined
   /**
-   * The real cost of a call: CEL that can also read the structured `output`. Evaluated for tools
-   * that the operator trusts, when they end without an error. A real cost above `cost` counts
-   * against later calls.
+   * The real cost of a call: CEL that can also read the structured `output`. Evaluated for tools that the operator trusts,
+   * when they end without an error. A real cost above `cost` counts against later calls.
    */
   readonly settle?: string | undefined
   /**
-   * `failed`: a call that fails, or whose result reports a failure, costs nothing. Otherwise a
-   * call that began is never refunded.
+   * `failed`: a call that fails, or whose result reports a failure, costs nothing. Otherwise a call that began is never
+   * refunded.
    */
   readonly refund?: 'failed' | undefined
 }
@@ -125,10 +124,7 @@ export interface CostEnd {
   readonly output?: unknown
 }
 
-/**
- * Returns the real cost of each use; `undefined` if nothing changed. A use with an unknown real
- * cost keeps the cost taken.
- */
+/** Returns the real cost of each use; `undefined` if nothing changed. A use with an unknown real cost keeps the cost taken. */
 export function settledCosts(
   uses: readonly LimitUseOf[],
   { failed, output }: CostEnd,

@@ -70,10 +70,7 @@ export function checkInput(attempt: Attempt, tool: Tool): Stop | undefined {
   return 'problem' in copy ? { decision: invalidInput(copy.problem) } : validate(attempt, tool, copy.value)
 }
 
-/**
- * Sets the attempt's input to a frozen copy, with defaults that the tool's own schema may fill
- * in.
- */
+/** Sets the attempt's input to a frozen copy, with defaults that the tool's own schema may fill in. */
 function validate(attempt: Attempt, tool: Tool, value: unknown): Stop | undefined {
   const { ports, request } = attempt
   // A completion has only some of the arguments.
@@ -91,10 +88,7 @@ function parseInput(tool: Tool, value: unknown, ports: CallPorts): ReturnType<Pa
   return { problem }
 }
 
-/**
- * Returns the input on which a call of the tool would be decided, with defaults; `undefined` if
- * the tool rejects it.
- */
+/** Returns the input on which a call of the tool would be decided, with defaults; `undefined` if the tool rejects it. */
 export function acceptedInput(tool: Tool, input: unknown, ports: CallPorts): { readonly value: unknown } | undefined {
   try {
     const copy = frozenCopy(input ?? {})
@@ -107,8 +101,8 @@ export function acceptedInput(tool: Tool, input: unknown, ports: CallPorts): { r
 }
 
 /**
- * Decides with the input. An approval is needed if this decision or the one without the input
- * asks, or if the call spends an approval.
+ * Decides with the input. An approval is needed if this decision or the one without the input asks, or if the call spends
+ * an approval.
  */
 export function decideInput(attempt: Attempt): Stop | undefined {
   const { decided, request, input, history, ports } = attempt
@@ -148,8 +142,8 @@ export function asksPeople(view: CallView, { tool: id, input }: CallRequest, por
 }
 
 /**
- * A wait ends early when its caller leaves, a person halts the call, the gate closes, or the
- * lease ends. All but the first have a reason.
+ * A wait ends early when its caller leaves, a person halts the call, the gate closes, or the lease ends. All but the first
+ * have a reason.
  */
 export function stoppedBy(attempt: Attempt, tool: Tool, decision: Decision): Stop {
   const isGone = decision.reasons[0]?.code === 'caller_gone'

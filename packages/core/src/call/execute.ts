@@ -52,11 +52,10 @@ export interface ExecutionPorts {
 }
 
 /**
- * Runs a tool until it answers, it throws, its caller leaves or its deadline passes, whichever is
- * first.
+ * Runs a tool until it answers, it throws, its caller leaves or its deadline passes, whichever is first.
  *
- * A later answer is dropped, and a later error is not an unhandled rejection. If the answer is a
- * stream, the execution continues, and the deadline or the caller's leaving ends the stream.
+ * A later answer is dropped, and a later error is not an unhandled rejection. If the answer is a stream, the execution
+ * continues, and the deadline or the caller's leaving ends the stream.
  */
 export function execute(execution: Execution, ports: ExecutionPorts): MaybePromise<Executed> {
   const run = new Run(execution, ports)
@@ -136,10 +135,7 @@ class Run implements CallContext, Timed, LiveCall, Lasting {
     }
   }
 
-  /**
-   * Created on demand: a controller costs more than the rest of a call, and most tools never read
-   * it.
-   */
+  /** Created on demand: a controller costs more than the rest of a call, and most tools never read it. */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController()

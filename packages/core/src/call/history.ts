@@ -11,10 +11,7 @@ import { InputRequired } from './outcome.ts'
 import { continuedBy } from './rounds.ts'
 import type { StreamEnd } from './streams.ts'
 
-/**
- * Returns what the call reads and adds in the history of its run. Creates it, empty, at the first
- * use.
- */
+/** Returns what the call reads and adds in the history of its run. Creates it, empty, at the first use. */
 function historyOf(attempt: Attempt): HistoryOfCall {
   return (attempt.history ??= {
     facts: undefined,
@@ -25,10 +22,7 @@ function historyOf(attempt: Attempt): HistoryOfCall {
   })
 }
 
-/**
- * Reads the history of the run. If that fails, the history is unknown, and the strictest answer
- * applies.
- */
+/** Reads the history of the run. If that fails, the history is unknown, and the strictest answer applies. */
 export function readHistory(attempt: Attempt, tool: Tool): MaybePromise<undefined> {
   const { ports, decided } = attempt
   const { rules, shadows } = ports.histories
@@ -37,10 +31,7 @@ export function readHistory(attempt: Attempt, tool: Tool): MaybePromise<undefine
   return chain(read, () => forShadows(attempt, () => readOfShadows(attempt, tool, shadows)))
 }
 
-/**
- * Returns whether the call only shows data to an approver. Such a call is not added to the
- * history.
- */
+/** Returns whether the call only shows data to an approver. Such a call is not added to the history. */
 function leavesNothing({ request }: Attempt): boolean {
   return request.as?.kind === 'compare'
 }
@@ -64,10 +55,7 @@ function readOfShadows(attempt: Attempt, tool: Tool, shadows: Histories): MaybeP
   })
 }
 
-/**
- * Returns the history of a run, for its next step; `undefined` if no rule reads it. Creates the
- * history if there is none.
- */
+/** Returns the history of a run, for its next step; `undefined` if no rule reads it. Creates the history if there is none. */
 export function factsOfRun(
   { caller, kept }: Pick<CallView, 'caller' | 'kept'>,
   run: RunOfCall,
@@ -140,8 +128,8 @@ export function refreshFacts({ history, decided }: Attempt): boolean {
 }
 
 /**
- * Adds the beginning of the call to the history. If that fails, the call does not begin. Failures
- * of shadow histories stop nothing.
+ * Adds the beginning of the call to the history. If that fails, the call does not begin. Failures of shadow histories stop
+ * nothing.
  */
 export function beginCall(
   attempt: Attempt,
@@ -245,10 +233,7 @@ function messagesOf(error: unknown): unknown {
   return [error.message, 'data' in error ? error.data : undefined, messagesOf(error.cause)]
 }
 
-/**
- * An output that was not added would count as the model's or the user's own words, so it is
- * withheld.
- */
+/** An output that was not added would count as the model's or the user's own words, so it is withheld. */
 function withheld({ ports }: Attempt, cause: unknown): Executed {
   ports.onFault(cause)
   const error = new Error('it ran, and its output is withheld: the history of the run cannot be written', { cause })
@@ -289,18 +274,13 @@ export function watchProgress(attempt: Attempt, listener: (progress: Progress) =
   }
 }
 
-/**
- * Adds text that a running tool sends before it answers. Do not pass the text on until this
- * resolves.
- */
+/** Adds text that a running tool sends before it answers. Do not pass the text on until this resolves. */
 export function enterSaid(call: CallContext, said: unknown): MaybePromise<void> {
   const attempt = throughOf(call)
   return attempt && enter(attempt, (history) => history.put(said))
 }
 
-/**
- * Adds labels to the run of a running call. Do not pass the labelled data on until this resolves.
- */
+/** Adds labels to the run of a running call. Do not pass the labelled data on until this resolves. */
 export function raiseLabels(call: CallContext, labels: readonly string[]): MaybePromise<void> {
   const attempt = throughOf(call)
   if (!attempt?.ports.current.history || labels.length === 0 || leavesNothing(attempt)) return

@@ -29,9 +29,8 @@ export interface HooksOf<Before, After> {
    */
   beforeToolCall?(context: Before): MaybePromise<BeforeAnswer | undefined | void>
   /**
-   * Called after each call that was executed. It cannot change the outcome: its errors go to
-   * `onFault`, and its answer is dropped. The output is the same object that the caller gets, and
-   * must not be changed.
+   * Called after each call that was executed. It cannot change the outcome: its errors go to `onFault`, and its answer is
+   * dropped. The output is the same object that the caller gets, and must not be changed.
    */
   afterToolCall?(context: After): MaybePromise<void>
 }
@@ -43,10 +42,7 @@ export interface BeforeAnswer {
   readonly allow?: boolean | undefined
   /** Why the hook refuses. The model sees it. */
   readonly reason?: string | undefined
-  /**
-   * A new input that replaces the old one, if the field is present; plain JSON. It is validated
-   * and decided like any other.
-   */
+  /** A new input that replaces the old one, if the field is present; plain JSON. It is validated and decided like any other. */
   readonly input?: unknown
 }
 
@@ -57,10 +53,7 @@ export interface BeforeToolCall extends Cancelling {
   /** Frozen. Includes replacements by earlier hooks. */
   readonly input: unknown
   readonly caller: Caller
-  /**
-   * Whether this attempt only requests an approval. The call itself comes later, and calls the
-   * hooks again.
-   */
+  /** Whether this attempt only requests an approval. The call itself comes later, and calls the hooks again. */
   readonly onlyAsks: boolean
   /** The ids that the caller may see now. Computed on demand. */
   readonly visibleIds: readonly string[]
@@ -148,8 +141,7 @@ function isList<Some extends AnyHooks>(hooks: Some | readonly Some[]): hooks is 
 /**
  * Calls each hook in turn. Each sees the input as replaced by the hooks before it.
  *
- * The first hook that refuses or fails ends it. Answers synchronously if every hook does. Never
- * throws or rejects.
+ * The first hook that refuses or fails ends it. Answers synchronously if every hook does. Never throws or rejects.
  */
 export function askBefore(hooks: readonly Hooks[], call: HookedCall, ports: HookPorts): MaybePromise<BeforeResult> {
   return hooks.length === 0 ? { ok: true, input: call.input, replaced: false } : askEach(hooks, new Asking(call), ports)

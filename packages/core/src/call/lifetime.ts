@@ -31,9 +31,7 @@ export interface LiveCalls {
   readonly hasBegun: boolean
   /** Resolves when no attempt is under way. */
   idle(): Promise<void>
-  /**
-   * Stops all calls, also later ones. Resolves when each attempt has written its terminal record.
-   */
+  /** Stops all calls, also later ones. Resolves when each attempt has written its terminal record. */
   close(reason: unknown): Promise<void>
 }
 
@@ -54,8 +52,7 @@ class LinkedCalls implements LiveCalls {
     call.after = this.#first
     if (this.#first) this.#first.before = call
     this.#first = call
-    // The call was admitted right before the closing. It is stopped in a microtask, as it cannot
-    // be removed yet.
+    // The call was admitted right before the closing. It is stopped in a microtask, as it cannot be removed yet.
     if (this.isClosed) queueMicrotask(() => call.stop(this.#reason))
   }
 

@@ -30,17 +30,11 @@ export interface RateLimit extends CostFields {
   readonly max: number
   /** 1 ms to 31 days. */
   readonly windowMs: number
-  /**
-   * The fields that are counted separately. Default: tenant, tool, chat and user. Required with a
-   * `cost`.
-   */
+  /** The fields that are counted separately. Default: tenant, tool, chat and user. Required with a `cost`. */
   readonly per?: readonly LimitPart[] | undefined
 }
 
-/**
- * A limit in the shape that chat bots keep in their environment, an alternative to `match` and
- * `windowMs`.
- */
+/** A limit in the shape that chat bots keep in their environment, an alternative to `match` and `windowMs`. */
 export interface ToolRateLimit {
   /** A selector. */
   readonly tool: string
@@ -177,10 +171,7 @@ function readText(path: string, text: string): RateLimit {
   return { match, max: Number(max), windowMs: Number(seconds) * 1000 }
 }
 
-/**
- * Who a call is counted for. Holds authenticated values only; an unknown value is counted
- * separately.
- */
+/** Who a call is counted for. Holds authenticated values only; an unknown value is counted separately. */
 export type CountedParts = Readonly<Record<LimitPart, string | undefined>>
 
 /** A limit that matches a tool, with the prefix of its keys. */
@@ -188,10 +179,7 @@ interface MatchingLimit extends ParsedLimit {
   readonly bucket: string
 }
 
-/**
- * Returns the uses of one call of a tool: one for each limit that matches it, to be taken
- * together.
- */
+/** Returns the uses of one call of a tool: one for each limit that matches it, to be taken together. */
 export type UsesOfTool = (tool: Tool, parts: CountedParts) => readonly LimitUseOf[]
 
 /** Matches limits once for each tool, so that limits for other tools do not slow a call down. */
@@ -228,12 +216,10 @@ function matchingLimits(limits: readonly ParsedLimit[], tool: Tool): readonly Ma
 }
 
 /**
- * Returns the bucket of a limit: its selector, its window, the fields that it counts separately,
- * and its cost.
+ * Returns the bucket of a limit: its selector, its window, the fields that it counts separately, and its cost.
  *
- * The bucket is the same in every process, wherever the limit stands in its list. `max` is not
- * part of the bucket. While replicas change `max` one after the other, the counts continue, and
- * no caller gets both amounts.
+ * The bucket is the same in every process, wherever the limit stands in its list. `max` is not part of the bucket. While
+ * replicas change `max` one after the other, the counts continue, and no caller gets both amounts.
  */
 function bucketOf({ selector, windowMs, per, costing }: ParsedLimit): string {
   const apart = per.join('+')
@@ -248,9 +234,7 @@ function nameOf(selector: Selector): string {
   return selector.kind === 'id' ? (selector.target ?? selector.text) : selector.text
 }
 
-/**
- * Parts have a length prefix and missing parts are marked, so that two callers never share a key.
- */
+/** Parts have a length prefix and missing parts are marked, so that two callers never share a key. */
 function keyOf({ bucket, per }: MatchingLimit, parts: CountedParts): string {
   let key = bucket
   for (const part of per) key += `|${lengthPrefixed(parts[part])}`
@@ -288,9 +272,9 @@ export function createUses(limits: readonly ParsedLimit[]): UsesOf {
 const VARIABLE = 'TOOL_RATE_LIMITS'
 
 /**
- * Returns the rate limits in `TOOL_RATE_LIMITS`: `web_search:10/60,*:100/60`, or a JSON list of
- * such texts and of objects like `{"tool":"web_search","max":10,"windowSeconds":60}` or
- * `{"match":"web_search","max":10,"windowMs":60000}`. A blank value counts as unset.
+ * Returns the rate limits in `TOOL_RATE_LIMITS`: `web_search:10/60,*:100/60`, or a JSON list of such texts and of objects
+ * like `{"tool":"web_search","max":10,"windowSeconds":60}` or `{"match":"web_search","max":10,"windowMs":60000}`. A blank
+ * value counts as unset.
  *
  * @throws {ConfigError} naming the invalid entry
  * @example

@@ -8,8 +8,8 @@ import type { LimitUseOf } from './costs.ts'
 type Ports = Pick<CallPorts, 'hooks' | 'slots'>
 
 /**
- * Returns the reasons that may still refuse a call of a listed item. Includes all limits and caps
- * that match the item, because reading their use from a store takes time.
+ * Returns the reasons that may still refuse a call of a listed item. Includes all limits and caps that match the item,
+ * because reading their use from a store takes time.
  */
 export function mayStill(view: CallView, decided: Decided, ports: Ports): readonly MayStill[] {
   const { tool, outcome, bounds } = decided

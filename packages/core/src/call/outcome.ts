@@ -9,10 +9,7 @@ export interface CallDone {
   readonly callId: string
   /** What `execute` returned, unchanged. */
   readonly output: unknown
-  /**
-   * The tool ran and its result reports a failure: an MCP result with `isError`. The audit
-   * records `failed`.
-   */
+  /** The tool ran and its result reports a failure: an MCP result with `isError`. The audit records `failed`. */
   readonly isError: boolean
   readonly durationMs: number
   readonly text: string
@@ -58,10 +55,7 @@ export interface Continuation {
   readonly callId: string
   /** How many rounds have ended. */
   readonly round: number
-  /**
-   * SHA-256, hex, of caller, tool, definition and input. A call that differs in any of them does
-   * not continue this one.
-   */
+  /** SHA-256, hex, of caller, tool, definition and input. A call that differs in any of them does not continue this one. */
   readonly binding: string
   /** The approval that the first round used. */
   readonly approvalId?: string | undefined
@@ -108,10 +102,7 @@ export class GateClosedError extends Error {
   }
 }
 
-/**
- * Why a running call was stopped: its replica has been unable to see the changes of other
- * replicas for too long.
- */
+/** Why a running call was stopped: its replica has been unable to see the changes of other replicas for too long. */
 export class LeaseEndedError extends Error {
   override readonly name = 'LeaseEndedError'
 

@@ -7,15 +7,10 @@ import { storeFailed } from './refusals.ts'
 /** The outcome that a call would have now. */
 export type CallPreview = PreviewPass | PreviewRefused
 
-/**
- * `allow`: the call would run. `ask`: an approval would be requested first, or was already given.
- */
+/** `allow`: the call would run. `ask`: an approval would be requested first, or was already given. */
 export interface PreviewPass {
   readonly status: 'allow' | 'ask'
-  /**
-   * The decision, with the reasons of clauses that ask, including those that read the input and
-   * the run.
-   */
+  /** The decision, with the reasons of clauses that ask, including those that read the input and the run. */
   readonly decision: Decision
   /** The history of the run, if a rule reads it. */
   readonly facts?: RunFacts
@@ -33,9 +28,8 @@ export interface PreviewRefused {
 }
 
 /**
- * Returns how a call would end if it were made now, by its decision, input and limits. Runs
- * nothing, takes nothing from limits, calls no hooks, asks no person, and leaves no record. The
- * call itself is decided again.
+ * Returns how a call would end if it were made now, by its decision, input and limits. Runs nothing, takes nothing from
+ * limits, calls no hooks, asks no person, and leaves no record. The call itself is decided again.
  */
 export async function preview(view: CallView, request: CallRequest, ports: CallPorts): Promise<CallPreview> {
   const attempt = openAttempt(view, request, ports, true)

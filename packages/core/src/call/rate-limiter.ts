@@ -22,10 +22,7 @@ import {
 /** The answer of a limiter. */
 export interface RateLimitAnswer {
   readonly allowed: boolean
-  /**
-   * Calls left after this one, by the limit with the fewest; `Infinity` if no limit matches the
-   * tool.
-   */
+  /** Calls left after this one, by the limit with the fewest; `Infinity` if no limit matches the tool. */
   readonly remaining: number
   /** Milliseconds until the call would be allowed; 0 when it is. See {@link retryAfterSeconds}. */
   readonly resetMs: number
@@ -53,10 +50,9 @@ export interface ToolRateLimiterOptions<Counters extends CounterStore = SyncCoun
 }
 
 /**
- * Checks rate limits and returns them as data, from `web_search:10/60,*:100/60`, from a JSON list
- * as `limitsFromEnv` reads it, or from a list of objects. Each result has the fields of both
- * shapes: `tool` and `windowSeconds`, `match` and `windowMs`. Blank text is an empty list. {@link
- * createToolRateLimiter} checks the groups.
+ * Checks rate limits and returns them as data, from `web_search:10/60,*:100/60`, from a JSON list as `limitsFromEnv` reads
+ * it, or from a list of objects. Each result has the fields of both shapes: `tool` and `windowSeconds`, `match` and
+ * `windowMs`. Blank text is an empty list. {@link createToolRateLimiter} checks the groups.
  *
  * @throws {ConfigError} naming the invalid entry
  * @example
@@ -98,14 +94,12 @@ function selectorIn(entry: WrittenLimit | null): unknown {
 }
 
 /**
- * Creates a standalone limiter, for a host that decides and runs calls itself. A gate has its
- * own.
+ * Creates a standalone limiter, for a host that decides and runs calls itself. A gate has its own.
  *
- * The limiter is exact: never more than `max` calls in any window of that length, and a slot is
- * free again exactly at its edge.
+ * The limiter is exact: never more than `max` calls in any window of that length, and a slot is free again exactly at its
+ * edge.
  *
- * @throws {ConfigError} naming the invalid limit, including a selector that needs groups or tools
- * which were not given
+ * @throws {ConfigError} naming the invalid limit, including a selector that needs groups or tools which were not given
  * @example
  * const limiter = createToolRateLimiter('web_search:10/60')
  * const { allowed, resetMs } = limiter.check('web_search', chatId, userId)

@@ -21,10 +21,7 @@ export type AuditFields = Pick<
 >
 
 const MAX_NAME_LENGTH = 256
-/**
- * The redactor gets this many characters, so that it still finds a secret that the cut would
- * split.
- */
+/** The redactor gets this many characters, so that it still finds a secret that the cut would split. */
 const MAX_LOOKED_AT = 2 * MAX_NAME_LENGTH
 
 /** An unknown name is free text from the client, so it is redacted before it is recorded. */
@@ -115,10 +112,7 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
   return written === undefined ? undefined : storeInTime(ports, written)
 }
 
-/**
- * Writes the terminal record, which ends the attempt. An error goes to `onFault` and does not
- * change the answer.
- */
+/** Writes the terminal record, which ends the attempt. An error goes to `onFault` and does not change the answer. */
 export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
   const { onFault, live } = attempt.ports
   try {

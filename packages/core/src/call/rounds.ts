@@ -29,9 +29,8 @@ export function bindingOf(
 }
 
 /**
- * Returns the earlier rounds that this attempt continues. If the caller, definition or input
- * differs, the attempt continues nothing: it is a new call, with its own limit and approval.
- * Known once the input is known.
+ * Returns the earlier rounds that this attempt continues. If the caller, definition or input differs, the attempt continues
+ * nothing: it is a new call, with its own limit and approval. Known once the input is known.
  */
 export function continuedBy(attempt: RoundAttempt & Pick<Attempt, 'continues'>, tool: Tool): Continuation | undefined {
   const { continues } = attempt.request
@@ -60,10 +59,7 @@ export function nextRound(attempt: Attempt, tool: Tool, inner?: Continuation): C
   }
 }
 
-/**
- * Leaves out the clauses that asked and the approver's rule, because a later round may have
- * stricter ones.
- */
+/** Leaves out the clauses that asked and the approver's rule, because a later round may have stricter ones. */
 function hashOf({ approver: _, asked: __, ...binding }: ApprovalBinding): string {
   return sha256Hex(approvalKeys(binding).binding)
 }

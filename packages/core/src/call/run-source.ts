@@ -4,9 +4,7 @@ import type { RunOfCall } from '../ports/ports.ts'
 
 /** The runs of callers with a token for one run. */
 export interface RunSource {
-  /**
-   * Returns the same object each time; `undefined` for a finished run, whose callers see nothing.
-   */
+  /** Returns the same object each time; `undefined` for a finished run, whose callers see nothing. */
   of(caller: Caller): RunScope | undefined
 }
 

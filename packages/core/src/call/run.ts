@@ -128,9 +128,7 @@ const TOOL_ERROR = 'tool_error'
 
 const OUTPUT_CUT = 'the output was cut'
 
-/**
- * The audit stores fewer characters. This many are enough for the redactor to see a secret whole.
- */
+/** The audit stores fewer characters. This many are enough for the redactor to see a secret whole. */
 const MAX_ERROR_LENGTH = 16_384
 
 function toFailed(
@@ -208,10 +206,7 @@ function record(attempt: Attempt, { outcome, event, fields }: End): MaybePromise
   return written === undefined ? outcome : chain(written, () => outcome)
 }
 
-/**
- * Passes a stream on as it comes. The call ends when the stream ends or fails, or when the
- * consumer stops.
- */
+/** Passes a stream on as it comes. The call ends when the stream ends or fails, or when the consumer stops. */
 function passOn(
   attempt: Attempt,
   tool: Tool,

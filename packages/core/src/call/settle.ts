@@ -22,8 +22,8 @@ function priced(
 }
 
 /**
- * Sets the costs in the limits to the real cost of a call. Never rejects: a cost that cannot be
- * settled stays as taken. Returns the costs to record, if the call cost more than was taken.
+ * Sets the costs in the limits to the real cost of a call. Never rejects: a cost that cannot be settled stays as taken.
+ * Returns the costs to record, if the call cost more than was taken.
  *
  * `output` is the tool's output before it was cut.
  */

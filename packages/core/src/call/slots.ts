@@ -27,10 +27,7 @@ export interface ConcurrencyCap {
   /** A selector. */
   readonly match: string
   readonly max: number
-  /**
-   * The fields that are counted separately. Users, sessions and chats count within their tenant.
-   * Default: `['tool']`.
-   */
+  /** The fields that are counted separately. Users, sessions and chats count within their tenant. Default: `['tool']`. */
   readonly per?: readonly CapPart[] | undefined
   /** Milliseconds that a call waits for a slot. `0` refuses at once. Default: 10 s. */
   readonly waitMs?: number | undefined
@@ -146,14 +143,11 @@ export interface Slots {
   /** Returns a cap that has no free slot now; `undefined` if all have one. */
   fullOf(uses: readonly CapUse[]): ParsedCap | undefined
   /**
-   * Takes a slot of every cap, or none: at once if all have a free slot, otherwise in turn.
-   * Returns a `Decision` if too many calls wait, the wait is too long, or the caller leaves.
+   * Takes a slot of every cap, or none: at once if all have a free slot, otherwise in turn. Returns a `Decision` if too
+   * many calls wait, the wait is too long, or the caller leaves.
    */
   acquire(uses: readonly CapUse[], ports: SlotPorts): MaybePromise<HeldSlots | Decision>
-  /**
-   * Replaces the selectors of the caps after the groups have changed. Pass the same caps in the
-   * same order.
-   */
+  /** Replaces the selectors of the caps after the groups have changed. Pass the same caps in the same order. */
   regroup(caps: readonly ParsedCap[]): void
   /** The number of stored keys, which are those of running and waiting calls. */
   readonly size: number
@@ -167,10 +161,9 @@ export function isHeld(answer: HeldSlots | Decision): answer is HeldSlots {
 /**
  * Creates slots for caps, in this process.
  *
- * A released slot goes to the first waiting call that can use it. Calls under the same caps run
- * in the order in which they came, and a call that waits for one cap does not block another cap.
- * A waiting call holds no slots, so there are no deadlocks. Keys without running or waiting calls
- * are deleted.
+ * A released slot goes to the first waiting call that can use it. Calls under the same caps run in the order in which they
+ * came, and a call that waits for one cap does not block another cap. A waiting call holds no slots, so there are no
+ * deadlocks. Keys without running or waiting calls are deleted.
  */
 export function createSlots(caps: readonly ParsedCap[]): Slots {
   const lanes = new Map<string, Lane>()
@@ -219,9 +212,7 @@ function usesOf(caps: readonly ParsedCap[], tool: Tool, caller: Caller): readonl
   )
 }
 
-/**
- * Parts have a length prefix and missing parts are marked, so that two callers never share a key.
- */
+/** Parts have a length prefix and missing parts are marked, so that two callers never share a key. */
 function keyOf(position: number, { per }: ParsedCap, tool: Tool, caller: Caller): string {
   const { user, tenant, session, chat } = caller
   const parts = { tool: countedAs(tool), user, tenant, session, chat: chat?.id }
@@ -292,8 +283,7 @@ class Held implements HeldSlots {
     const lanes = this.#lanes
     this.#lanes = undefined
     if (!lanes) return
-    // Frees all slots before another call runs, so that a call that waits for several of them is
-    // not overtaken.
+    // Frees all slots before another call runs, so that a call that waits for several of them is not overtaken.
     for (const lane of lanes) lane.leave()
     for (const lane of lanes) lane.letIn()
   }

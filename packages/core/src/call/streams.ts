@@ -27,10 +27,7 @@ export interface StreamOptions {
   readonly onItem?: ((item: unknown) => void) | undefined
   readonly deadlines: Deadlines
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /**
-   * Milliseconds from now until the last item. A deadline of a second or more is accurate to 100
-   * ms. Default: none.
-   */
+  /** Milliseconds from now until the last item. A deadline of a second or more is accurate to 100 ms. Default: none. */
   readonly deadlineMs?: number | undefined
   readonly cancelling?: Cancelling | undefined
   /** The most characters of all items together, as `sizeOf` counts. Default: no limit. */
@@ -53,11 +50,10 @@ export class StreamTooLongError extends Error {
 /**
  * Returns a stream of the same items in the same order, and reports how it ended.
  *
- * The end is reported exactly once: when the items end, when the stream throws, when the consumer
- * stops reading or drops the stream, when the call is aborted, at the deadline, and at too many
- * characters. The consumer gets an error if the stream throws, and in the last three cases. The
- * source is always closed. A `ReadableStream` stays one; any other stream becomes an async
- * generator, which can be read once.
+ * The end is reported exactly once: when the items end, when the stream throws, when the consumer stops reading or drops
+ * the stream, when the call is aborted, at the deadline, and at too many characters. The consumer gets an error if the
+ * stream throws, and in the last three cases. The source is always closed. A `ReadableStream` stays one; any other stream
+ * becomes an async generator, which can be read once.
  */
 export function watchStream<T extends AsyncIterable<unknown>>(stream: T, options: StreamOptions): T
 export function watchStream(stream: AsyncIterable<unknown>, options: StreamOptions): AsyncIterable<unknown> {
@@ -68,8 +64,8 @@ export function watchStream(stream: AsyncIterable<unknown>, options: StreamOptio
 const unread = new FinalizationRegistry<StreamWatch>((watch) => watch.abandon())
 
 /**
- * Tracks how one stream ends. Must not reference anything that references the consumer's object,
- * which would then never be garbage-collected.
+ * Tracks how one stream ends. Must not reference anything that references the consumer's object, which would then never be
+ * garbage-collected.
  */
 class StreamWatch implements Timed {
   readonly #options: StreamOptions
@@ -217,10 +213,7 @@ class Source {
   }
 }
 
-/**
- * A read that the consumer waits for. References the stream, which must not be collected
- * meanwhile.
- */
+/** A read that the consumer waits for. References the stream, which must not be collected meanwhile. */
 class Ask {
   readonly holder: WatchedGenerator
   readonly promise: Promise<IteratorResult<unknown>>
@@ -350,8 +343,8 @@ function watchReadable(stream: ReadableStream<unknown>, options: StreamOptions):
 }
 
 /**
- * Somebody else holds a reader of the stream, and could release it to an unwatched reader. The
- * returned stream only throws an error that says so.
+ * Somebody else holds a reader of the stream, and could release it to an unwatched reader. The returned stream only throws
+ * an error that says so.
  */
 function refuseLocked(options: StreamOptions): ReadableStream<unknown> {
   const error = new TypeError('the stream is locked to another reader')
@@ -380,10 +373,7 @@ async function pullItem(
   }
 }
 
-/**
- * Returns whether a stream is a byte stream. Such a stream can be read into the consumer's
- * buffer, and stays one.
- */
+/** Returns whether a stream is a byte stream. Such a stream can be read into the consumer's buffer, and stays one. */
 function isByteStream(stream: ReadableStream<unknown>): boolean {
   try {
     ;(stream as ReadableStream<Uint8Array<ArrayBuffer>>).getReader({ mode: 'byob' }).releaseLock()

@@ -40,8 +40,7 @@ function tookLimits(attempt: Attempt, answer: LimitAnswer): Stop | undefined {
     return undefined
   }
   if (attempt.request.idempotencyKey === undefined) return { decision: rateLimited(attempt.uses, answer) }
-  // The first use belongs to the idempotency key: an earlier call with that key was already
-  // counted.
+  // The first use belongs to the idempotency key: an earlier call with that key was already counted.
   if (answer.refused === 0) return undefined
   return { decision: rateLimited(attempt.uses, { ...answer, refused: answer.refused - 1 }) }
 }
@@ -51,10 +50,7 @@ export function isYes(answer: unknown): boolean {
   return answer === true
 }
 
-/**
- * Returns the store's answer. A take that ends after its deadline is given back, because the call
- * was refused by then.
- */
+/** Returns the store's answer. A take that ends after its deadline is given back, because the call was refused by then. */
 export async function takenInTime<T>(
   ports: CallPorts,
   taking: Promise<T>,
@@ -68,20 +64,14 @@ export async function takenInTime<T>(
   }
 }
 
-/**
- * Checks again, because other calls, halts and rule changes happen while a call waits for an
- * answer.
- */
+/** Checks again, because other calls, halts and rule changes happen while a call waits for an answer. */
 export function checkStillAllowed(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   const decision = decideNow(attempt, tool)
   if (decision) return { decision }
   return attempt.view.isStale(attempt.decided) ? checkLimitsNow(attempt, tool) : undefined
 }
 
-/**
- * If the limits were replaced after the call took from them, the call takes from the new limits,
- * too.
- */
+/** If the limits were replaced after the call took from them, the call takes from the new limits, too. */
 function checkLimitsNow(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
   const uses = usesNow(attempt)
   if (isSameUses(uses, attempt.uses) || continuedBy(attempt, tool)) return undefined

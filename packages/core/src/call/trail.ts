@@ -9,10 +9,7 @@ import type { Attempt } from './attempt.ts'
 const MAX_LABELS = 16
 const MAX_SENDS = 32
 
-/**
- * Returns what an approver should know about the run of a call; `undefined` if no rule reads
- * runs.
- */
+/** Returns what an approver should know about the run of a call; `undefined` if no rule reads runs. */
 export function trailOf(attempt: Attempt, tool: Tool): MaybePromise<ApprovalTrail | undefined> {
   const { ports, view, request } = attempt
   const histories = ports.histories.shown

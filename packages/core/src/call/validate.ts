@@ -12,18 +12,17 @@ import type { ValidateInput } from '../ports/ports.ts'
 import { findSchemaProblem } from '../tools/schema.ts'
 
 /**
- * The most steps of checking one input, about 5 ns each. A pattern takes one step for each
- * character, so it can search the largest body that the gateway reads once.
+ * The most steps of checking one input, about 5 ns each. A pattern takes one step for each character, so it can search the
+ * largest body that the gateway reads once.
  */
 export const MAX_VALIDATION_STEPS = 5_000_000
 
 /**
  * Creates a validator for JSON Schema draft-04 to 2020-12, chosen by `$schema`.
  *
- * Each schema is compiled once, at its first use. Schemas are untrusted text: they never become
- * code, nothing remote is fetched, patterns take linear time, and an input that would take too
- * many steps is refused. Unsupported keywords are skipped; `findSkipped` lists them. `format` is
- * an annotation, which is the default in 2020-12.
+ * Each schema is compiled once, at its first use. Schemas are untrusted text: they never become code, nothing remote is
+ * fetched, patterns take linear time, and an input that would take too many steps is refused. Unsupported keywords are
+ * skipped; `findSkipped` lists them. `format` is an annotation, which is the default in 2020-12.
  */
 export function createValidator(): ValidateInput {
   const compiled = new WeakMap<object, Check | string>()

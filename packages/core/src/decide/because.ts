@@ -5,8 +5,8 @@ import type { FactRead } from '../ports/fact-read.ts'
 export type NameOf = (id: string) => string | undefined
 
 /**
- * Returns the facts that counted against a call as a sentence for a model: `This run has read
- * web:fetch, whose output is untrusted.`
+ * Returns the facts that counted against a call as a sentence for a model: `This run has read web:fetch, whose output is
+ * untrusted.`
  *
  * Names only tools that the caller can see.
  */

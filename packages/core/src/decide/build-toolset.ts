@@ -22,10 +22,7 @@ export interface BuildToolsetOptions {
   readonly filters?: readonly ToolFilter[]
   /** Applied after all filters. Tools that it denies are left out. All policies of a list apply. */
   readonly policy?: Policies
-  /**
-   * The caller that the policy is evaluated for. Default: an anonymous caller, for whom most
-   * conditions fail.
-   */
+  /** The caller that the policy is evaluated for. Default: an anonymous caller, for whom most conditions fail. */
   readonly caller?: Caller
   /** The groups for `group:` selectors of the policy. */
   readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
@@ -34,11 +31,10 @@ export interface BuildToolsetOptions {
 const OPTIONS = shapeOf<BuildToolsetOptions>({ from: true, filters: true, policy: true, caller: true, groups: true })
 
 /**
- * Returns the tools of a source that every filter keeps and no policy denies. The result is a
- * snapshot: later changes of the source do not affect it. An empty source gives an empty set.
+ * Returns the tools of a source that every filter keeps and no policy denies. The result is a snapshot: later changes of
+ * the source do not affect it. An empty source gives an empty set.
  *
- * @throws {ToolgateError} `source_invalid` without a source, `filter_invalid`, and any error of
- * its tools and policy
+ * @throws {ToolgateError} `source_invalid` without a source, `filter_invalid`, and any error of its tools and policy
  * @example
  * const reading = buildToolset({ from: catalog, filters: [byTagsAny('read')], policy: { deny: ['web:*'] } })
  */

@@ -22,25 +22,20 @@ export interface ClauseCoverage extends ClauseCount {
   readonly path: string
   /** The clause is a shadow: it is evaluated but not enforced. */
   readonly shadow?: true
-  /**
-   * For a shadow: the number of calls that it could not judge because the history of the run was
-   * unknown. Absent: none.
-   */
+  /** For a shadow: the number of calls that it could not judge because the history of the run was unknown. Absent: none. */
   readonly unjudged?: number
   /** How many items of the catalog its selectors match. */
   readonly matches: number
 }
 
-/**
- * The most clauses of a gate that are counted, in a process that may reload any number of times.
- */
+/** The most clauses of a gate that are counted, in a process that may reload any number of times. */
 const MAX_CLAUSES = 100_000
 /** Longer clauses are stored as a hash, because whoever starts a run chooses its clauses. */
 const MAX_CONTENT = 256
 
 /**
- * Counts the clauses that hold when calls are decided: all in `deny` and `ask`, and the first in
- * an `allow` list. A clause that a reload does not change keeps its count.
+ * Counts the clauses that hold when calls are decided: all in `deny` and `ask`, and the first in an `allow` list. A clause
+ * that a reload does not change keeps its count.
  */
 export class Coverage extends Tallies<Decided> {
   #counters = new Map<string, ClauseCounter>()
@@ -82,10 +77,7 @@ export class Coverage extends Tallies<Decided> {
     return counter
   }
 
-  /**
-   * Removes the counters that views and forks added; removes all if the gate's own clauses leave
-   * little room.
-   */
+  /** Removes the counters that views and forks added; removes all if the gate's own clauses leave little room. */
   #forget(): void {
     this.forget()
     const own = [...this.#counters].filter(([, { id }]) => id !== undefined)
@@ -114,10 +106,7 @@ export class Coverage extends Tallies<Decided> {
     }
   }
 
-  /**
-   * Returns the counters of the clauses of a decision: clauses that hold for any input, and
-   * `held`.
-   */
+  /** Returns the counters of the clauses of a decision: clauses that hold for any input, and `held`. */
   protected override countersOf(
     { bounds, today, tool, now }: Decided,
     held: readonly ParsedClause[],
@@ -176,28 +165,19 @@ function idOf(content: string): string {
   return sha256Hex(content).slice(0, 32)
 }
 
-/**
- * Returns whether a policy belongs to the gate or an app. Policies of views and forks come and
- * go.
- */
+/** Returns whether a policy belongs to the gate or an app. Policies of views and forks come and go. */
 function isKept({ path }: ParsedPolicy): boolean {
   return /^(policy|apps)\b/.test(path)
 }
 
-/**
- * Returns a clause's content and where it applies. The name of an unnamed policy is its position,
- * which an edit can move.
- */
+/** Returns a clause's content and where it applies. The name of an unnamed policy is its position, which an edit can move. */
 function contentOf({ path, name, isShadow: mode }: ParsedPolicy, clause: ParsedClause): string {
   const [, root, position] = /^(.*)\[(\d+)\]$/.exec(path) ?? []
   const isNamed = name !== `policy ${Number(position) + 1}`
   return canonicalize({ root, ...(isNamed && { policy: name }), mode, kind: clause.kind, ...clauseData(clause) })
 }
 
-/**
- * Returns the clauses that hold for a tool and a caller, leaving out those that read the input or
- * the run.
- */
+/** Returns the clauses that hold for a tool and a caller, leaving out those that read the input or the run. */
 function clausesAt(index: PolicyIndex, caller: Caller, tool: Tool, at: number): readonly ParsedClause[] {
   const places = placesOf(index, at)
   const isAbout = ({ bits }: ClauseIndex) => places.some((place) => hasBit(bits, place))

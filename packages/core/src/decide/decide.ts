@@ -39,18 +39,15 @@ export interface RunBounds {
 /**
  * The one decision: the stricter of the view's answer and today's.
  *
- * Listing, calling, resuming and explaining all use it. `tool` is today's tool, present only if
- * both the view and today's catalog have the id.
+ * Listing, calling, resuming and explaining all use it. `tool` is today's tool, present only if both the view and today's
+ * catalog have the id.
  */
 export interface Decided {
   /** The view's bounds that were used. */
   readonly bounds: RunBounds
   readonly outcome: OutcomeWord
   readonly tool: Tool | undefined
-  /**
-   * Today's snapshot that was used. A snapshot never changes, so the decision is valid while the
-   * snapshot is current.
-   */
+  /** Today's snapshot that was used. A snapshot never changes, so the decision is valid while the snapshot is current. */
   readonly today: PolicySnapshot
   /** The index of the tool in the view's snapshot, and in today's. */
   readonly atFirst: number
@@ -86,8 +83,8 @@ export function explain(decided: Decided): Decision {
 }
 
 /**
- * Returns the decision of the clauses that read the input or the run, from the view and from
- * today. Pass `facts` if clauses read the run. Adds the clauses that hold to `hits`.
+ * Returns the decision of the clauses that read the input or the run, from the view and from today. Pass `facts` if clauses
+ * read the run. Adds the clauses that hold to `hits`.
  */
 export function decideWithInput(decided: Decided, input: unknown, facts?: RunFacts, hits?: ParsedClause[]): Decision {
   const { bounds, tool, today, atFirst, now } = decided
@@ -131,8 +128,8 @@ export interface CallFacts {
 }
 
 /**
- * Returns what shadow policies would decide if they were enforced; `undefined` if there are none.
- * Without a call, includes only clauses that read neither the input nor the run.
+ * Returns what shadow policies would decide if they were enforced; `undefined` if there are none. Without a call, includes
+ * only clauses that read neither the input nor the run.
  */
 export function decideShadows({ bounds, tool, today, atFirst, now }: Decided, call?: CallFacts): Decision | undefined {
   if (tool === undefined) return undefined
@@ -140,8 +137,7 @@ export function decideShadows({ bounds, tool, today, atFirst, now }: Decided, ca
   const current = today.policies === bounds.policies ? NONE : shadowsOf(today.policies)
   if (first.length + current.length === 0) return undefined
   const { caller } = bounds
-  // Shadows have a step budget of their own, so that they cannot use up the budget of enforced
-  // conditions.
+  // Shadows have a step budget of their own, so that they cannot use up the budget of enforced conditions.
   const context = call && { caller, tool, ...call, isShadow: true, work: conditionWork() }
   const against: Decision[] = []
   const judge = (index: PolicyIndex, at: number) => {
@@ -221,8 +217,8 @@ export interface Explanation extends Decision {
   /** The deciding layer first, then the others in the order of the layers. */
   readonly answers: readonly LayerAnswer[]
   /**
-   * The reasons that may still refuse a call of a listed item: rules about its input and run,
-   * hooks, limits. If empty, every call with a valid input has this outcome.
+   * The reasons that may still refuse a call of a listed item: rules about its input and run, hooks, limits. If empty,
+   * every call with a valid input has this outcome.
    */
   readonly mayStill: readonly MayStill[]
   /** What shadow policies would decide. Absent if there are none. */

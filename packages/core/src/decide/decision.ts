@@ -48,8 +48,8 @@ export function mayGoOn(outcome: OutcomeWord): boolean {
 /**
  * Returns the strictest of several answers, with the reasons of all, the deciding ones first.
  *
- * The order does not matter, and adding an answer never loosens the result. Combine all layers of
- * the gate with this function only.
+ * The order does not matter, and adding an answer never loosens the result. Combine all layers of the gate with this
+ * function only.
  *
  * @example
  * strictest([ask, deny]).outcome // 'deny'
@@ -140,56 +140,47 @@ export const REASONS = {
 
 export type ReasonCode = keyof typeof REASONS
 
-/**
- * One layer's answer about one tool, in words for a support engineer. The model sees only
- * `message`.
- */
+/** One layer's answer about one tool, in words for a support engineer. Never shown to the model but for `message`. */
 export interface Reason {
   readonly layer: Layer
   readonly code: ReasonCode
   readonly outcome: OutcomeWord
-  /**
-   * The position among the reasons of its layer: policies and clauses in the order they were
-   * written.
-   */
+  /** Position among the reasons of its layer: policies and clauses in the order they were written. */
   readonly order: number
-  /** Shown to people: the policy, clause, group or rule, and why. */
+  /** For people: the policy, clause, group or rule, and why. */
   readonly text: string
-  /** Shown to the caller: the author's message of a denial, or why a tool is unavailable. */
+  /** For the caller: the author's message of a denial, or why a tool is unavailable. */
   readonly message?: string | undefined
-  /** The name of the policy that gave the reason. */
+  /** The name of the policy that gave it. */
   readonly policy?: string | undefined
-  /**
-   * The clause that gave the reason. Absent if the policy as a whole did: a function, an allow
-   * list of which no clause held, a required tag.
-   */
+  /** The clause that gave it. Absent where the policy as a whole did: a function, an allow list of which no clause held, a required tag. */
   readonly clause?: ClauseRef | undefined
-  /** Where the clause or policy is written, such as `policy[0].deny[1]`. */
+  /** Where that is written, such as `policy[0].deny[1]`. */
   readonly path?: string | undefined
   readonly group?: string | undefined
   readonly suggestion?: string | undefined
   /** The scopes that the caller lacks. */
   readonly scopes?: readonly string[] | undefined
-  /** For an `ask`: the demands on the approver. */
+  /** Of an `ask`: what it demands of the approver. */
   readonly approver?: ApproverRule | undefined
-  /** The facts about the run that counted against the call. */
+  /** What counted against the call of what is known of its run. */
   readonly read?: readonly FactRead[] | undefined
   /** RFC 6901 pointer into the input. */
   readonly pointer?: string | undefined
-  /** The limit as `20/60`: at most 20 in 60 seconds. */
+  /** As `20/60`: at most 20 in 60 seconds. */
   readonly limit?: string | undefined
   readonly resetMs?: number | undefined
   readonly since?: number | undefined
 }
 
 /**
- * What a call of a listed item can still depend on: its input, the history of its run, code of
- * the host, or the current state, such as a used-up limit.
+ * What a call of a listed item can still depend on: its input, the history of its run, code of the host, or the current
+ * state, such as a used-up limit.
  */
 export const DEPENDS_ON = ['input', 'run', 'code', 'now'] as const
 export type DependsOn = (typeof DEPENDS_ON)[number]
 
-/** A reason that does not hide an item but may refuse a call of it. */
+/** A reason that is not against an item in a list, and that may be against a call of it. */
 export interface MayStill extends Reason {
   readonly on: DependsOn
   /** An input that the rule would refuse. Searched for only if a single item is explained. */
@@ -214,9 +205,8 @@ export function ruleText({ clause, policy }: Pick<Reason, 'clause' | 'policy'>):
 const LONGEST_S = 31 * 24 * 60 * 60
 
 /**
- * Returns the value of a `Retry-After` header or a similar hint for a rate-limited call: whole
- * seconds, rounded up, at least 1 (RFC 9110 §10.2.3, delay-seconds). A client that waits this
- * long is not too early.
+ * Returns the value of a `Retry-After` header or a similar hint for a rate-limited call: whole seconds, rounded up, at
+ * least 1 (RFC 9110 §10.2.3, delay-seconds). A client that waits this long is not too early.
  *
  * @example
  * response.writeHead(429, { 'retry-after': `${retryAfterSeconds(answer.resetMs)}` })

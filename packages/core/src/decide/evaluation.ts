@@ -54,10 +54,7 @@ export function reasonsAt({ effects, snapshot }: Evaluation, index: number): Rea
   return effects.filter(({ bits }) => hasBit(bits, index)).map((effect) => effect.reason(snapshot.tools[index] as Tool))
 }
 
-/**
- * Returns the effects of an evaluation over another snapshot. Tools that are missing there have
- * none.
- */
+/** Returns the effects of an evaluation over another snapshot. Tools that are missing there have none. */
 export function projectEffects(evaluation: Evaluation, onto: Toolset): readonly Effect[] {
   if (evaluation.snapshot === onto) return evaluation.effects
   const from = onto.ids.map((id) => evaluation.snapshot.indexOf(id))
@@ -71,8 +68,8 @@ export function projectEffects(evaluation: Evaluation, onto: Toolset): readonly 
 /**
  * The answer of one layer: a set of tools, with one outcome and reason for each of them.
  *
- * Decisions read the sets, explanations read the reasons of the same effects, so the two cannot
- * differ. A layer has no effect on tools that it lets pass, so adding a layer can only tighten.
+ * Decisions read the sets, explanations read the reasons of the same effects, so the two cannot differ. A layer has no
+ * effect on tools that it lets pass, so adding a layer can only tighten.
  */
 export interface Effect {
   readonly outcome: Exclude<OutcomeWord, 'allow'>
@@ -85,8 +82,8 @@ export interface Effect {
 }
 
 /**
- * Extends effects on a template to every resource that the template may match, because a read is
- * decided by its URI and by all these templates. Effects on no template stay the same objects.
+ * Extends effects on a template to every resource that the template may match, because a read is decided by its URI and by
+ * all these templates. Effects on no template stay the same objects.
  */
 function spreadTemplates(snapshot: Toolset, effects: readonly Effect[]): readonly Effect[] {
   const templates = templatesOf(snapshot)
@@ -125,8 +122,7 @@ function widen(effect: Effect, snapshot: Toolset, templates: readonly TemplateIn
 /**
  * The visible tools of a snapshot. Callers who see the same tools share it.
  *
- * Each form is computed at first use. A class, because a literal with getters costs a hidden
- * class each time.
+ * Each form is computed at first use. A class, because a literal with getters costs a hidden class each time.
  */
 export class VisibleTools {
   readonly #snapshot: Toolset

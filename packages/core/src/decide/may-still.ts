@@ -15,8 +15,8 @@ interface Pending {
 }
 
 /**
- * Returns the rules about the input and the run that may still refuse a call of a listed item,
- * given what is known of the caller and the item. Empty for an unlisted item.
+ * Returns the rules about the input and the run that may still refuse a call of a listed item, given what is known of the
+ * caller and the item. Empty for an unlisted item.
  */
 export function rulesThatMayStill(decided: Decided): readonly MayStill[] {
   const { bounds, today, atFirst, now, tool, outcome } = decided
@@ -75,10 +75,7 @@ function restricting(index: PolicyIndex, caller: Caller): readonly Pending[] {
   })
 }
 
-/**
- * The clauses of an allow list that would have to hold for the list to allow, and that depend on
- * the call.
- */
+/** The clauses of an allow list that would have to hold for the list to allow, and that depend on the call. */
 function allowing(index: PolicyIndex, caller: Caller): readonly Pending[] {
   const judged = (index.allow ?? []).map((indexed) => ({ indexed, ...evaluateClause(indexed, index, caller) }))
   const { size } = index.snapshot

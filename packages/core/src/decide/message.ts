@@ -12,10 +12,7 @@ export interface Names {
   readonly asked: string
   /** Default: a tool. */
   readonly kind?: ItemKind | undefined
-  /**
-   * Returns the caller's name of an item; `undefined` for an item that they cannot see. Absent:
-   * the refusal names no items.
-   */
+  /** Returns the caller's name of an item; `undefined` for an item that they cannot see. Absent: the refusal names no items. */
   readonly nameOf?: NameOf | undefined
   /** Returns the names of all visible tools. Not called for other kinds, which can be very many. */
   visible(): readonly string[]
@@ -24,8 +21,8 @@ export interface Names {
 /**
  * Returns the text for the model of a decision that is not an allow.
  *
- * Denials come first. Other reasons are included only for tools without a denial. A denied tool
- * reads like an unknown one, unless the author of every denial wrote a message.
+ * Denials come first. Other reasons are included only for tools without a denial. A denied tool reads like an unknown one,
+ * unless the author of every denial wrote a message.
  */
 export function messageFor({ reasons }: Decision, names: Names): string {
   const denials = denialsOf(reasons)
@@ -77,10 +74,7 @@ function shownOf(denials: readonly Reason[]): readonly Reason[] {
   return hidden.length > 0 ? hidden : denials
 }
 
-/**
- * Returns the message of a denial that the model may see: the caller saw the tool, or the author
- * wrote a message.
- */
+/** Returns the message of a denial that the model may see: the caller saw the tool, or the author wrote a message. */
 function messageOfDenial(denials: readonly Reason[], names: Names): string {
   const shown = shownOf(denials)
   if (explainsWhy(shown))

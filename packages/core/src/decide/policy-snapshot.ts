@@ -21,8 +21,8 @@ import { withoutRequestHints } from './requests.ts'
 /**
  * The state between two changes: one catalog, one set of policies, one state of the groups.
  *
- * Every decision is made within one snapshot. Any change creates a new one, so an earlier
- * decision is never taken for today's.
+ * Every decision is made within one snapshot. Any change creates a new one, so an earlier decision is never taken for
+ * today's.
  */
 export interface PolicySnapshot {
   readonly snapshot: Toolset
@@ -34,16 +34,13 @@ export interface PolicySnapshot {
   readonly items: Toolset
   /** The snapshot of the tools; for tools, this object itself. */
   readonly whole: PolicySnapshot
-  /**
-   * Returns a snapshot of the same policies and state over items that are not tools. The same
-   * object for the same items.
-   */
+  /** Returns a snapshot of the same policies and state over items that are not tools. The same object for the same items. */
   over(items: Toolset): PolicySnapshot
   /** Returns the effects of policy and scopes on a caller: the bounds of a run that begins now. */
   boundEffects(caller: Caller): readonly Effect[]
   /**
-   * Returns the bound effects combined with availability, pins, halts, preferences, connections
-   * and the session's locks. Cached by the caller's identity.
+   * Returns the bound effects combined with availability, pins, halts, preferences, connections and the session's locks.
+   * Cached by the caller's identity.
    */
   evaluation(caller: Caller): Evaluation
 }
@@ -56,10 +53,7 @@ export interface World {
   /** Replaced together with the policies. */
   readonly groups: Groups
   readonly availability: AvailabilitySource
-  /**
-   * `availability`, if the host supplied it. It does not bump `changes`, so its own revision is
-   * compared.
-   */
+  /** `availability`, if the host supplied it. It does not bump `changes`, so its own revision is compared. */
   readonly hostAvailability: AvailabilitySource | undefined
   readonly unlocks: { openFor(caller: Caller): ReadonlySet<string> }
   readonly halts: CallerHolds
@@ -77,10 +71,7 @@ export interface CallerHolds {
   now(): EffectsOver
 }
 
-/**
- * Returns the effects that hold tools of a snapshot back from a caller: the same objects for the
- * same arguments.
- */
+/** Returns the effects that hold tools of a snapshot back from a caller: the same objects for the same arguments. */
 export type EffectsOver = (snapshot: Toolset) => (caller: Caller) => readonly Effect[]
 
 /** A source of restrictions on all callers, because of tool definitions. */
@@ -97,10 +88,7 @@ export interface BuiltPolicySnapshot extends PolicySnapshot {
   readonly holders: Holders
 }
 
-/**
- * Returns today's snapshot, of the shared catalog or of a caller's own. The same object until
- * something changes.
- */
+/** Returns today's snapshot, of the shared catalog or of a caller's own. The same object until something changes. */
 export type Today<Snapshot = PolicySnapshot> = (caller?: Caller) => Snapshot
 
 export function createPolicySnapshots(world: World): Today<BuiltPolicySnapshot> {
@@ -152,8 +140,7 @@ export function createPolicySnapshots(world: World): Today<BuiltPolicySnapshot> 
 }
 
 function buildPart(indexes: Indexes, items: Toolset, current: CurrentPolicies, world: World): BuiltPolicySnapshot {
-  // The current state, also for items that are first used later, because the groups may be
-  // replaced by then.
+  // The current state, also for items that are first used later, because the groups may be replaced by then.
   const { groups, unlocks, halts, preferences, connections, stepUp } = world
   const holders: Holders = {
     groups,
@@ -260,10 +247,7 @@ function indexSnapshot(
   }
 }
 
-/**
- * The sources of restrictions for some callers. Only the locks of a session can open within a
- * snapshot.
- */
+/** The sources of restrictions for some callers. Only the locks of a session can open within a snapshot. */
 interface Holders extends Pick<World, 'groups' | 'unlocks' | 'stepUp'> {
   readonly halts: EffectsOver
   readonly preferences: EffectsOver
@@ -314,10 +298,7 @@ const NOTHING_OPEN: ReadonlySet<string> = new Set()
 
 const MAX_SHARED = 1000
 
-/**
- * Shares one evaluation among all callers for whom the same clauses hold, as they see the same
- * tools.
- */
+/** Shares one evaluation among all callers for whom the same clauses hold, as they see the same tools. */
 function createSharing() {
   const numbers = new WeakMap<object, number>()
   const shared = createBoundedCache<string, CallerEvaluation>(MAX_SHARED)
@@ -351,8 +332,8 @@ interface CallerEvaluation {
 }
 
 /**
- * Returns a function for today's snapshot within an app: the gate's snapshot, with the app's
- * effects and policies added. It is never wider than the gate's.
+ * Returns a function for today's snapshot within an app: the gate's snapshot, with the app's effects and policies added. It
+ * is never wider than the gate's.
  */
 export function createAppPolicySnapshots(
   today: Today<BuiltPolicySnapshot>,

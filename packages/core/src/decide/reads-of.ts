@@ -17,15 +17,12 @@ interface Evaluated {
 }
 
 const MAX_NAMED = 5
-/**
- * The most items whose values are looked up, because a condition may ask about each of many
- * items.
- */
+/** The most items whose values are looked up, because a condition may ask about each of many items. */
 const MAX_DETAILED = 8
 
 /**
- * Returns the facts that counted against a call in the last evaluation of a clause; `undefined`
- * if the history of its run is unknown.
+ * Returns the facts that counted against a call in the last evaluation of a clause; `undefined` if the history of its run
+ * is unknown.
  */
 export function readsOf(
   snapshot: Toolset,
@@ -92,10 +89,7 @@ export function originsOf(asked: readonly Asked[], facts: Pick<RunFacts, 'origin
   return found
 }
 
-/**
- * Returns each part of a value, with its field. Keys of objects count too, because a key may be
- * an address.
- */
+/** Returns each part of a value, with its field. Keys of objects count too, because a key may be an address. */
 function* leavesOf(
   value: unknown,
   field: string | undefined,

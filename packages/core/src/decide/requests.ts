@@ -7,10 +7,7 @@ import { reason } from './decision.ts'
 import { type Effect, evaluate, type Evaluation, reasonsAt } from './evaluation.ts'
 import { explainsWhy } from './message.ts'
 
-/**
- * Returns the evaluation of a view. Hides `request_tools` if it opens nothing, and then removes
- * the hints to call it.
- */
+/** Returns the evaluation of a view. Hides `request_tools` if it opens nothing, and then removes the hints to call it. */
 export function resolveRequestTool(evaluation: Evaluation): Evaluation {
   let offered = known.get(evaluation)
   if (!offered) known.set(evaluation, (offered = withoutRequestHints(hideUnneeded(evaluation))))
@@ -34,18 +31,12 @@ export function withoutRequestHints(evaluation: Evaluation): Evaluation {
   return { ...evaluation, effects }
 }
 
-/**
- * Returns the groups that a call of `request_tools` opens: those that would give this caller a
- * usable tool.
- */
+/** Returns the groups that a call of `request_tools` opens: those that would give this caller a usable tool. */
 export function openableIn(evaluation: Evaluation): readonly string[] {
   return openableOf(evaluation).flatMap(({ lock }) => (lock ? [lock.group] : []))
 }
 
-/**
- * Returns the ids that are listed from the next step on, when the restrictions of the current
- * step end.
- */
+/** Returns the ids that are listed from the next step on, when the restrictions of the current step end. */
 export function idsOfNextStep({ snapshot, effects }: Evaluation): readonly string[] {
   const held = heldBy(effects, snapshot.size, (effect) => effect.outcome !== 'ask' && !effect.isOfStep)
   return membersOf(invertBits(held, snapshot.size)).map((i) => snapshot.ids[i] as string)
@@ -92,8 +83,8 @@ function silenced(effect: Effect): Effect {
 }
 
 /**
- * Returns texts for the instructions about hidden tools: the messages that authors wrote for
- * denials, in the order of the policies, and the hints of locked groups. Each text once.
+ * Returns texts for the instructions about hidden tools: the messages that authors wrote for denials, in the order of the
+ * policies, and the hints of locked groups. Each text once.
  */
 export function noticesOf(evaluation: Evaluation, groups: Groups): readonly string[] {
   const hidden = evaluation.deny.slice()

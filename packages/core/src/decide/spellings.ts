@@ -9,10 +9,7 @@ interface Spellings {
   readonly readings: Set<string>
   /** The prefixes of the server's URIs: `x:///` or `x://`. */
   readonly beginnings: Set<string>
-  /**
-   * Listed URIs by their form without unnecessary percent-encoding; `undefined` if two URIs have
-   * the same form.
-   */
+  /** Listed URIs by their form without unnecessary percent-encoding; `undefined` if two URIs have the same form. */
   readonly listed: Map<string, string | undefined>
   hasQueries: boolean
 }
@@ -20,8 +17,8 @@ interface Spellings {
 const known = new WeakMap<Toolset, ReadonlyMap<string, Spellings>>()
 
 /**
- * Returns the URI of a resource as its server lists it, or its normal form. It differs from the
- * given URI only by unnecessary percent-encoding; `undefined` for any other spelling.
+ * Returns the URI of a resource as its server lists it, or its normal form. It differs from the given URI only by
+ * unnecessary percent-encoding; `undefined` for any other spelling.
  */
 export function spelledAs(server: string, uri: string, items: Toolset): string | undefined {
   const normal = toNormalUri(uri)
@@ -32,10 +29,10 @@ export function spelledAs(server: string, uri: string, items: Toolset): string |
 /**
  * Returns whether the server of an unlisted resource may know it by another URI that rules name.
  *
- * Rules name a resource as it is listed, so they do not know its normal form if the list uses
- * another spelling. `x:///a` and `x://a`, or `x://a?b` and `x://a`, are two resources for some
- * servers and one for servers that ignore part of a URI. So an authority may be empty only if the
- * server lists such a URI, and a listed resource has queries only if a template has.
+ * Rules name a resource as it is listed, so they do not know its normal form if the list uses another spelling. `x:///a`
+ * and `x://a`, or `x://a?b` and `x://a`, are two resources for some servers and one for servers that ignore part of a URI.
+ * So an authority may be empty only if the server lists such a URI, and a listed resource has queries only if a template
+ * has.
  */
 export function isSpelledOtherwise(tool: Tool, items: Toolset): boolean {
   const { namespace = '', uri = '' } = tool
@@ -82,10 +79,7 @@ function none(): Spellings {
 
 const NONE: Spellings = none()
 
-/**
- * Returns the prefix of a URI and the other prefix of its scheme. A file never has an authority,
- * and a host always is one.
- */
+/** Returns the prefix of a URI and the other prefix of its scheme. A file never has an authority, and a host always is one. */
 function beginningsOf(uri: string): readonly [own: string, other: string] | undefined {
   const [, scheme = '', third] = /^([^:/?#]+):\/\/(\/?)/.exec(uri) ?? []
   if (scheme === '' || scheme === 'file') return undefined

@@ -17,8 +17,8 @@ export interface ClauseCounter {
 }
 
 /**
- * Calls of one tool by one caller at which the same clauses held. Counting a call adds to this
- * one number, not to each clause.
+ * Calls of one tool by one caller at which the same clauses held. Counting a call adds to this one number, not to each
+ * clause.
  */
 interface Tally {
   /** The clauses about the input and the run that held. */
@@ -41,7 +41,7 @@ export interface FoundTable {
   readonly table: TallyTable
 }
 
-/** A decision, as far as counting needs it. */
+/** The parts of a decision that counting needs. */
 interface Counted {
   readonly bounds: { readonly caller: Caller; tallies?: FoundTable | undefined }
   readonly today: { readonly policies: readonly PolicyIndex[] }
@@ -51,10 +51,7 @@ interface Counted {
 
 /** A limit, because tallies reference the clauses of finished runs. */
 const MAX_UNSETTLED = 100
-/**
- * The most tallies of one tool and one caller. Any subset of a hundred clauses about the input
- * may hold.
- */
+/** The most tallies of one tool and one caller. Any subset of a hundred clauses about the input may hold. */
 const MAX_TALLIES = 16
 
 /** Collects calls that are not in the counters of their clauses yet. */
@@ -63,10 +60,7 @@ export abstract class Tallies<Decided extends Counted> {
   /** The tallies that have uncounted calls. */
   #unsettled: Tally[] = []
 
-  /**
-   * Returns the counters of the clauses that hold at a call. `held`: the clauses about the input
-   * and the run that hold.
-   */
+  /** Returns the counters of the clauses that hold at a call. `held`: the clauses about the input and the run that hold. */
   protected abstract countersOf(decided: Decided, held: readonly ParsedClause[]): readonly ClauseCounter[]
 
   /** Counts a decision. `held`: the clauses about the input and the run that held. */

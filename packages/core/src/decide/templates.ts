@@ -12,10 +12,7 @@ export interface TemplateIndex {
 
 const indexes = new WeakMap<Toolset, readonly TemplateIndex[]>()
 
-/**
- * Returns the templates of a snapshot, sorted by id. Computed at first use and cached with the
- * snapshot.
- */
+/** Returns the templates of a snapshot, sorted by id. Computed at first use and cached with the snapshot. */
 export function templatesOf(snapshot: Toolset): readonly TemplateIndex[] {
   let found = indexes.get(snapshot)
   if (!found) indexes.set(snapshot, (found = indexTemplates(snapshot)))

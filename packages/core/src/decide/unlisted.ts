@@ -13,22 +13,18 @@ import { mayMatch, templatesOf } from './templates.ts'
 /** Resources that no server lists, by their URIs. */
 export interface Unlisted {
   /**
-   * Returns a resource that is not among `items`, with every template of `items` that may match
-   * it. This is the set to decide it in. The same set for the same items. `undefined` for an id
-   * that no source has a resource for.
+   * Returns a resource that is not among `items`, with every template of `items` that may match it. This is the set to
+   * decide it in. The same set for the same items. `undefined` for an id that no source has a resource for.
    */
   setFor(id: string, items: Toolset): Toolset | undefined
 }
 
-/**
- * The most remembered URIs, because a client can name any number. A read of a remembered URI is
- * not decided again.
- */
+/** The most remembered URIs, because a client can name any number. A read of a remembered URI is not decided again. */
 const MAX_KNOWN = 1000
 
 /**
- * Returns the resources that sources make on demand. If a source throws, its error goes to
- * `onFault`, and the resource counts as unknown.
+ * Returns the resources that sources make on demand. If a source throws, its error goes to `onFault`, and the resource
+ * counts as unknown.
  */
 export function createUnlisted(
   catalog: Pick<Catalog, 'items' | 'itemsRevision' | 'revision' | 'sources'>,
@@ -55,8 +51,7 @@ export function createUnlisted(
     if (known?.at === at) return known.tool
     const found = ask(ableSources(), id, onFault)
     if (!found) return undefined
-    // The same object while the resource is the same, so that a changed list does not refuse a
-    // call under way.
+    // The same object while the resource is the same, so that a changed list does not refuse a call under way.
     const tool = known && isSame(known.tool, found) ? known.tool : found
     made.set(id, { at, tool })
     return tool
@@ -90,9 +85,8 @@ function ask(sources: readonly Source[], id: string, onFault: (error: unknown) =
 }
 
 /**
- * Returns the id by which a resource is decided: that of a listed resource, or of its URI in
- * normal form. Ids that differ only by unnecessary percent-encoding name one resource. Other ids
- * are returned unchanged.
+ * Returns the id by which a resource is decided: that of a listed resource, or of its URI in normal form. Ids that differ
+ * only by unnecessary percent-encoding name one resource. Other ids are returned unchanged.
  */
 export function toDecidedId(id: string, items: Toolset): string {
   if (items.has(id)) return id
@@ -102,8 +96,8 @@ export function toDecidedId(id: string, items: Toolset): string {
 }
 
 /**
- * Returns the request with the id and input by which its resource is decided, so that the server
- * gets exactly what was decided, hashed and recorded.
+ * Returns the request with the id and input by which its resource is decided, so that the server gets exactly what was
+ * decided, hashed and recorded.
  */
 export function toDecidedRequest<Request extends { readonly tool: string | undefined; readonly input?: unknown }>(
   request: Request,

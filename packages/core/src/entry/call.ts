@@ -1,5 +1,5 @@
-// `@toolgate/core/call`: the checks of a call, and their parts. For packages that build on core,
-// such as `@toolgate/change`; may change in any release.
+// `@toolgate/core/call`: the checks of a call, and their parts. For packages that build on core, such as
+// `@toolgate/change`; may change in any release.
 
 // The parts of a view that calls use
 export { countsOf, isView, isViewOf } from '../gate/view-of.ts'

@@ -1,5 +1,5 @@
-// `@toolgate/core/decide`: the decision, layer by layer. For packages that build on core, such as
-// `@toolgate/change`; may change in any release.
+// `@toolgate/core/decide`: the decision, layer by layer. For packages that build on core, such as `@toolgate/change`; may
+// change in any release.
 
 // The decision and its texts
 export {

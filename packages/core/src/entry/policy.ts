@@ -1,5 +1,5 @@
-// `@toolgate/core/policy`: parsed rules. For packages that build on core, such as
-// `@toolgate/change`; may change in any release.
+// `@toolgate/core/policy`: parsed rules. For packages that build on core, such as `@toolgate/change`; may change in any
+// release.
 
 // Parsed policies
 export { listPolicies, type ParsedClause, type ParsedPolicy, parsePolicies } from '../policy/parse.ts'

@@ -1,5 +1,5 @@
-// `@toolgate/core/tools`: ids, records and marks of tools. For packages that build on core, such
-// as `@toolgate/adapters`; may change in any release.
+// `@toolgate/core/tools`: ids, records and marks of tools. For packages that build on core, such as `@toolgate/adapters`;
+// may change in any release.
 
 export {
   type NativeToolRecord,

@@ -13,8 +13,8 @@ import type { ViewHost } from './view.ts'
 export interface Apps {
   readonly list: readonly AppInfo[]
   /**
-   * Returns the ids of all tools that an app offers, sorted, including tools that a caller cannot
-   * see. @throws {ToolgateError} `app_unknown`
+   * Returns the ids of all tools that an app offers, sorted, including tools that a caller cannot see. @throws
+   * {ToolgateError} `app_unknown`
    */
   toolsOf(app: string): readonly string[]
   /**

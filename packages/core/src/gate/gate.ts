@@ -65,27 +65,24 @@ export interface Gate<Name extends string = string, Native = unknown> {
    */
   setPolicy(policy: Policies<Name>): void
   /**
-   * Replaces the tools, sources, groups, apps, aliases, limits and the policy together: no
-   * decision mixes old and new rules. What is not given is removed. Sources that stay are not
-   * read again, and counts of limits survive.
+   * Replaces the tools, sources, groups, apps, aliases, limits and the policy together: no decision mixes old and new
+   * rules. What is not given is removed. Sources that stay are not read again, and counts of limits survive.
    *
-   * `alongside` runs synchronously after the new rules are checked and before they take effect.
-   * Use it for state that must change together with them.
+   * `alongside` runs synchronously after the new rules are checked and before they take effect. Use it for state that must
+   * change together with them.
    *
-   * @throws {ConfigError} for invalid rules, in which case the gate keeps the old ones; on a
-   * fork; and for groups with `load`
+   * @throws {ConfigError} for invalid rules, in which case the gate keeps the old ones; on a fork; and for groups with
+   * `load`
    */
   setRules(rules: GateRules, alongside?: () => void): void
   /**
-   * Returns a tighter gate over the same live catalog, groups, limits and stores. A later change
-   * that tightens this gate tightens the fork, too. A change of the fork does not affect this
-   * gate.
+   * Returns a tighter gate over the same live catalog, groups, limits and stores. A later change that tightens this gate
+   * tightens the fork, too. A change of the fork does not affect this gate.
    *
-   * `inherit: false` replaces this gate's policy instead of adding to it: the one exception to
-   * "layers only tighten", and only on a gate that is not itself a fork.
+   * `inherit: false` replaces this gate's policy instead of adding to it: the one exception to "layers only tighten", and
+   * only on a gate that is not itself a fork.
    *
-   * @throws {ConfigError} for an invalid policy, for `inherit: false` without a policy, and on a
-   * fork
+   * @throws {ConfigError} for an invalid policy, for `inherit: false` without a policy, and on a fork
    */
   fork(options: ForkOptions<Name>): Gate<Name, Native>
   /** Opens locked groups, for one session each. */
@@ -93,38 +90,31 @@ export interface Gate<Name extends string = string, Native = unknown> {
   /** Groups whose tools are loaded at their first use. */
   readonly loads: Loads
   /**
-   * Returns the ids of a group's tools, visible or not. Without a caller, only tools that all
-   * callers share.
+   * Returns the ids of a group's tools, visible or not. Without a caller, only tools that all callers share.
    *
    * @throws {ConfigError} for an unknown group, naming the nearest one
    */
   membersOf(group: string, caller?: Caller): readonly string[]
   /**
-   * Returns warnings about settings that are allowed but are probably mistakes: selectors of
-   * policies, groups, limits, caps, apps and halts that match no tool, tools that nobody can see,
-   * names that look alike.
+   * Returns warnings about settings that are allowed but are probably mistakes: selectors of policies, groups, limits,
+   * caps, apps and halts that match no tool, tools that nobody can see, names that look alike.
    */
   lint(): readonly LintWarning[]
   /**
-   * Returns how often each clause of the gate's policies and apps has held when a call was
-   * decided, in the order of the clauses.
+   * Returns how often each clause of the gate's policies and apps has held when a call was decided, in the order of the
+   * clauses.
    */
   coverage(): readonly ClauseCoverage[]
   readonly approvals: Approvals
   /**
-   * Stops all calls that the target matches, in this process at once and on every replica within
-   * a second. New and waiting calls are refused; running calls are aborted. Resolves when the
-   * state store has the halt.
+   * Stops all calls that the target matches, in this process at once and on every replica within a second. New and waiting
+   * calls are refused; running calls are aborted. Resolves when the state store has the halt.
    *
    * @throws {ConfigError} for an invalid target or reason
-   * @throws {ToolgateError} `state_unavailable` if the store failed: the halt then holds in this
-   * process only
+   * @throws {ToolgateError} `state_unavailable` if the store failed: the halt then holds in this process only
    */
   halt(request: HaltRequest): Promise<Halt>
-  /**
-   * Ends a halt, identified by its target or its id. @throws {ToolgateError} `halt_unknown`,
-   * `state_unavailable`
-   */
+  /** Ends a halt, identified by its target or its id. @throws {ToolgateError} `halt_unknown`, `state_unavailable` */
   release(target: (HaltTarget | { readonly id: string }) & { readonly by?: string | undefined }): Promise<Halt>
   readonly halts: readonly Halt[]
   /**
@@ -136,17 +126,16 @@ export interface Gate<Name extends string = string, Native = unknown> {
   /** The histories of runs, and of callers without a run, as far as rules read them. */
   readonly histories: RunHistories
   /**
-   * Returns what is left of the latest budgets that calls through this gate have used, the least
-   * left first. A budget is a limit with a `cost`. `limit` defaults to 100; at most 1,000 budgets
-   * are known.
+   * Returns what is left of the latest budgets that calls through this gate have used, the least left first. A budget is a
+   * limit with a `cost`. `limit` defaults to 100; at most 1,000 budgets are known.
    */
   budgets(limit?: number): Promise<readonly Budget[]>
   /** The remembered definitions of the tools. */
   readonly pins: Pick<Pins, 'list' | 'accept'>
   readonly apps: Apps
   /**
-   * Lists the servers, ports, URLs, commands, variables and functions that an app's tools need,
-   * each once, with its state at the last check. Without an app, lists what all groups need.
+   * Lists the servers, ports, URLs, commands, variables and functions that an app's tools need, each once, with its state
+   * at the last check. Without an app, lists what all groups need.
    *
    * @throws {ToolgateError} `app_unknown`
    */
@@ -154,16 +143,15 @@ export interface Gate<Name extends string = string, Native = unknown> {
   /** The tools and groups that users have switched off for themselves. The host authenticates the caller. */
   readonly preferences: Pick<UserPreferences, 'get' | 'set'>
   /**
-   * Calls the listener at each change of policy, halts, pins, preferences, connections and
-   * approvals. Returns a function that unsubscribes.
+   * Calls the listener at each change of policy, halts, pins, preferences, connections and approvals. Returns a function
+   * that unsubscribes.
    */
   subscribe(listener: (notice: GateNotice) => void): () => void
   /** Resolves when no call is under way through this gate and its forks. */
   idle(): Promise<void>
   /**
-   * Closes the gate and its forks. Waiting calls are refused and running calls are aborted.
-   * Resolves when every call has written its terminal record, so close the audit afterwards. On a
-   * fork it does nothing.
+   * Closes the gate and its forks. Waiting calls are refused and running calls are aborted. Resolves when every call has
+   * written its terminal record, so close the audit afterwards. On a fork it does nothing.
    */
   close(): Promise<void>
 }
@@ -171,10 +159,7 @@ export interface Gate<Name extends string = string, Native = unknown> {
 export interface RunHistories {
   /** Returns the history of a run; `undefined` if it is empty or no rule reads it. */
   read(caller: Caller, run?: RunOfCall): Promise<RunHistory | undefined>
-  /**
-   * Deletes the history of a finished run, which makes room for others. A later call of the run
-   * starts a new history.
-   */
+  /** Deletes the history of a finished run, which makes room for others. A later call of the run starts a new history. */
   end(caller: Caller, run: RunOfCall): Promise<void>
 }
 

@@ -29,10 +29,7 @@ export async function release(
   return ended
 }
 
-/**
- * Rejects an unknown name, because a person in a hurry must not believe that a misspelt tool is
- * halted.
- */
+/** Rejects an unknown name, because a person in a hurry must not believe that a misspelt tool is halted. */
 function checkTarget({ catalog, rules }: Halting, { tool }: HaltTarget): void {
   if (typeof tool !== 'string') return
   const selector = parseSelector(tool, rules.now.groups.selectors, 'servers')

@@ -38,8 +38,7 @@ const OPTIONS = shapeOf<LintOptions>({
 })
 
 /**
- * Returns all errors and probable mistakes of a configuration at once. `createGate` stops at the
- * first error.
+ * Returns all errors and probable mistakes of a configuration at once. `createGate` stops at the first error.
  *
  * | code | means |
  * |---|---|

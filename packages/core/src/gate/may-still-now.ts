@@ -8,27 +8,20 @@ import { type MayStill, mayGoOn, type Reason, reason } from '../decide/decision.
 import { portsOf, toCallView, type View } from '../gate/view.ts'
 import { probeInputs } from './probe-inputs.ts'
 
-/**
- * The most limits that are read for one list. A limit that was not read counts as perhaps used
- * up.
- */
+/** The most limits that are read for one list. A limit that was not read counts as perhaps used up. */
 const MAX_PEEKS = 500
 const AT_ONCE = 50
 
 interface Options {
   /** Awaited between parts of the work, so that other calls can run. */
   readonly rest?: (() => Promise<void>) | undefined
-  /**
-   * The parts of a call that the caller stated and that were already judged. Reasons that depend
-   * on them are left out.
-   */
+  /** The parts of a call that the caller stated and that were already judged. Reasons that depend on them are left out. */
   readonly known?: readonly ('input' | 'run')[]
 }
 
 /**
- * Returns the reasons that may still refuse a call of an item, each with an example input for its
- * rule if one is found. Limits and caps are included only if they refuse the call now. Takes
- * nothing from limits and counts for no clause.
+ * Returns the reasons that may still refuse a call of an item, each with an example input for its rule if one is found.
+ * Limits and caps are included only if they refuse the call now. Takes nothing from limits and counts for no clause.
  */
 export async function mayStillNow(view: View, id: string, options: Options = {}): Promise<readonly MayStill[]> {
   const ports = portsOf(view)
@@ -126,10 +119,7 @@ function limited({ rule, label }: LimitUseOf, what: string, resetMs?: number): M
   return { ...reason('limits', 'rate_limited', `the limit ${rule}:${label} ${what}`, more), on: 'now' }
 }
 
-/**
- * Returns how much is left of each limit with a cost, by its label; 0 for a limit that cannot be
- * read.
- */
+/** Returns how much is left of each limit with a cost, by its label; 0 for a limit that cannot be read. */
 async function leftOf(uses: readonly LimitUseOf[], ports: CallPorts): Promise<ReadonlyMap<LimitUseOf, number>> {
   const left = new Map<LimitUseOf, number>()
   for (const use of uses) {

@@ -37,16 +37,11 @@ export interface HistoryOptions {
   readonly store?: HistoryStore
   /** How long `called` counts for a caller without a run, in milliseconds. Default 1 hour. */
   readonly calledMs?: number
-  /**
-   * How long a label and `began` count for a caller without a run, in milliseconds. Default 24
-   * hours.
-   */
+  /** How long a label and `began` count for a caller without a run, in milliseconds. Default 24 hours. */
   readonly labelMs?: number
   /** How long a history is kept after its last use, in milliseconds. Default 24 hours. */
   readonly keepMs?: number
-  /**
-   * The most bytes of a history, without texts. Beyond it, calls count as unknown. Default 64 kB.
-   */
+  /** The most bytes of a history, without texts. Beyond it, calls count as unknown. Default 64 kB. */
   readonly maxBytes?: number
 }
 
@@ -66,58 +61,46 @@ export interface GateOptions {
   /** Bundles of groups and of their own tools. Open one with the `app` option of `view`. */
   readonly apps?: AppsInput
   /**
-   * Other names of tools, for policies, groups, limits and the environment: `{ exec: 'bash' }`.
-   * Aliases are never listed and cannot be called.
+   * Other names of tools, for policies, groups, limits and the environment: `{ exec: 'bash' }`. Aliases are never listed
+   * and cannot be called.
    */
   readonly aliases?: AliasesInput
   /** All policies are combined. An empty list allows everything. */
   readonly policy?: Policies
   readonly limits?: LimitInput
   /**
-   * Scopes that callers can get while they work. A tool that lacks only these scopes is listed,
-   * and a call of it is refused with `scope_needed`. Default: none.
+   * Scopes that callers can get while they work. A tool that lacks only these scopes is listed, and a call of it is refused
+   * with `scope_needed`. Default: none.
    */
   readonly stepUp?: readonly string[]
   /** Called before and after each call. A fork's hooks come before these. */
   readonly hooks?: HooksInput
   /** How many calls may run at once: `browser:*:2`, or objects. */
   readonly concurrency?: CapInput
-  /**
-   * Takes a place for each call, where each caller has resources of their own. Default: calls
-   * need no place.
-   */
+  /** Takes a place for each call, where each caller has resources of their own. Default: calls need no place. */
   readonly admission?: Admission
   /** Which conditional groups are available now. Default: the gate asks the groups' own probes. */
   readonly availability?: AvailabilitySource
-  /**
-   * Hides the tools of servers that a caller has not connected to their account. Default: no
-   * connection is needed.
-   */
+  /** Hides the tools of servers that a caller has not connected to their account. Default: no connection is needed. */
   readonly connections?: ConnectionSource
-  /**
-   * What callers with a token for one run may do. Callers with an unknown run see nothing.
-   * Default: no run is known.
-   */
+  /** What callers with a token for one run may do. Callers with an unknown run see nothing. Default: no run is known. */
   readonly runs?: RunSource
   readonly counters?: CounterStore
   readonly approvals?: ApprovalStore
   /** Keeps halts, pins and preferences. Default: in memory. */
   readonly state?: StateStore
   /**
-   * The labels of tool outputs: `{ trusted: ['contacts:*'], private: ['crm:*'] }`. The output of
-   * a tool that `trusted` does not match is `untrusted`.
+   * The labels of tool outputs: `{ trusted: ['contacts:*'], private: ['crm:*'] }`. The output of a tool that `trusted` does
+   * not match is `untrusted`.
    */
   readonly labels?: LabelsInput
   /** How histories of runs are kept. Nothing is kept if no rule reads them. */
   readonly history?: HistoryOptions
-  /**
-   * Refuses calls while this process cannot see the changes of other processes that share its
-   * stores. Default: none.
-   */
+  /** Refuses calls while this process cannot see the changes of other processes that share its stores. Default: none. */
   readonly lease?: ReplicaLease
   /**
-   * The effect of a changed tool definition: `suspend` hides the tool until a person accepts it.
-   * Default `warn`. `{ new: 'suspend' }` also hides new tools.
+   * The effect of a changed tool definition: `suspend` hides the tool until a person accepts it. Default `warn`. `{ new:
+   * 'suspend' }` also hides new tools.
    */
   readonly pins?: PinMode | PinRules
   /**
@@ -132,10 +115,7 @@ export interface GateOptions {
   readonly audit?: AuditSink
   readonly clock?: Clock
   readonly validateInput?: ValidateInput
-  /**
-   * Who may approve. Default: the person who made the request, or anyone of the same tenant with
-   * the role `approver`.
-   */
+  /** Who may approve. Default: the person who made the request, or anyone of the same tenant with the role `approver`. */
   readonly mayApprove?: MayApprove
   /** Milliseconds after which an execution is ended. Default 60,000. */
   readonly deadlineMs?: number
@@ -143,18 +123,15 @@ export interface GateOptions {
   readonly storeDeadlineMs?: number
   /** Milliseconds to wait for a hook before it counts as failed. Default 5,000. */
   readonly hookDeadlineMs?: number
-  /**
-   * The most characters of JSON in an output. The rest is cut, and a note says so. Default
-   * 10,000,000.
-   */
+  /** The most characters of JSON in an output. The rest is cut, and a note says so. Default 10,000,000. */
   readonly maxOutputChars?: number
   /** Milliseconds to wait for a visibility function before it counts as failed. Default 10,000. */
   readonly visibilityDeadlineMs?: number
   /** Receives errors that do not change an answer. Default: ignores them. */
   readonly onFault?: (error: unknown) => void
   /**
-   * Called once the tools are known, for each selector that matches no tool and each unchecked
-   * keyword of a tool's schema. `gate.lint()` also lists these. Default: `process.emitWarning`.
+   * Called once the tools are known, for each selector that matches no tool and each unchecked keyword of a tool's schema.
+   * `gate.lint()` also lists these. Default: `process.emitWarning`.
    */
   readonly onWarning?: (warning: LintWarning) => void
 }
@@ -183,8 +160,8 @@ export interface NativeGateOptions<Native, Alias extends string = never> extends
 }
 
 /**
- * Options with tools by their ids, and sources whose names are not known beforehand: names are
- * strings, checked at run time.
+ * Options with tools by their ids, and sources whose names are not known beforehand: names are strings, checked at run
+ * time.
  */
 export interface RecordGateOptions extends Omit<GateOptions, 'tools'> {
   readonly tools: ToolRecord

@@ -294,9 +294,7 @@ function toRules(
   return Object.freeze({ groups, definitions, apps, usesOf, hasLimits, hasCaps, labels, costs, written, names })
 }
 
-/**
- * Opens the catalog and the groups, and watches for unknown names and unchecked schema keywords.
- */
+/** Opens the catalog and the groups, and watches for unknown names and unchecked schema keywords. */
 function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gateOf: GateOf) {
   const first = readDefinitions(options, gateOf)
   const { groups, definitions } = first

@@ -9,8 +9,8 @@ const NUMBER = /\b\d{1,15}(?:\.\d{1,6})?\b/g
 const OWN_VALUES = ['const', 'default', 'minimum', 'maximum'] as const
 
 /**
- * Returns inputs that conditions may tell apart: the texts and numbers in the conditions and
- * their neighbours, placed in each field of the tool's schema and then in each pair of fields.
+ * Returns inputs that conditions may tell apart: the texts and numbers in the conditions and their neighbours, placed in
+ * each field of the tool's schema and then in each pair of fields.
  */
 export function probeInputs({ inputSchema, kind, uri }: Tool, conditions: readonly string[]): readonly unknown[] {
   if (kind === 'resource') return [{ uri }]

@@ -40,10 +40,7 @@ export interface PrepareStepContext<State = unknown, Context = unknown> {
 
 /** The changes for a step. Absent: no change. */
 export interface StepChange<Context = unknown> {
-  /**
-   * The ids to offer in this step only. It narrows the run's list and cannot widen it. `[]`
-   * offers no tools.
-   */
+  /** The ids to offer in this step only. It narrows the run's list and cannot widen it. `[]` offers no tools. */
   readonly activeTools?: readonly string[] | undefined
   /** Applies from this step on. */
   readonly instructions?: string | undefined
@@ -103,9 +100,8 @@ export interface Steps<Context = unknown> {
   /**
    * Prepares the next step.
    *
-   * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen;
-   * {@link ConfigError} for an invalid answer of `prepareStep`; any error that `prepareStep`
-   * throws
+   * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen; {@link ConfigError} for an
+   * invalid answer of `prepareStep`; any error that `prepareStep` throws
    */
   next(about?: StepInput): Promise<Step<Context>>
   /** Records a call of the current step. */

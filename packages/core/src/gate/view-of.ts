@@ -6,8 +6,8 @@ import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
 import { portsOf, toCallView, type View } from './view.ts'
 
 /**
- * The ports of each gate, by its `fork` method, which a host's wrapper such as `{ ...gate, view
- * }` keeps. All views of a gate, including views of apps and narrowed views, share its ports.
+ * The ports of each gate, by its `fork` method, which a host's wrapper such as `{ ...gate, view }` keeps. All views of a
+ * gate, including views of apps and narrowed views, share its ports.
  */
 const portsOfGates = new WeakMap<object, CallPorts>()
 const forkedFrom = new WeakMap<CallPorts, CallPorts>()
@@ -23,9 +23,8 @@ export function rememberGate(
 }
 
 /**
- * Returns the history of a run, for `createSteps` and `narrow`; `undefined` if no rule reads it.
- * Call it when the run begins: a run that continues without a history counts as one whose history
- * was lost.
+ * Returns the history of a run, for `createSteps` and `narrow`; `undefined` if no rule reads it. Call it when the run
+ * begins: a run that continues without a history counts as one whose history was lost.
  */
 export function factsOf(view: View, run: RunOfCall): MaybePromise<RunFacts | undefined> {
   const ports = portsOf(view)
@@ -40,8 +39,7 @@ export function isView(value: unknown): value is View {
 /**
  * Returns whether a view belongs to this gate or to a fork of it.
  *
- * Check it before you combine a view with a gate: a view of another gate has other tools and
- * another policy.
+ * Check it before you combine a view with a gate: a view of another gate has other tools and another policy.
  */
 export function isViewOf(gate: object, view: View): boolean {
   const own = ownPorts(gate)

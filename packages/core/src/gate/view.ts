@@ -53,9 +53,7 @@ export interface View<Name extends string = string> {
   readonly fingerprint: string
   /** Why the view is empty, if its `visibility` failed. */
   readonly failure: string | undefined
-  /**
-   * Names that `visibility` returned but was not offered. They are not shown. For the developer.
-   */
+  /** Names that `visibility` returned but was not offered. They are not shown. For the developer. */
   readonly foreign: readonly string[]
   /** Texts for the model's instructions: messages of denials and hints of locked groups. */
   readonly notices: readonly string[]
@@ -64,14 +62,11 @@ export interface View<Name extends string = string> {
   /** Returns whether an item of any kind is visible. A visible resource need not be listed. */
   has(id: string): boolean
   get(id: string): Tool | undefined
-  /**
-   * Returns every layer's answer about a tool, the deciding one first. Show it to people, never
-   * to the model.
-   */
+  /** Returns every layer's answer about a tool, the deciding one first. Show it to people, never to the model. */
   explain(id: string): Explanation
   /**
-   * Returns a tighter view, for a step or a sub-agent. Locks and availability are read again.
-   * Returns this view if nothing narrows it and nothing has changed.
+   * Returns a tighter view, for a step or a sub-agent. Locks and availability are read again. Returns this view if nothing
+   * narrows it and nothing has changed.
    *
    * @throws {UnknownToolError} for a name in `activeTools` that the catalog has never seen
    * @throws {ConfigError} for an invalid policy
@@ -79,20 +74,17 @@ export interface View<Name extends string = string> {
   narrow(options: NarrowOptions<Name>): View<Name>
   call(request: CallRequest<Name>): Promise<CallOutcome>
   /**
-   * Asks a person to approve a call if policy requires it, and runs nothing. Use it in frameworks
-   * whose own loop pauses for approvals. `undefined`: no approval is needed, or a person has
-   * approved. Then make the call, which is decided again.
+   * Asks a person to approve a call if policy requires it, and runs nothing. Use it in frameworks whose own loop pauses for
+   * approvals. `undefined`: no approval is needed, or a person has approved. Then make the call, which is decided again.
    */
   requestApproval(request: CallRequest<Name>): Promise<CallRefused | CallWaiting | undefined>
   /**
-   * Returns how a call would end if it were made now, by its decision, input and limits. Runs
-   * nothing, takes nothing from limits, calls no hooks, asks no person, and leaves no record. The
-   * call itself is decided again.
+   * Returns how a call would end if it were made now, by its decision, input and limits. Runs nothing, takes nothing from
+   * limits, calls no hooks, asks no person, and leaves no record. The call itself is decided again.
    */
   preview(request: CallRequest<Name>): Promise<CallPreview>
   /**
-   * Ranks the visible tools, or the visible items of `kinds`, by a query. The answer shows no
-   * trace of hidden items.
+   * Ranks the visible tools, or the visible items of `kinds`, by a query. The answer shows no trace of hidden items.
    *
    * @throws {ToolgateError} `query_invalid`
    */
@@ -103,10 +95,7 @@ export interface NarrowOptions<Name extends string = string> {
   /** Ids to keep. `[]` means none. */
   readonly activeTools?: readonly Name[] | undefined
   readonly policy?: Policies<Name> | undefined
-  /**
-   * The history of the run. Tools that rules deny because of it are not offered. Each call is
-   * decided again.
-   */
+  /** The history of the run. Tools that rules deny because of it are not offered. Each call is decided again. */
   readonly facts?: RunFacts | undefined
 }
 
@@ -145,10 +134,7 @@ export interface ViewBounds {
   /** Computed on demand, because a view that is not narrowed needs only its evaluation. */
   readonly effects: () => readonly Effect[]
   readonly policies: readonly PolicyIndex[]
-  /**
-   * The snapshot in which the run began, and all later restrictions: the run's bounds over other
-   * items.
-   */
+  /** The snapshot in which the run began, and all later restrictions: the run's bounds over other items. */
   readonly begun: PolicySnapshot
   /** Whether histories were kept when the run began. */
   readonly kept: Kept
@@ -162,10 +148,7 @@ export function portsOf(view: object): CallPorts | undefined {
   return CallerView.portsOf(view)
 }
 
-/**
- * Returns the interface of a view that calls use. @throws {TypeError} for an object that no gate
- * created
- */
+/** Returns the interface of a view that calls use. @throws {TypeError} for an object that no gate created */
 export function toCallView(view: View): CallView {
   if (view instanceof CallerView) return view
   throw new TypeError('a view of a gate is needed')
@@ -180,9 +163,8 @@ export function createView(host: ViewHost, bounds: ViewBounds, evaluation?: Eval
 }
 
 /**
- * A class, because a literal with getters costs a hidden class for each view. Lists are computed
- * at first use, since a view that only makes calls never needs them. Public methods work when a
- * host detaches them.
+ * A class, because a literal with getters costs a hidden class for each view. Lists are computed at first use, since a view
+ * that only makes calls never needs them. Public methods work when a host detaches them.
  */
 class CallerView implements View, CallView {
   readonly caller: Caller
@@ -193,10 +175,7 @@ class CallerView implements View, CallView {
   readonly #host: ViewHost
   readonly #bounds: ViewBounds
   readonly #run: RunBounds
-  /**
-   * The snapshot that the view was made in, with its evaluation. While both are current, a new
-   * view would be equal.
-   */
+  /** The snapshot that the view was made in, with its evaluation. While both are current, a new view would be equal. */
   readonly #madeIn: PolicySnapshot
   readonly #madeOf: Evaluation
   /** The decisions on called tools. Each is valid while its snapshot is current. */
@@ -282,10 +261,7 @@ class CallerView implements View, CallView {
   readonly preview = (request: CallRequest): Promise<CallPreview> =>
     preview(this, this.ofRun(request), this.#host.ports)
 
-  /**
-   * A token for one run fixes the run: its caller cannot name another. A resource gets the name
-   * that it is decided by.
-   */
+  /** A token for one run fixes the run: its caller cannot name another. A resource gets the name that it is decided by. */
   ofRun(request: CallRequest): CallRequest {
     const { run: id } = this.caller
     const isResource = typeof request?.tool === 'string' && request.tool.startsWith(RESOURCE_PREFIX)
@@ -369,10 +345,7 @@ class CallerView implements View, CallView {
     return this.#runOver(begun.over(begun.items))
   }
 
-  /**
-   * Returns the bounds of the run over items other than tools, as they were when it began, with
-   * all later restrictions.
-   */
+  /** Returns the bounds of the run over items other than tools, as they were when it began, with all later restrictions. */
   #runOver(begun: PolicySnapshot): RunBounds {
     this.#runs ??= new WeakMap()
     let run = this.#runs.get(begun.snapshot)
@@ -390,8 +363,7 @@ class CallerView implements View, CallView {
     const parts = narrowed.map((narrowing) => narrowing(snapshot))
     const effects = [...begun.boundEffects(caller), ...parts.flatMap((part) => part.effects)]
     const policies = [...begun.policies, ...parts.flatMap((part) => part.policies)]
-    // Each decision about an unlisted resource uses today's policy. Such a resource is in no
-    // list.
+    // Each decision about an unlisted resource uses today's policy. Such a resource is in no list.
     if (snapshot !== begun.items) return { caller, evaluation: evaluate(snapshot, effects), policies }
     const today = now.over(now.items)
     const evaluation = evaluateToday(today, today.evaluation(caller), { snapshot, effects: () => effects })
@@ -429,8 +401,8 @@ const NO_USES: readonly LimitUseOf[] = []
 const NONE: readonly string[] = Object.freeze([])
 
 /**
- * Returns the bounds of a run for the caller's current roles and scopes. The run's own
- * restrictions stay as they were, so no decision mixes old roles with a new policy.
+ * Returns the bounds of a run for the caller's current roles and scopes. The run's own restrictions stay as they were, so
+ * no decision mixes old roles with a new policy.
  */
 function asCaller(run: RunBounds, caller: Caller): RunBounds {
   return run.caller === caller || callerKey(run.caller) === callerKey(caller) ? run : { ...run, caller }
@@ -443,10 +415,7 @@ function snapshotFor(host: ViewHost, whole: PolicySnapshot, id: string): PolicyS
   return set && whole.over(set)
 }
 
-/**
- * Evaluates the bounds with today's availability, locks, pins and halts, and with later
- * restrictions of policy and catalog.
- */
+/** Evaluates the bounds with today's availability, locks, pins and halts, and with later restrictions of policy and catalog. */
 function evaluateToday(
   today: PolicySnapshot,
   current: Evaluation,
@@ -466,10 +435,7 @@ function goneEffects(snapshot: Toolset, today: Toolset): readonly Effect[] {
   return isEmpty(bits) ? [] : [{ outcome: 'deny', bits, reason: () => why }]
 }
 
-/**
- * Returns the narrowed bounds of a step, a sub-agent or a token's run. @throws {ConfigError} for
- * an invalid policy
- */
+/** Returns the narrowed bounds of a step, a sub-agent or a token's run. @throws {ConfigError} for an invalid policy */
 export function narrowBounds(
   host: ViewHost,
   bounds: ViewBounds,

@@ -18,9 +18,8 @@ export interface ViewOptions<Name extends string = string> {
 }
 
 /**
- * Called once per view, with all tools that policy and scopes permit, even if they are
- * unavailable now. Other names in its answer are not shown; `view.foreign` lists them. An error,
- * an invalid answer or a timeout empties the view.
+ * Called once per view, with all tools that policy and scopes permit, even if they are unavailable now. Other names in its
+ * answer are not shown; `view.foreign` lists them. An error, an invalid answer or a timeout empties the view.
  */
 export type Visibility = Iterable<string | Tool> | ((offer: VisibilityOffer) => MaybePromise<Iterable<string | Tool>>)
 
@@ -41,10 +40,7 @@ export interface AppHosts {
 const VIEW = shapeOf<ViewOptions>({ visibility: true, activeTools: true, app: true })
 const MAX_CALLERS = 10_000
 
-/**
- * Returns the views of a gate. Equal callers share a view while nothing changes; a narrowed run
- * gets its own.
- */
+/** Returns the views of a gate. Equal callers share a view while nothing changes; a narrowed run gets its own. */
 export function createViews(
   whole: ViewHost,
   visibilityDeadlineMs: number,
@@ -155,8 +151,8 @@ async function openView(
 }
 
 /**
- * Returns the bounds of a caller whose token is for one run: what the run's policies permit, or
- * nothing if the run is unknown.
+ * Returns the bounds of a caller whose token is for one run: what the run's policies permit, or nothing if the run is
+ * unknown.
  */
 function boundsOfRun(host: ViewHost, bounds: ViewBounds): ViewBounds {
   const fail = (failure: string) => ({

@@ -26,8 +26,8 @@ const GROUP_GAP_MS = 1000
 const GAP_MS = 20
 
 /**
- * Limits how often changes are emitted: the first change of a group at once, then its latest
- * state at most once a second. A group that returns to the last emitted state has not changed.
+ * Limits how often changes are emitted: the first change of a group at once, then its latest state at most once a second. A
+ * group that returns to the last emitted state has not changed.
  */
 export function createChanges({ clock, states, emit }: ChangesDeps): Changes {
   const emitted = new Map<string, { state: GroupState; atMs: number }>()

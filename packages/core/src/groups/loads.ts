@@ -93,8 +93,8 @@ export class GroupLoads implements Loads {
   }
 
   /**
-   * Starts to load the groups that a caller could use, after their view was created: the groups
-   * of the app, or otherwise all groups that are not locked for the session.
+   * Starts to load the groups that a caller could use, after their view was created: the groups of the app, or otherwise
+   * all groups that are not locked for the session.
    */
   async useAfter(view: Promise<unknown>, caller: Caller, { unlocks, app }: UsedWithin): Promise<void> {
     try {
@@ -186,8 +186,7 @@ class LazyGroup {
 
   use(): void {
     this.#isWanted = true
-    // Runs asynchronously, because a loader that blocks before it returns its promise must not
-    // delay a view.
+    // Runs asynchronously, because a loader that blocks before it returns its promise must not delay a view.
     this.#loadAfter(0)
   }
 

@@ -18,10 +18,7 @@ export type NeedKind = ProbeKind | 'group'
 /** A thing that must work so that tools are available. */
 export interface Need {
   readonly kind: NeedKind
-  /**
-   * A noun, such as `127.0.0.1:4444`, `the environment variable GITHUB_TOKEN`, `the server
-   * files`.
-   */
+  /** As a noun: `127.0.0.1:4444`, `the environment variable GITHUB_TOKEN`, `the server files`. */
   readonly what: string
   /** The groups that need it, directly or by their dependencies, in the order of definition. */
   readonly groups: readonly string[]

@@ -82,9 +82,7 @@ export class Probes {
     if (this.#phase !== 'closed') await Promise.all(stale.map((shared) => shared.run()))
   }
 
-  /**
-   * Starts to run the probes in the background, each once in its time to live, with some jitter.
-   */
+  /** Starts to run the probes in the background, each once in its time to live, with some jitter. */
   start(): void {
     if (this.#phase !== 'new') return
     this.#phase = 'started'
@@ -140,9 +138,7 @@ class SharedProbe {
     return this.#result
   }
 
-  /**
-   * Adds a group that names the probe. The shortest time to live and the longest deadline apply.
-   */
+  /** Adds a group that names the probe. The shortest time to live and the longest deadline apply. */
   join(group: string, ttlMs: number, timeoutMs: number): this {
     this.#groups.add(group)
     this.#ttlMs = Math.min(this.#ttlMs, ttlMs)
@@ -207,8 +203,7 @@ class SharedProbe {
     this.#result = result
     this.#endedAtMs = clock.monotonicMs()
     onResult(this.#groups)
-    // Runs asynchronously, because a probe that reports a change on every run must not block
-    // everything else.
+    // Runs asynchronously, because a probe that reports a change on every run must not block everything else.
     if (isChanged) this.#timer = backgroundTimeout(() => void this.run(), 0)
     else this.#schedule()
   }
@@ -231,10 +226,7 @@ function resultOf(outcome: Outcome<unknown>, probe: Probe, timeoutMs: number): P
   return isLate(outcome) ? toLateResult(probe, timeoutMs) : toFailedResult(outcome.error, probe)
 }
 
-/**
- * Gives a function a key that no host can write, because a function is never the same probe as
- * another.
- */
+/** Gives a function a key that no host can write, because a function is never the same probe as another. */
 function named(probe: Probe | ProbeFunction, nth: number): Pick<SharedProbeOptions, 'probe' | 'what'> {
   if (typeof probe !== 'function') return { probe, what: probe.what }
   const what = probe.name === '' ? undefined : `the function ${probe.name}`

@@ -45,8 +45,8 @@ export class CallHistory {
   }
 
   /**
-   * Returns the known facts, without those that this call itself added: the same object until
-   * something changes. `undefined`: the history is unknown.
+   * Returns the known facts, without those that this call itself added: the same object until something changes.
+   * `undefined`: the history is unknown.
    */
   facts(): RunFacts | undefined {
     const { mark } = this.#history.monitor
@@ -73,8 +73,8 @@ export class CallHistory {
   }
 
   /**
-   * Adds the beginning of the call, with the facts that it was decided on. `decide` is called
-   * again for each newer state; its result, if any, stops the call.
+   * Adds the beginning of the call, with the facts that it was decided on. `decide` is called again for each newer state;
+   * its result, if any, stops the call.
    */
   begin<T>(tool: Tool, input: unknown, readsRun: boolean, decide: () => T | undefined): MaybePromise<T | undefined> {
     // Most calls are of tools that no rule about runs reads, and have nothing new to add.
@@ -151,10 +151,7 @@ function isFromTrusted(monitor: Monitor, tool: Tool, input: unknown, nowMs: numb
   return origin === 'user' || origin === 'trusted'
 }
 
-/**
- * Returns the structured part of an output, which rules may read. Excludes text, which anyone may
- * have written.
- */
+/** Returns the structured part of an output, which rules may read. Excludes text, which anyone may have written. */
 export function structuredOf(output: unknown): unknown {
   if (!isObject(output)) return undefined
   return 'content' in output || 'structuredContent' in output ? output['structuredContent'] : output

@@ -6,9 +6,8 @@ import type { Selector } from '../tools/selector.ts'
 export const UNTRUSTED = 'untrusted'
 
 /**
- * A question about earlier calls: `run.called('fraud:check', { 'input.order': input.order })`.
- * Selectors and field names are literals, so all questions are known when the policies are
- * loaded, and a history keeps only what they need.
+ * A question about earlier calls: `run.called('fraud:check', { 'input.order': input.order })`. Selectors and field names
+ * are literals, so all questions are known when the policies are loaded, and a history keeps only what they need.
  */
 export interface CallPattern {
   readonly event: CallEvent
@@ -22,21 +21,17 @@ export interface CallPattern {
 /**
  * The facts about a run that conditions can read.
  *
- * Labels, `began`, and the origins `untrusted` and `unknown` can only tighten a condition;
- * `called` and the other origins can only loosen it. So an unknown run has well-defined strictest
- * facts: {@link strictestFacts}.
+ * Labels, `began`, and the origins `untrusted` and `unknown` can only tighten a condition; `called` and the other origins
+ * can only loosen it. So an unknown run has well-defined strictest facts: {@link strictestFacts}.
  */
 export interface RunFacts {
   /** Labels of the calls that began before this one. */
   readonly labels: readonly string[]
-  /**
-   * Returns whether a call matched, with these values of `pattern.fields`, in order. `undefined`
-   * equals nothing.
-   */
+  /** Returns whether a call matched, with these values of `pattern.fields`, in order. `undefined` equals nothing. */
   matched(pattern: CallPattern, values: readonly unknown[]): boolean
   /**
-   * Returns the worst origin within a value. Counts steps in `work`; if they run out, the answer
-   * is `untrusted`. Keys of objects count as values.
+   * Returns the worst origin within a value. Counts steps in `work`; if they run out, the answer is `untrusted`. Keys of
+   * objects count as values.
    */
   origin(value: unknown, work?: Work): Origin
   /** Returns calls that raised a label, for people and models. */

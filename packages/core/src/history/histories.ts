@@ -40,10 +40,7 @@ const OF_RUNS: Lifetimes = { calledMs: Infinity, labelMs: Infinity }
 /** The most histories in memory. The least recently used are read from the store again. */
 const MAX_OPEN = 1000
 
-/**
- * The place of the call in whose execution the code runs. A run that begins there was prompted by
- * that call's model.
- */
+/** The place of the call in whose execution the code runs. A run that begins there was prompted by that call's model. */
 const calling = new AsyncLocalStorage<Place>()
 
 /** The history of a caller, or of one of their runs. */
@@ -92,8 +89,8 @@ export class Histories {
   }
 
   /**
-   * Returns histories with the same rules but another store, so that nothing changes here.
-   * `nowMs`: the time of new, empty histories.
+   * Returns histories with the same rules but another store, so that nothing changes here. `nowMs`: the time of new, empty
+   * histories.
    */
   apart(store: HistoryStore, nowMs?: () => number): Histories {
     const apart = new Histories({ ...this.#options, store, ...(nowMs && { clock: { wallMs: nowMs } }) })
@@ -122,10 +119,7 @@ export class Histories {
     return { rules: this.#rules !== undefined, shadows: this.shadows?.rules !== undefined }
   }
 
-  /**
-   * Returns the histories to show to people: those of enforced rules, or of shadows if no
-   * enforced rule reads any.
-   */
+  /** Returns the histories to show to people: those of enforced rules, or of shadows if no enforced rule reads any. */
   get shown(): Histories {
     return this.#rules === undefined && this.shadows?.rules ? this.shadows : this
   }
@@ -161,8 +155,8 @@ export class Histories {
   }
 
   /**
-   * Returns the history of a call, with everything that others added. `wasKept`: histories were
-   * kept when its view was made. `isRead`: a rule reads it.
+   * Returns the history of a call, with everything that others added. `wasKept`: histories were kept when its view was
+   * made. `isRead`: a rule reads it.
    *
    * @throws {ToolgateError} `history_full` for a new history, if there is no room
    */
@@ -207,10 +201,7 @@ export class Histories {
     return this.#enforced ? `shadow ${id}` : id
   }
 
-  /**
-   * Returns the history that a run shares, as records store it; `undefined` if the run has its
-   * own.
-   */
+  /** Returns the history that a run shares, as records store it; `undefined` if the run has its own. */
   sharedBy(caller: Caller, run: RunOfCall): string | undefined {
     const around = calling.getStore()
     if (!around && (run.history === undefined || run.history === run.id)) return undefined
@@ -230,18 +221,12 @@ export class Histories {
     return chain(adding, () => (words === undefined || !readsOrigin ? undefined : history.addWords(words)))
   }
 
-  /**
-   * Returns the labels of a tool's output. A tool that passes on other calls' outputs has none of
-   * its own.
-   */
+  /** Returns the labels of a tool's output. A tool that passes on other calls' outputs has none of its own. */
   raisedBy(tool: Tool): readonly string[] {
     return isPassingTool(tool) ? [] : this.labels().of(tool).raises
   }
 
-  /**
-   * Returns whether a call has nothing to add, neither at its beginning nor at its end, because
-   * no rule reads its tool.
-   */
+  /** Returns whether a call has nothing to add, neither at its beginning nor at its end, because no rule reads its tool. */
   hasNothingToEnter(tool: Tool, caller: Caller, run: RunOfCall | undefined): boolean {
     const rules = this.#rules
     if (!rules || rules.readsOrigin || rules.of(tool).length > 0) return false
@@ -282,10 +267,7 @@ export class Histories {
     )
   }
 
-  /**
-   * Notes that a history is incomplete because something could not be kept. It then counts as
-   * unknown.
-   */
+  /** Notes that a history is incomplete because something could not be kept. It then counts as unknown. */
   lose(caller: Caller, run: RunOfCall | undefined): MaybePromise<void> {
     const id = this.#idOf(this.#placeOf(caller, run, run && calling.getStore()))
     const known = this.#open.get(id)
@@ -319,17 +301,13 @@ export class Histories {
     const owner = this.#idOf({ id: idOfCaller(caller) })
     const begins = { id, owner, kept: [...(this.#rules?.keeps ?? [])], isShadow: this.#enforced !== undefined }
     if (!run) return { ...begins, lifetimes: this.#options.lifetimes, lostMs: this.#activeMs }
-    // A continued run should have a history, and a view from before the rules may have made calls
-    // that were not recorded.
+    // A continued run should have a history, and a view from before the rules may have made calls that were not recorded.
     const isLost = run.resumed || (!wasKept && this.#activeMs !== undefined)
     return { ...begins, lifetimes: OF_RUNS, lostMs: isLost ? this.nowMs() : undefined }
   }
 }
 
-/**
- * Uses only authenticated fields, so a client with another key, token or session keeps its
- * history.
- */
+/** Uses only authenticated fields, so a client with another key, token or session keeps its history. */
 function idOfCaller({ tenant, user, client }: Caller): string {
   return `caller ${quoted(tenant)} ${quoted(user)} ${quoted(client)}`
 }

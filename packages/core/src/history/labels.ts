@@ -4,8 +4,8 @@ import type { Tool } from '../tools/tool.ts'
 import { UNTRUSTED } from './facts.ts'
 
 /**
- * The labels of tool outputs: `{ trusted: ['contacts:*'], private: ['crm:*'] }`. `trusted` is not
- * a label: the output of any tool that it does not match is `untrusted`.
+ * The labels of tool outputs: `{ trusted: ['contacts:*'], private: ['crm:*'] }`. `trusted` is not a label: the output of
+ * any tool that it does not match is `untrusted`.
  */
 export type LabelsInput = Readonly<Record<string, readonly string[]>>
 
@@ -56,8 +56,7 @@ function readRows(input: LabelsInput, groups: GroupSelectors): readonly Row[] {
     const path = `labels.${label}`
     if (label !== TRUSTED) checkLabel(path, label)
     if (!Array.isArray(texts)) throw new ConfigError(path, 'must be a list of selectors')
-    // A tool that matches only by its own claim is not trusted. For other labels, possible
-    // matches count.
+    // A tool that matches only by its own claim is not trusted. For other labels, possible matches count.
     const scope = label === TRUSTED ? 'items' : 'servers'
     const written = texts.map((text: unknown, i) => ({
       path: `${path}[${i}]`,

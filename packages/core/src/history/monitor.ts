@@ -58,8 +58,8 @@ export interface Moment {
 }
 
 /**
- * The state of one history, built from its items: labels, calls that rules can still ask about,
- * and seen texts. Its answers leave out what only the asking attempt has added.
+ * The state of one history, built from its items: labels, calls that rules can still ask about, and seen texts. Its answers
+ * leave out what only the asking attempt has added.
  */
 export class Monitor {
   readonly kept: ReadonlySet<string>
@@ -131,10 +131,7 @@ export class Monitor {
     this.#bytes += tool.length
   }
 
-  /**
-   * Returns whether several attempts have recently raised these labels, so that raising them
-   * again adds nothing.
-   */
+  /** Returns whether several attempts have recently raised these labels, so that raising them again adds nothing. */
   areUp(labels: readonly string[], nowMs: number): boolean {
     for (const label of labels) {
       const entry = this.#labels.get(label)
@@ -144,9 +141,7 @@ export class Monitor {
     return true
   }
 
-  /**
-   * Returns the note that the history is incomplete from now on; none if that was noted recently.
-   */
+  /** Returns the note that the history is incomplete from now on; none if that was noted recently. */
   notesOfLoss(nowMs: number): readonly HistoryItem[] {
     const sinceMs = this.#unkept.get(EVERYTHING)
     const isNoted = sinceMs !== undefined && (this.lifetimes.labelMs === Infinity || nowMs - sinceMs < REFRESH_MS)
@@ -201,10 +196,7 @@ export class Monitor {
     return sinceMs !== undefined && nowMs < sinceMs + lifeMs
   }
 
-  /**
-   * Returns notes about what this history did not keep until now, or what the writer does not
-   * keep.
-   */
+  /** Returns notes about what this history did not keep until now, or what the writer does not keep. */
   notesFor(keeps: ReadonlySet<string>, nowMs: number): readonly HistoryItem[] {
     if (this.hasNoted(keeps, nowMs)) return NOTHING
     const missed = [...keeps].filter((key) => !this.#began(key))

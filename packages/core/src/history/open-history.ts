@@ -29,16 +29,10 @@ export interface Beginning {
 /** How often a call is decided again because other replicas added to the history. */
 const MAX_TRIES = 20
 
-/**
- * One history in this process. Reads and additions run one after the other, synchronously with a
- * synchronous store.
- */
+/** One history in this process. Reads and additions run one after the other, synchronously with a synchronous store. */
 export class OpenHistory {
   monitor: Monitor
-  /**
-   * Referenced, so that garbage collection does not discard optimised code for calls of
-   * histories.
-   */
+  /** Referenced, so that garbage collection does not discard optimised code for calls of histories. */
   latest: object | undefined
   readonly #beginning: Beginning
   readonly #host: HistoryHost
@@ -54,10 +48,7 @@ export class OpenHistory {
     this.#expiresAt = part.expiresAt
   }
 
-  /**
-   * Returns whether the history must be written, so that the store keeps it long enough after
-   * this use.
-   */
+  /** Returns whether the history must be written, so that the store keeps it long enough after this use. */
   isDue(nowMs: number): boolean {
     return this.#expiresAt - nowMs <= this.#host.keepMs / 2
   }
@@ -76,10 +67,7 @@ export class OpenHistory {
     return this.#inTurn(() => chain(this.#add(items, false), () => undefined))
   }
 
-  /**
-   * Notes that something was not added, so that every process knows that the history is
-   * incomplete.
-   */
+  /** Notes that something was not added, so that every process knows that the history is incomplete. */
   lose(): MaybePromise<void> {
     const notes = this.monitor.notesOfLoss(this.#host.wallMs())
     // The note counts in this process even if it cannot be written.
@@ -107,8 +95,8 @@ export class OpenHistory {
   }
 
   /**
-   * Adds the items that `decide` returns. If the state has changed since, `decide` is called
-   * again. Any other result of `decide` is returned.
+   * Adds the items that `decide` returns. If the state has changed since, `decide` is called again. Any other result of
+   * `decide` is returned.
    */
   enter<T>(decide: (nowMs: number) => readonly HistoryItem[] | T): MaybePromise<T | undefined> {
     return this.#inTurn(() => this.#enter(decide, MAX_TRIES))
@@ -153,10 +141,7 @@ export class OpenHistory {
     if (part.version !== mark.version) this.monitor.apply(part)
   }
 
-  /**
-   * The store has lost the history. Starts a new one that counts as unknown; after a long time
-   * without use, as empty.
-   */
+  /** The store has lost the history. Starts a new one that counts as unknown; after a long time without use, as empty. */
   #beginAgain(): MaybePromise<void> {
     const nowMs = this.#host.wallMs()
     const isOver = nowMs >= this.#expiresAt && this.#beginning.lifetimes.labelMs !== Infinity

@@ -15,10 +15,7 @@ export interface HistoryRules extends Omit<HistoryUse, 'patterns'> {
 
 export const ORIGINS_KEPT = 'origins'
 
-/**
- * The most patterns of all policies since the gate was created. Beyond it, the oldest are
- * dropped.
- */
+/** The most patterns of all policies since the gate was created. Beyond it, the oldest are dropped. */
 const MAX_PATTERNS = 500
 
 /** Returns rules that also keep what other policies read; the same object if nothing is new. */
@@ -68,10 +65,7 @@ function patternsOf(tool: Tool, patterns: Iterable<CallPattern>): readonly CallP
   )
 }
 
-/**
- * Returns the hash of a call for a pattern; `undefined` if a field is absent, because absent
- * fields equal nothing.
- */
+/** Returns the hash of a call for a pattern; `undefined` if a field is absent, because absent fields equal nothing. */
 export function hashOfTuple(pattern: CallPattern, values: readonly unknown[]): string | undefined {
   if (values.includes(undefined)) return undefined
   try {

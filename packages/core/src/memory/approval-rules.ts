@@ -4,22 +4,13 @@ import { notOther } from './four-eyes.ts'
 
 /** More than a person can look at. This stops an agent that asks in a loop. */
 const MAX_PENDING_PER_USER = 100
-/**
- * The most characters of JSON over all pending approvals of a user, which are stored and shown
- * together.
- */
+/** The most characters of JSON over all pending approvals of a user, which are stored and shown together. */
 const MAX_PENDING_INPUT_PER_USER = 8_000_000
 
-/**
- * An approval stays valid if the clock goes back by this much, or the clocks of two machines
- * differ by it.
- */
+/** An approval stays valid if the clock goes back by this much, or the clocks of two machines differ by it. */
 const CLOCK_TOLERANCE_MS = 5000
 
-/**
- * Returns an approval at a given time. An open one may have expired by then; the other statuses
- * are final.
- */
+/** Returns an approval at a given time. An open one may have expired by then; the other statuses are final. */
 export function approvalAt(approval: Approval, nowMs: number): Approval {
   const status = approvalStatusAt(approval, nowMs)
   return status === approval.status ? approval : Object.freeze({ ...approval, status })
@@ -35,8 +26,8 @@ export function approvalStatusAt(approval: DatedApproval, nowMs: number): Approv
 }
 
 /**
- * Returns whether an open approval has reached its end. A store that sees this must store it as
- * expired, so that setting the clock back does not open it again.
+ * Returns whether an open approval has reached its end. A store that sees this must store it as expired, so that setting
+ * the clock back does not open it again.
  */
 export function isEndSeen({ status, expiresAt }: DatedApproval, nowMs: number): boolean {
   return (status === 'pending' || status === 'approved') && nowMs >= expiresAt
@@ -51,8 +42,7 @@ const STATUS_AFTER = { approve: 'approved', reject: 'rejected', revoke: 'revoked
 >
 
 /**
- * Returns an approval after a decision. Pass `approval` as of the time of the decision;
- * `undefined` for an unknown id.
+ * Returns an approval after a decision. Pass `approval` as of the time of the decision; `undefined` for an unknown id.
  *
  * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`
  * @throws {ConfigError} for an invalid verdict
@@ -152,8 +142,8 @@ const FILTER = shapeOf<ApprovalFilter>(
 )
 
 /**
- * Checks the fields. @throws {ConfigError} for an unknown field: a misspelt `tenant` would list
- * the approvals of all tenants
+ * Checks the fields. @throws {ConfigError} for an unknown field: a misspelt `tenant` would list the approvals of all
+ * tenants
  */
 export function checkApprovalFilter(filter: ApprovalFilter): void {
   checkShape('list', filter, FILTER)

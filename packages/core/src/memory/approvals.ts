@@ -26,9 +26,8 @@ const DEFAULT_LIMIT = 100
 /**
  * Creates a store of approvals in this process.
  *
- * A user of a tenant has at most 100 pending approvals, whose inputs have at most 8 million
- * characters together. The next request throws `approval_too_many`. Finished approvals stay
- * visible for one more `ttlMs`, or until 10,000 are kept.
+ * A user of a tenant has at most 100 pending approvals, whose inputs have at most 8 million characters together. The next
+ * request throws `approval_too_many`. Finished approvals stay visible for one more `ttlMs`, or until 10,000 are kept.
  */
 export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalStore {
   checkShape('memoryApprovals', options, OPTIONS)

@@ -4,10 +4,7 @@ import type { Approval, ApprovalBinding } from '../ports/ports.ts'
 /** The name of an approver whose identity has no user. */
 export const NOBODY = 'unknown'
 
-/**
- * Returns the makers of a caller's credentials, the nearest first: the maker of its key, then of
- * the key behind that key.
- */
+/** Returns the makers of a caller's credentials, the nearest first: the maker of its key, then of the key behind that key. */
 export function makersOf({ keyMadeBy, makerChain = [] }: Pick<Caller, 'keyMadeBy' | 'makerChain'>): readonly string[] {
   return [...new Set([...(keyMadeBy === undefined ? [] : [keyMadeBy]), ...makerChain])]
 }

@@ -10,10 +10,7 @@ import type {
 import { checkShape, shapeOf, ToolgateError } from '@toolgate/values'
 
 export interface MemoryHistoriesOptions {
-  /**
-   * Approximate bytes of all histories together. Default 64 MB. Shadow histories have the same
-   * amount of their own.
-   */
+  /** Approximate bytes of all histories together. Default 64 MB. Shadow histories have the same amount of their own. */
   readonly maxBytes?: number
   /** Bytes of the histories of one user and client. Default 16 MB. */
   readonly maxBytesOfOwner?: number
@@ -248,9 +245,7 @@ function keyOf({ kind, text, again }: HistoryItem, count: number): string {
     : `${kind} ${count}`
 }
 
-/**
- * Returns whether an item notes that something could not be kept. Such an item always finds room.
- */
+/** Returns whether an item notes that something could not be kept. Such an item always finds room. */
 function isNote({ kind }: HistoryItem): boolean {
   return kind === 'unkept'
 }

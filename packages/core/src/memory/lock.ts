@@ -24,10 +24,7 @@ export interface MemoryLockOptions {
 
 const OPTIONS = shapeOf<MemoryLockOptions>({ clock: true })
 
-/**
- * Creates a lock for the sessions of this process. Fencing tokens grow across all of its
- * sessions.
- */
+/** Creates a lock for the sessions of this process. Fencing tokens grow across all of its sessions. */
 export function memoryLock(options: MemoryLockOptions = {}): MemoryLock {
   checkShape('memoryLock', options, OPTIONS)
   return new ProcessLock(options.clock ?? systemClock)

@@ -6,10 +6,7 @@ const OPTIONS = shapeOf<StateOptions>({ expiresAt: true, fence: true })
 const MAX_KEY_LENGTH = 512
 const MAX_VALUE_BYTES = 1024 * 1024
 
-/**
- * Checks a key. @throws {ToolgateError} `state_invalid` for a key that is not 1 to 512 characters
- * of well-formed text
- */
+/** Checks a key. @throws {ToolgateError} `state_invalid` for a key that is not 1 to 512 characters of well-formed text */
 export function checkStateKey(key: string): void {
   if (typeof key !== 'string' || key === '') throw invalid('A key of the state must be text that is not empty.')
   checkText('A key', key)

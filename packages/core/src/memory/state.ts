@@ -25,8 +25,7 @@ const OPTIONS = shapeOf<MemoryStateOptions>({ clock: true })
 /**
  * Creates a synchronous state store in this process. It calls listeners before a change returns.
  *
- * @throws {ToolgateError} `state_invalid`, from each method, for a key or a value that no store
- * could keep
+ * @throws {ToolgateError} `state_invalid`, from each method, for a key or a value that no store could keep
  */
 export function memoryState(given: MemoryStateOptions = {}): MemoryState {
   checkShape('memoryState', given, OPTIONS)
@@ -41,9 +40,7 @@ export function memoryState(given: MemoryStateOptions = {}): MemoryState {
     return entry !== undefined && isHere(key, entry, clock.wallMs()) ? entry : undefined
   }
 
-  /**
-   * Removes an expired entry when it is seen, so that setting the clock back does not restore it.
-   */
+  /** Removes an expired entry when it is seen, so that setting the clock back does not restore it. */
   function isHere(key: string, { expiresAt }: Entry, nowMs: number): boolean {
     if (expiresAt > nowMs) return true
     entries.delete(key)
@@ -56,10 +53,7 @@ export function memoryState(given: MemoryStateOptions = {}): MemoryState {
     changes.emit()
   }
 
-  /**
-   * Runs each time the number of entries has doubled, so that the average cost of a change is
-   * constant.
-   */
+  /** Runs each time the number of entries has doubled, so that the average cost of a change is constant. */
   function sweep(): void {
     const nowMs = clock.wallMs()
     for (const [key, entry] of entries) isHere(key, entry, nowMs)

@@ -56,10 +56,7 @@ export class Uses {
     return this.#sumBefore(this.count) - this.#sumBefore(passed)
   }
 
-  /**
-   * Returns the time of the use with which an amount has left a window; `undefined` if the window
-   * holds less.
-   */
+  /** Returns the time of the use with which an amount has left a window; `undefined` if the window holds less. */
   timeOfLeaving(amount: number, windowMs: number, nowMs: number): number | undefined {
     const passed = this.#countPassed(windowMs, nowMs)
     const sum = this.#sumBefore(passed) + amount
@@ -90,9 +87,7 @@ export class Uses {
     for (let at = this.#head + place; at < sums.length; at++) sums[at] = (sums[at] as number) + change
   }
 
-  /**
-   * Returns the index of the latest use with this time and, if given, cost; -1 if there is none.
-   */
+  /** Returns the index of the latest use with this time and, if given, cost; -1 if there is none. */
   #placeOf(atMs: number, cost: number | undefined): number {
     const isOther = (place: number): boolean =>
       cost !== undefined && this.#sumBefore(place + 1) - this.#sumBefore(place) !== cost

@@ -1,8 +1,7 @@
 import { isObject } from '@toolgate/values/json'
 
 /**
- * Returns the values of the input fields that say where the tool sends data, without null and
- * empty values.
+ * Returns the values of the input fields that say where the tool sends data, without null and empty values.
  *
  * A dot in a name steps into an object, and into each item of a list: `recipients.email`.
  */
@@ -11,8 +10,8 @@ export function addresseesIn(input: unknown, names: readonly string[]): readonly
 }
 
 /**
- * Returns whether an input has one of the fields, empty or not. An empty field names nobody, so
- * also nobody that the user named.
+ * Returns whether an input has one of the fields, empty or not. An empty field names nobody, so also nobody that the user
+ * named.
  */
 export function hasAddressees(input: unknown, names: readonly string[]): boolean {
   return names.some((name) => valuesAt(input, name).length > 0)
@@ -28,10 +27,7 @@ function valuesAt(value: unknown, name: string): readonly unknown[] {
   ]
 }
 
-/**
- * Returns each way to split a name into a field and the name within it, because a field name may
- * contain a dot.
- */
+/** Returns each way to split a name into a field and the name within it, because a field name may contain a dot. */
 function stepsOf(name: string): readonly (readonly [head: string, rest: string])[] {
   const steps: [string, string][] = []
   for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1))

@@ -23,16 +23,14 @@ export interface ParsedAmount {
   /**
    * Returns a whole number from 0 to 2^53 - 1. Fractions are rounded up.
    *
-   * @throws {RangeError} for a result that is negative, infinite, too large or not a number; any
-   * error of the evaluation
+   * @throws {RangeError} for a result that is negative, infinite, too large or not a number; any error of the evaluation
    */
   evaluate(context: AmountContext): number
 }
 
 /**
- * Parses CEL whose result is a number, over `input`, `caller` and `tool`, and `output` if it is
- * known. `units(x, 2)` converts a decimal number or text to hundredths exactly, whereas `x *
- * 100.0` would be rounded.
+ * Parses CEL whose result is a number, over `input`, `caller` and `tool`, and `output` if it is known. `units(x, 2)`
+ * converts a decimal number or text to hundredths exactly, whereas `x * 100.0` would be rounded.
  *
  * @throws {ConfigError} `condition_invalid`, with the offset of the problem
  */
@@ -81,8 +79,8 @@ const MAX_PLACES = 18
 const MAX_SHIFT = 400
 
 /**
- * Returns a decimal number in units of 10 to the power of minus `places`, rounded away from 0:
- * `units("12.345", 2)` is 1235.
+ * Returns a decimal number in units of 10 to the power of minus `places`, rounded away from 0: `units("12.345", 2)` is
+ * 1235.
  *
  * @throws {RangeError} for a value that is not a decimal number, and for places outside 0 to 18
  */

@@ -1,11 +1,11 @@
 import type { ClauseKind, ParsedClause } from './parse.ts'
 
-/** Identifies a clause of a policy. */
+/** Names a clause of a policy. */
 export interface ClauseRef {
   /** The name of its policy. */
   readonly policy: string
   readonly kind: ClauseKind
-  /** The position in its list, counted from 0. */
+  /** Position in its list, from 0. */
   readonly index: number
   readonly id?: string
   /** Its selectors, separated by commas. */
@@ -13,8 +13,8 @@ export interface ClauseRef {
 }
 
 /**
- * Returns the text of a clause for records and people, such as `baseline#deny[2]`. For a clause
- * with an id, the id replaces kind and position, as in `baseline#no-mail`.
+ * Returns the text of a clause for records and people, such as `baseline#deny[2]`. For a clause with an id, the id replaces
+ * kind and position, as in `baseline#no-mail`.
  */
 export function clauseText({ policy, kind, index, id }: Omit<ClauseRef, 'match'>): string {
   return `${policy}#${id ?? `${kind}[${index}]`}`

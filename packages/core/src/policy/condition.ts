@@ -61,8 +61,7 @@ export type ConditionScope = 'caller and tool' | 'input, caller and tool'
 const MAX_TEXT_LENGTH = 4096
 
 /**
- * Parses a condition. `rule`: the groups that it may name, and whether its rule gets stricter
- * when the condition holds.
+ * Parses a condition. `rule`: the groups that it may name, and whether its rule gets stricter when the condition holds.
  *
  * @throws {ConfigError} `condition_invalid`, with the offset of the problem
  */
@@ -90,8 +89,8 @@ function fromFunction(condition: Exclude<Condition, string>): ParsedCondition {
 }
 
 /**
- * Functions of the host get neither steps, which cannot be counted, nor facts, because nobody can
- * check that facts only tighten them.
+ * Functions of the host get neither steps, which cannot be counted, nor facts, because nobody can check that facts only
+ * tighten them.
  */
 function withoutWork(context: CountedContext): ConditionContext {
   if (context.work === undefined && context.facts === undefined) return context
@@ -99,6 +98,7 @@ function withoutWork(context: CountedContext): ConditionContext {
   return rest
 }
 
+/** Returns the error for a CEL text, with the offset of a character if it is known. */
 type Fail = (problem: string, offset?: number) => ConfigError
 
 /**
@@ -125,10 +125,7 @@ export function parseCel(path: string, text: string, environment: Environment, w
   return { parsed, fail }
 }
 
-/**
- * Returns the type of the result, and the program. @throws {ConfigError} for a text that does not
- * match its variables
- */
+/** Returns the type of the result, and the program. @throws {ConfigError} for a text that does not match its variables */
 export function compileCel({ parsed, fail }: { parsed: ParsedCel; fail: Fail }): { type: string; program: Program } {
   return attempt(() => ({ type: parsed.check(), program: parsed.compile() }), fail)
 }
@@ -219,17 +216,12 @@ export function toCelCaller(caller: Caller): object {
   return cel
 }
 
-/**
- * Makes conditions read another object instead of a caller, for a caller that is only partly
- * known.
- */
+/** Makes conditions read another object instead of a caller, for a caller that is only partly known. */
 export function readCallerAs(caller: Caller, cel: object): void {
   celCallers.set(caller, cel)
 }
 
-/**
- * Leaves out titles, descriptions and hints, because an upstream could use them to exempt itself.
- */
+/** Leaves out titles, descriptions and hints, because an upstream could use them to exempt itself. */
 export function toCelTool(tool: Tool): object {
   let cel = celTools.get(tool)
   if (!cel) {

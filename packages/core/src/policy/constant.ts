@@ -4,9 +4,8 @@ import { type CelNode, childrenOf, isMacro, textOf } from './cel-tree.ts'
 import { parseCondition, type ParsedCondition } from './condition.ts'
 
 /**
- * Returns whether a condition is always true or always false, and never fails, for everybody or
- * for all `callers`. `undefined` if that is not certain. The first part can settle it: `false &&
- * …`, `true || …`.
+ * Returns whether a condition is always true or always false, and never fails, for everybody or for all `callers`.
+ * `undefined` if that is not certain. The first part can settle it: `false && …`, `true || …`.
  */
 export function isAlways(
   condition: ParsedCondition,
@@ -29,8 +28,8 @@ function firstOf(tree: CelNode, op: '&&' | '||'): CelNode | undefined {
 type Test = ParsedCondition['test']
 
 /**
- * Returns a part as a condition of its own; `undefined` if its text alone is not valid, because
- * nodes do not include brackets.
+ * Returns a part as a condition of its own; `undefined` if its text alone is not valid, because nodes do not include
+ * brackets.
  */
 function testOf(part: CelNode): Test | undefined {
   try {
@@ -73,10 +72,7 @@ function isFixedField(node: CelNode): boolean {
   return of.op === 'id' && of.args === 'caller' && FIXED.has(name)
 }
 
-/**
- * Returns whether a condition can fail, so that it is neither true nor false. `true` if that is
- * not certain.
- */
+/** Returns whether a condition can fail, so that it is neither true nor false. `true` if that is not certain. */
 export function fails(condition: ParsedCondition | undefined): boolean {
   if (!condition) return false
   return condition.run !== undefined || !condition.tree || !isSafe(condition.tree)

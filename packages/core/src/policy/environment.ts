@@ -73,8 +73,8 @@ function denyPolicy(name: string, selectors: readonly string[], unless: string |
 }
 
 /**
- * Returns a policy that allows what some clauses match. In chats to which the variant does not
- * apply, only the base decides.
+ * Returns a policy that allows what some clauses match. In chats to which the variant does not apply, only the base
+ * decides.
  */
 export function allowPolicy(name: string, clauses: readonly (string | Clause)[], unless: string | undefined): Policy {
   const elsewhere: readonly Clause[] =
@@ -192,10 +192,7 @@ function listed(senders: readonly string[]): readonly Clause[] {
   }))
 }
 
-/**
- * Excludes characters that separate or wrap entries by mistake, and characters that end a string
- * in a condition.
- */
+/** Excludes characters that separate or wrap entries by mistake, and characters that end a string in a condition. */
 const SENDER = /^[\p{L}\p{N}\p{M}_.:@+/#~=$!&%-]{1,256}$/u
 
 function readSenders(variable: string, env: Environment): readonly string[] | undefined {

@@ -53,9 +53,8 @@ export interface FieldProblem extends LintWarning {
 }
 
 /**
- * Finds fields that no tool of a rule declares: `has(input.ammount) && …` would silently disable
- * the rule. Leaves out rules whose tools are not listed yet, and fields that a schema leaves
- * open.
+ * Finds fields that no tool of a rule declares: `has(input.ammount) && …` would silently disable the rule. Leaves out rules
+ * whose tools are not listed yet, and fields that a schema leaves open.
  */
 export function findFieldProblems(
   uses: readonly FieldUse[],
@@ -133,10 +132,7 @@ function fieldIn({ inputSchema, outputSchema }: Tool, of: string, path: readonly
   return findField((of === 'output' ? outputSchema : inputSchema) ?? {}, path, names)
 }
 
-/**
- * Returns whether a schema lists fields but not this one, such as `input.order.id`. `never`: and
- * also allows no others.
- */
+/** Returns whether a schema lists fields but not this one, such as `input.order.id`. `never`: and also allows no others. */
 export function lacksField(tool: Tool, field: string, how: 'listed' | 'never' = 'listed'): boolean {
   const [of = '', ...path] = field.split('.')
   const { state } = fieldIn(tool, of, path)

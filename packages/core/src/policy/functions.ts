@@ -33,22 +33,19 @@ function countedLike(work: Work, text: string, pattern: string): boolean {
   return like(text, pattern)
 }
 
-/**
- * Thrown for a text that readers may interpret differently, so that no answer about it is
- * certain.
- */
+/** Thrown for a text that readers may interpret differently, so that no answer about it is certain. */
 export class UnclearError extends TypeError {}
 
 /**
- * Returns whether a path is at or below a root, after `.` and `..` are resolved. Returns only if
- * every reader agrees, so the answer is safe in both `allow` and `deny`.
+ * Returns whether a path is at or below a root, after `.` and `..` are resolved. Returns only if every reader agrees, so
+ * the answer is safe in both `allow` and `deny`.
  *
- * With a root such as `/workspace`, both are POSIX paths, and a relative path is relative to the
- * root, as in `server-filesystem`. With a root such as `file:///workspace`, both are absolute
- * URIs, and their scheme, authority and path are compared.
+ * With a root such as `/workspace`, both are POSIX paths, and a relative path is relative to the root, as in
+ * `server-filesystem`. With a root such as `file:///workspace`, both are absolute URIs, and their scheme, authority and
+ * path are compared.
  *
- * @throws {UnclearError} for a text that a server may read differently, or a path that differs
- * from the root only by case: see {@link locatePath}
+ * @throws {UnclearError} for a text that a server may read differently, or a path that differs from the root only by case:
+ * see {@link locatePath}
  * @throws {TypeError} for a root that is not absolute or not plain
  */
 export function within(path: string, root: string): boolean {
@@ -79,18 +76,15 @@ function locateUri(uri: string, root: string): Location {
 }
 
 /**
- * Compares only the host name, because a request may be redirected to another scheme or port, and
- * some readers ignore the host of a file.
+ * Compares only the host name, because a request may be redirected to another scheme or port, and some readers ignore the
+ * host of a file.
  */
 function mayBeSameHost(one: URL, other: URL): boolean {
   const [name, base] = [one, other].map(({ hostname }) => hostname.toLowerCase().replace(/\.$/, ''))
   return name === base || (one.protocol === 'file:' && other.protocol === 'file:')
 }
 
-/**
- * Parses a URI with an authority and a path. Rejects a user, even an empty one, because readers
- * may find another host.
- */
+/** Parses a URI with an authority and a path. Rejects a user, even an empty one, because readers may find another host. */
 function parseHierarchical(uri: string): URL | undefined {
   if (!/^[^:/?#]+:\/\/[^@/?#]*(?:[/?#]|$)/.test(uri)) return undefined
   try {
@@ -131,11 +125,9 @@ function ambiguous(problem: string): TypeError {
 }
 
 /**
- * Returns whether a text matches a pattern whose `*` matches any characters, in time linear in
- * the text.
+ * Returns whether a text matches a pattern whose `*` matches any characters, in time linear in the text.
  *
- * Use it for an allowlist, not a denylist: most texts can be written in another way that a
- * pattern does not match.
+ * Use it for an allowlist, not a denylist: most texts can be written in another way that a pattern does not match.
  */
 export function like(text: string, pattern: string): boolean {
   return matchesGlob(parseGlob(pattern), text)

@@ -17,11 +17,11 @@ export interface IdleClause {
 }
 
 /**
- * Finds clauses that can never hold, and clauses that another clause covers: without them each
- * decision is the same. Reports only certain cases. Shadows neither cover nor are covered.
+ * Finds clauses that can never hold, and clauses that another clause covers: without them each decision is the same.
+ * Reports only certain cases. Shadows neither cover nor are covered.
  *
- * `callers`: all callers that exist, if they are known. A condition about a role, user or tenant
- * that none of them has is then certain.
+ * `callers`: all callers that exist, if they are known. A condition about a role, user or tenant that none of them has is
+ * then certain.
  */
 export function findIdleClauses(policies: readonly ParsedPolicy[], callers?: readonly Caller[]): readonly IdleClause[] {
   const enforced = policies.map((policy) => partsOf(policy).enforced).flatMap(clausesOf)
@@ -87,17 +87,14 @@ function isSame(a: ParsedClause, b: ParsedClause): boolean {
 }
 
 /**
- * Returns whether each condition of one clause is absent or equal to that of the other, so that
- * it holds wherever the other does.
+ * Returns whether each condition of one clause is absent or equal to that of the other, so that it holds wherever the other
+ * does.
  */
 function hasFewer(a: ParsedClause, b: ParsedClause): boolean {
   return CONDITIONS.every((field) => a[field] === undefined || isEqual(a[field], b[field]))
 }
 
-/**
- * Returns whether one clause holds or fails wherever the other holds or fails. Conditions are
- * evaluated in order.
- */
+/** Returns whether one clause holds or fails wherever the other holds or fails. Conditions are evaluated in order. */
 function holdsWith(a: ParsedClause, b: ParsedClause): boolean {
   if (isSame(a, b)) return true
   if (isAtCall(a)) return false

@@ -56,8 +56,8 @@ export interface LintMore {
 }
 
 /**
- * Returns probable mistakes: selectors that match nothing, tools that nobody can see, clauses
- * that change nothing, names that look alike, and schema keywords that are not checked.
+ * Returns probable mistakes: selectors that match nothing, tools that nobody can see, clauses that change nothing, names
+ * that look alike, and schema keywords that are not checked.
  */
 export function lintAll(
   policies: readonly ParsedPolicy[],
@@ -123,8 +123,8 @@ export interface Unreachable {
 }
 
 /**
- * Finds tools that no caller can ever see: a clause denies them for every caller, no `allow` rule
- * mentions them, or they lack a required tag. Does not evaluate function policies.
+ * Finds tools that no caller can ever see: a clause denies them for every caller, no `allow` rule mentions them, or they
+ * lack a required tag. Does not evaluate function policies.
  */
 export function findUnreachable(policies: readonly ParsedPolicy[], snapshot: Toolset): readonly Unreachable[] {
   const found = new Map<string, { blocker: Blocker; tools: string[] }>()
@@ -168,8 +168,8 @@ function blockerIn(policy: ParsedPolicy, path: string, tool: Tool): Blocker | un
 }
 
 /**
- * Finds the servers whose resources or prompts a policy never allows: each policy denies them
- * unless its own `allow` names them.
+ * Finds the servers whose resources or prompts a policy never allows: each policy denies them unless its own `allow` names
+ * them.
  */
 export function findUnallowed(policies: readonly ParsedPolicy[], items: Toolset): readonly Unreachable[] {
   const offered = Map.groupBy(items, ({ kind, namespace }) => `${kind === 'prompt' ? kind : 'resource'}:${namespace}`)

@@ -6,10 +6,7 @@ import type { Toolset } from '../tools/toolset.ts'
 import type { LintWarning } from './lint.ts'
 import type { ParsedPolicy } from './parse.ts'
 
-/**
- * Finds tools whose names look like a name that a `deny` or `ask` matches in several namespaces,
- * but are not matched.
- */
+/** Finds tools whose names look like a name that a `deny` or `ask` matches in several namespaces, but are not matched. */
 export function lintLookAlikes(policies: readonly ParsedPolicy[], snapshot: Toolset): readonly LintWarning[] {
   return policies
     .flatMap(({ deny, ask }) => [...deny, ...ask])
@@ -41,9 +38,7 @@ function likeness(tool: Tool): string {
   return found
 }
 
-/**
- * Returns equal texts for names that look alike, or differ only in letter case, `-`, `_` and `.`.
- */
+/** Returns equal texts for names that look alike, or differ only in letter case, `-`, `_` and `.`. */
 function likenessOf(name: string): string {
   return skeleton(skeleton(name.replaceAll(/[-_.]/g, '')).toLowerCase())
 }

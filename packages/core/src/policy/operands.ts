@@ -4,8 +4,8 @@ import { type CelNode, childrenOf } from './cel-tree.ts'
 export type OperandUse = 'equality' | 'value'
 
 /**
- * What a condition reads of a call: input paths such as `order.id`, caller attributes, and the
- * texts that it compares them with.
+ * What a condition reads of a call: input paths such as `order.id`, caller attributes, and the texts that it compares them
+ * with.
  */
 export interface Operands {
   readonly input: ReadonlyMap<string, OperandUse>

@@ -51,9 +51,7 @@ export interface ParsedPolicy {
   readonly kinds: readonly ItemKind[]
   /** Whether the whole policy is a shadow. Otherwise single clauses may be. */
   readonly isShadow: boolean
-  /**
-   * Whether this is only a part of a policy: without an allowlist, it does not deny other kinds.
-   */
+  /** Whether this is only a part of a policy: without an allowlist, it does not deny other kinds. */
   readonly isPart?: true
 }
 

@@ -1,16 +1,13 @@
-/**
- * The location of a path relative to a root: at or below it for every reader, for none, or only
- * for some.
- */
+/** The location of a path relative to a root: at or below it for every reader, for none, or only for some. */
 export type Location = 'inside' | 'outside' | 'unclear'
 
 /**
  * Returns where an absolute or relative path leads, seen from an absolute root.
  *
- * A relative path is relative to the root. If it leaves the root it is unclear, because another
- * working folder may bring it back. Some readers decode `%`, normalise (NFKC), cut off `?…` and
- * `#…`, ignore case, accents and invisible characters, or cut off the end of a name: dots,
- * spaces, `;…` and `:…`. Symbolic links are not resolved, because only the server knows them.
+ * A relative path is relative to the root. If it leaves the root it is unclear, because another working folder may bring it
+ * back. Some readers decode `%`, normalise (NFKC), cut off `?…` and `#…`, ignore case, accents and invisible characters, or
+ * cut off the end of a name: dots, spaces, `;…` and `:…`. Symbolic links are not resolved, because only the server knows
+ * them.
  */
 export function locatePath(path: string, root: string): Location {
   const readings = isUncoded(path) ? (isPlainPath(path) ? [{ path, root }] : undefined) : readingsOf({ path, root })
@@ -45,10 +42,7 @@ interface Reading {
   readonly root: string
 }
 
-/**
- * The ways in which readers interpret a text. Each returns `undefined` for a text that is unclear
- * to it.
- */
+/** The ways in which readers interpret a text. Each returns `undefined` for a text that is unclear to it. */
 const READERS: readonly ((text: string) => string | undefined)[] = [
   (text) => text.normalize('NFKC'),
   percentDecoded,
@@ -65,8 +59,8 @@ export function isUncoded(path: string): boolean {
 }
 
 /**
- * Returns the readings of an encoded path, each with the root as the same reader sees it;
- * `undefined` if one of them is not a plain path.
+ * Returns the readings of an encoded path, each with the root as the same reader sees it; `undefined` if one of them is not
+ * a plain path.
  */
 function readingsOf(written: Reading): readonly Reading[] | undefined {
   if (!isPlainPath(written.path) || LOOK_ALIKE.test(written.path)) return undefined
@@ -119,17 +113,13 @@ const NOT_PLAIN: readonly RegExp[] = [
   // NUL, `.`, `/` and `\`, percent-coded once or more; then overlong UTF-8, and the form of old servers.
   /%(?:25)*(?:00|2e|2f|5c)/i,
   /%(?:25)*(?:c0|c1|e0%(?:25)*80|u[0-9a-f]{4})/i,
-  // A name that is empty or only dots after a system has cut off its end or removed what it
-  // ignores. A form has + for a space; servlet containers cut off `;` and what follows it before
-  // they resolve dots.
+  // A name that is empty or only dots after a system has cut off its end or removed what it ignores. A form has + for a
+  // space; servlet containers cut off `;` and what follows it before they resolve dots.
   /(?:^|\/)(?!\.{0,2}(?:\/|$))[.+\s\p{M}\p{Default_Ignorable_Code_Point}]*(?:[;:/]|%(?:25)*3[abAB]|$)/u,
   /^\/+[A-Za-z][:|](?:\/|$)/,
 ]
 
-/**
- * The same check for texts with only {@link UNCODED} characters. Most texts have only these, and
- * this is faster.
- */
+/** The same check for texts with only {@link UNCODED} characters. Most texts have only these, and this is faster. */
 const NOT_PLAIN_UNCODED = /^[~$' ]|[' ]$|(?:^|\/)(?!\.{0,2}(?:\/|$))[.+ ]*(?:[;:/]|$)|^\/+[A-Za-z][:|](?:\/|$)/
 
 /** These become `.`, `..`, `/` or `\` when a text is normalised, or converted to an older character set. */
@@ -143,8 +133,8 @@ export function isPlain(text: string): boolean {
 }
 
 /**
- * Returns whether `..` may remove an empty name: `/a//../b` is `/b` for a file system, and `/a/b`
- * when read as a URL (RFC 3986 §5.2.4).
+ * Returns whether `..` may remove an empty name: `/a//../b` is `/b` for a file system, and `/a/b` when read as a URL (RFC
+ * 3986 §5.2.4).
  */
 function mayTakeBackNothing(text: string): boolean {
   const empty = text.indexOf('//', AUTHORITY.exec(text)?.[0].length ?? 0)

@@ -5,8 +5,8 @@ import { CLAUSE_KINDS, type ParsedClause, type ParsedPolicy } from './parse.ts'
 const FIELDS = ['when', 'unless', 'input'] as const
 
 /**
- * Finds text comparisons that another spelling evades: patterns that tighten a rule, since `RM x`
- * evades a denial of `rm *`, and prefixes of paths and URLs that loosen one.
+ * Finds text comparisons that another spelling evades: patterns that tighten a rule, since `RM x` evades a denial of `rm
+ * *`, and prefixes of paths and URLs that loosen one.
  */
 export function lintPatterns(policies: readonly ParsedPolicy[]): readonly LintWarning[] {
   return policies.flatMap((policy) => CLAUSE_KINDS.flatMap((kind) => policy[kind] ?? []).flatMap(lintClause))

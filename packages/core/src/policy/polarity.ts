@@ -18,10 +18,9 @@ export interface Place {
 /**
  * Returns what a condition reads of the run, if anything.
  *
- * Labels, `began`, and the origins `untrusted` and `unknown` may only tighten a rule; `called`,
- * and the origins `user` and `trusted`, may only loosen it. So an unknown run has well-defined
- * strictest facts, and nothing that an attacker adds to a run loosens a rule. A condition whose
- * direction is uncertain is rejected.
+ * Labels, `began`, and the origins `untrusted` and `unknown` may only tighten a rule; `called`, and the origins `user` and
+ * `trusted`, may only loosen it. So an unknown run has well-defined strictest facts, and nothing that an attacker adds to a
+ * run loosens a rule. A condition whose direction is uncertain is rejected.
  *
  * @throws the error of `place.fail`
  */
@@ -161,8 +160,7 @@ function judgeOrigin(
   if (!arg || more.length > 0) throw fail('origin(value) has one argument', origin)
   if (!isAddressees(arg)) refuseRun(arg, use, 'the argument of origin() cannot read the run')
   const holds = ORIGINS.filter((one) => (node.op === '!=' ? !named.has(one) : named.has(one)))
-  // In the order of ORIGINS, worst first: the comparison must hold for all origins up to one, or
-  // for all from one on.
+  // In the order of ORIGINS, worst first: the comparison must hold for all origins up to one, or for all from one on.
   const isWorst = ORIGINS.slice(0, holds.length).every((one) => holds.includes(one))
   const isBest = ORIGINS.slice(ORIGINS.length - holds.length).every((one) => holds.includes(one))
   if (tightens ? !isWorst : !isBest) throw fail(problemOfOrigin(node, textOf(origin), holds, tightens), node)

@@ -24,10 +24,7 @@ export interface Clause<Name extends string = string> {
   readonly unless?: Condition
   /** The clause applies only if this is true for input, caller and tool. Evaluated at each call. */
   readonly input?: Condition
-  /**
-   * The text for the caller of a denied tool. Without it, the tool is refused as if it did not
-   * exist.
-   */
+  /** The text for the caller of a denied tool. Without it, the tool is refused as if it did not exist. */
   readonly message?: string
   /** For `ask`: `other` requires an approver other than the person who asks. */
   readonly by?: 'other'
@@ -41,8 +38,8 @@ export interface Clause<Name extends string = string> {
 export interface Policy<Name extends string = string> {
   readonly name?: string
   /**
-   * Only matching items are allowed. `[]` allows nothing. Default `['*']`, which matches every
-   * tool but no resources or prompts: each policy must name those, as in `resource:files:*`.
+   * Only matching items are allowed. `[]` allows nothing. Default `['*']`, which matches every tool but no resources or
+   * prompts: each policy must name those, as in `resource:files:*`.
    */
   readonly allow?: readonly (SelectorText<Name> | Clause<Name>)[]
   readonly deny?: readonly (SelectorText<Name> | Clause<Name>)[]
@@ -63,10 +60,7 @@ export type PolicyAnswer = 'allow' | 'ask' | 'deny'
  */
 export interface FunctionPolicy {
   readonly name?: string
-  /**
-   * The kinds that the function decides in addition to tools. It denies the others. Default:
-   * none.
-   */
+  /** The kinds that the function decides in addition to tools. It denies the others. Default: none. */
   readonly kinds?: readonly Exclude<ItemKind, 'tool'>[]
   /** `shadow`: calls are decided as if the policy were absent, and their records say what it would do. */
   readonly mode?: 'shadow'

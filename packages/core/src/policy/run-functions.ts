@@ -63,10 +63,7 @@ function compileCall(node: CelNode, _values: readonly CelNode[], compile: (node:
   return (frame) => askCall(frame, question.pattern, values)
 }
 
-/**
- * A value that is unreadable or not JSON gets the strictest answer, because an error could loosen
- * the rule.
- */
+/** A value that is unreadable or not JSON gets the strictest answer, because an error could loosen the rule. */
 function askCall(frame: Frame, pattern: CallPattern, values: readonly Compiled[]): boolean {
   const { facts, reads } = readingOf(frame)
   const asked = values.map((value) => jsonOf(frame, value))

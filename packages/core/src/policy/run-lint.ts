@@ -124,10 +124,7 @@ function lintAddressees(clauses: readonly PlacedClause[], snapshot: Toolset): re
   return [{ code: 'addressees_missing', path: asking[0]?.path ?? 'policy', text, tools: missing }]
 }
 
-/**
- * Data that a tainted run writes would look clean when a trusted tool of the same server reads it
- * back.
- */
+/** Data that a tainted run writes would look clean when a trusted tool of the same server reads it back. */
 function lintMemory(clauses: readonly PlacedClause[], snapshot: Toolset, labels: KnownLabels): readonly LintWarning[] {
   if (!clauses.some(({ clause }) => clause.run?.labels.includes(UNTRUSTED) || clause.run?.readsOrigin)) return []
   const spaces = Map.groupBy(snapshot.tools, ({ namespace }) => namespace)

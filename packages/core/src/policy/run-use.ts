@@ -1,6 +1,6 @@
 import type { CallPattern } from '../history/facts.ts'
 
-/** What conditions read of a run. */
+/** The facts about a run that conditions read. */
 export interface RunUse {
   readonly readsRun: boolean
   readonly readsOrigin: boolean

@@ -1,10 +1,9 @@
 /**
- * Partly unknown values: the inputs and callers of calls that are judged again from their
- * records.
+ * Partly unknown values: the inputs and callers of calls that are judged again from their records.
  *
- * Each value has two variants. A condition that reads an unknown part of the `strict` variant
- * counts against the call, and of the `lax` variant for it. If both decisions are equal, the
- * unknown parts do not matter; otherwise the decision is unknown.
+ * Each value has two variants. A condition that reads an unknown part of the `strict` variant counts against the call, and
+ * of the `lax` variant for it. If both decisions are equal, the unknown parts do not matter; otherwise the decision is
+ * unknown.
  */
 export type Leaning = 'strict' | 'lax'
 

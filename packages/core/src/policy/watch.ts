@@ -20,8 +20,8 @@ import {
 /** Checks that selectors match existing tools. */
 export interface NameWatch {
   /**
-   * Warns of selectors that match no tool, once all sources that may have one have listed their
-   * tools. Each warning is emitted once.
+   * Warns of selectors that match no tool, once all sources that may have one have listed their tools. Each warning is
+   * emitted once.
    *
    * @throws {ConfigError} `selector_invalid` for certain mistakes, if the tools are fixed
    */

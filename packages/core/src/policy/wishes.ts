@@ -16,8 +16,8 @@ export type WishList = readonly Wish[]
 const MAX_LISTS = 12
 
 /**
- * Returns the ways to make a condition `wanted`, each a list of wishes. Parts that cannot be
- * analysed are left unchanged, so a way may not be enough: decide again.
+ * Returns the ways to make a condition `wanted`, each a list of wishes. Parts that cannot be analysed are left unchanged,
+ * so a way may not be enough: decide again.
  */
 export function wishesFor(node: CelNode, wanted: boolean): readonly WishList[] {
   switch (node.op) {

@@ -14,19 +14,13 @@ export interface Caller {
   readonly client?: string | undefined
   /** Who acts for the user now, if somebody else does (RFC 8693 §4.1). */
   readonly actor?: string | undefined
-  /** All actors, the current one first. Only the audit uses it: earlier actors decide nothing. */
+  /** All actors, the current one first. For the audit alone: earlier actors decide nothing. */
   readonly actChain?: readonly string[] | undefined
-  /**
-   * Who made the key that the caller uses, if another person did. Only approvals and the audit
-   * use it.
-   */
+  /** Who made the key that the caller uses, if another person did. For approvals and the audit: it decides nothing else. */
   readonly keyMadeBy?: string | undefined
-  /**
-   * The makers of that key and of the credentials behind it, the nearest first. Only approvals
-   * use it. Default: `keyMadeBy`.
-   */
+  /** The makers of that key and of credentials behind it, the nearest first. For approvals. Default: `keyMadeBy`. */
   readonly makerChain?: readonly string[] | undefined
-  /** The run that the caller's token is for. The gate's `runs` option says what it may do. */
+  /** The run that the caller's token is for: `runs` of the gate says what it may do. */
   readonly run?: string | undefined
   readonly attributes?: Readonly<Record<string, unknown>> | undefined
 }
@@ -60,9 +54,8 @@ export function defineCaller(caller: Caller): Caller {
 /**
  * Returns whether a value is the very object that `defineCaller` returned.
  *
- * JSON, `structuredClone` and a spread make another object, so no request can carry a defined
- * caller. Use this to separate the host's callers from a client's claims when a framework passes
- * on a context that a client may have filled.
+ * JSON, `structuredClone` and a spread make another object, so no request can carry a defined caller. Use this to separate
+ * the host's callers from a client's claims when a framework passes on a context that a client may have filled.
  */
 export function isDefinedCaller(value: unknown): value is Caller {
   return typeof value === 'object' && value !== null && keys.has(value)

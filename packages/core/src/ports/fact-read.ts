@@ -1,17 +1,12 @@
-/**
- * Where a value comes from, the worst first. A list or object has the worst origin of its values.
- */
+/** Where a value comes from, the worst first. A list or object has the worst origin of its values. */
 export const ORIGINS = ['untrusted', 'unknown', 'trusted', 'user'] as const
 export type Origin = (typeof ORIGINS)[number]
 
-/**
- * `began`: the call began, however it ended. `called`: the call ended `done` and its result
- * reports no failure.
- */
+/** `began`: the call began, however it ended. `called`: the call ended `done` and its result reports no failure. */
 export const CALL_EVENTS = ['began', 'called'] as const
 export type CallEvent = (typeof CALL_EVENTS)[number]
 
-/** An earlier call of the run. A history keeps the first call that raised a label, and one more. */
+/** A call of the run that began before. A history keeps the first that raised a label, and one more. */
 export interface EarlierCall {
   /** The id of its tool. */
   readonly tool: string
@@ -30,20 +25,14 @@ export interface OriginOfValue {
 /** A fact that counted against a call. */
 export interface FactRead {
   readonly kind: 'label' | CallEvent | 'origin'
-  /**
-   * What counted: a label, the selector of a call, or the expression of a value, such as
-   * `input.to`.
-   */
+  /** The label; the selector of a call; the expression of a value, such as `input.to`. */
   readonly of: string
   /** The fields of a call that had to be equal. */
   readonly fields?: readonly string[]
-  /**
-   * The values of those fields, in the same order; `undefined` for a field that the call did not
-   * have.
-   */
+  /** The values of those fields, in their order; `undefined` for one that the call did not have. */
   readonly wanted?: readonly unknown[]
   readonly origin?: Origin
-  /** For an origin: the values that have it, the worst first. At most five. */
+  /** Of an origin: the values that have it, the worst first. At most five. */
   readonly values?: readonly OriginOfValue[]
   /** The tools that raised the label, or that the selector names. */
   readonly tools?: readonly string[]

@@ -1,9 +1,6 @@
 import type { MaybePromise } from './ports.ts'
 
-/**
- * The position up to which a history was read. A store that lost data answers with another
- * generation or a smaller version.
- */
+/** The position up to which a history was read. A store that lost data answers with another generation or a smaller version. */
 export interface HistoryMark {
   /** Changes each time the history is opened again. */
   readonly generation: string
@@ -12,9 +9,8 @@ export interface HistoryMark {
 }
 
 /**
- * `label`: a label of the run. `tuple`: the hash of a call that a rule asks about. `user`,
- * `trusted`, `untrusted`: texts of that origin. `unkept`: something that the history did not keep
- * whole or from its beginning.
+ * `label`: a label of the run. `tuple`: the hash of a call that a rule asks about. `user`, `trusted`, `untrusted`: texts of
+ * that origin. `unkept`: something that the history did not keep whole or from its beginning.
  */
 export const HISTORY_ITEM_KINDS = ['label', 'tuple', 'user', 'trusted', 'untrusted', 'unkept'] as const
 export type HistoryItemKind = (typeof HISTORY_ITEM_KINDS)[number]
@@ -48,8 +44,8 @@ export interface HistoryOpening {
   /** The owner whose quota the history counts against. */
   readonly owner: string
   /**
-   * Only shadow rules read the history. Shadow histories share a space as large as that of all
-   * other histories, so they never cause another history to be refused.
+   * Only shadow rules read the history. Shadow histories share a space as large as that of all other histories, so they
+   * never cause another history to be refused.
    */
   readonly isShadow?: true
   readonly kept: readonly string[]
@@ -75,25 +71,21 @@ export interface HistoryAnswer extends HistoryPart {
 }
 
 /**
- * Keeps the facts that rules need about runs. Additions to one history are applied one after the
- * other, across all processes.
+ * Keeps the facts that rules need about runs. Additions to one history are applied one after the other, across all
+ * processes.
  */
 export interface HistoryStore {
-  /**
-   * Returns the items after `since`, or all items if `since` is of another generation.
-   * `undefined` for an unknown history.
-   */
+  /** Returns the items after `since`, or all items if `since` is of another generation. `undefined` for an unknown history. */
   read(id: string, since: HistoryMark | undefined, nowMs: number): MaybePromise<HistoryPart | undefined>
   /**
    * Returns a history. Creates it if it is unknown.
    *
-   * @throws {ToolgateError} `history_full` if this owner, or the store, has no room for another
-   * history
+   * @throws {ToolgateError} `history_full` if this owner, or the store, has no room for another history
    */
   open(id: string, opening: HistoryOpening): MaybePromise<HistoryPart>
   /**
-   * Adds items. Returns `undefined` for an unknown history. An addition that has only `unkept`
-   * items always succeeds, because a gap must be noted.
+   * Adds items. Returns `undefined` for an unknown history. An addition that has only `unkept` items always succeeds,
+   * because a gap must be noted.
    *
    * @throws {ToolgateError} `history_full` if there is no room for them
    */

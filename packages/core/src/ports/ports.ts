@@ -19,8 +19,8 @@ export interface LimitUse {
   readonly max: number
   readonly windowMs: number
   /**
-   * How much of the limit the use takes: a whole number from 0 to 2^53 - 1. Default 1. Either all
-   * uses of a key have a cost, or none has.
+   * How much of the limit the use takes: a whole number from 0 to 2^53 - 1. Default 1. Either all uses of a key have a
+   * cost, or none has.
    */
   readonly cost?: number | undefined
 }
@@ -30,18 +30,15 @@ export interface LimitAnswer {
   /** Index of the first use that was refused; -1 when all were allowed. */
   readonly refused: number
   /**
-   * What is left after this use: the smallest over all requested uses. After a refusal, what is
-   * left of the limit that refused.
+   * What is left after this use: the smallest over all requested uses. After a refusal, what is left of the limit that
+   * refused.
    */
   readonly remaining: number
   /** Milliseconds until the refused use could succeed; 0 when allowed. */
   readonly resetMs: number
   /** The store's time of the answer. `giveBack` finds the take by it. */
   readonly atMs?: number
-  /**
-   * The store's id of the take, if it has one. With it, a repeated `giveBack` returns the take
-   * only once.
-   */
+  /** The store's id of the take, if it has one. With it, a repeated `giveBack` returns the take only once. */
   readonly take?: string
 }
 
@@ -50,15 +47,13 @@ export interface CounterStore {
   peek(uses: readonly LimitUse[]): MaybePromise<LimitAnswer>
   take(uses: readonly LimitUse[]): MaybePromise<LimitAnswer>
   /**
-   * Returns the uses of a `take`, because the call did not run. `taken` is the answer of that
-   * take. Without `taken`, the latest take is returned, which may belong to another call when
-   * calls overlap.
+   * Returns the uses of a `take`, because the call did not run. `taken` is the answer of that take. Without `taken`, the
+   * latest take is returned, which may belong to another call when calls overlap.
    */
   giveBack(uses: readonly LimitUse[], taken?: LimitAnswer): MaybePromise<void>
   /**
-   * Replaces the costs of a take by the real `costs` of its uses, in the same order. A lower cost
-   * frees the difference now. A higher cost counts too, even beyond `max`. Only the first
-   * settlement of a take counts.
+   * Replaces the costs of a take by the real `costs` of its uses, in the same order. A lower cost frees the difference now.
+   * A higher cost counts too, even beyond `max`. Only the first settlement of a take counts.
    */
   settle(uses: readonly LimitUse[], taken: LimitAnswer, costs: readonly number[]): MaybePromise<void>
 }
@@ -76,21 +71,15 @@ export interface ApprovalBinding {
   readonly run: string | undefined
   /** Who made the key that asked, if another person than its user did. */
   readonly keyMadeBy?: string | undefined
-  /**
-   * Other people behind the call: the makers of the credentials behind that key, the host of its
-   * run, its actor. Sorted.
-   */
+  /** Others behind the call: the makers of the credentials behind that key, the host of its run, its actor. Sorted. */
   readonly behind?: readonly string[] | undefined
   /** What the policy demands of the approver. A stricter demand needs another approval. */
   readonly approver?: ApproverRule | undefined
-  /**
-   * The clauses that ask for approval, and what they read of the run, if any of them reads it.
-   * Another set needs another approval.
-   */
+  /** The clauses that ask and what they read of the run, where one of them reads it. Another one needs another approval. */
   readonly asked?: readonly string[] | undefined
 }
 
-/** What an approval demands of the approver, besides the right to approve. */
+/** What an approval demands of the person who approves, besides that they may. */
 export interface ApproverRule {
   /** `other`: excludes the person who asked, and the makers of their key and of the credentials behind it. */
   readonly by?: 'other'
@@ -107,26 +96,20 @@ export interface ApprovalAbout {
   readonly asker?: ApprovalAsker | undefined
 }
 
-/**
- * Who asked first and where, as the host names them. Only the host sees it, and the approval is
- * not bound to it.
- */
+/** Who asked first, as the host names them, and where. For the host: no person sees it, and an approval is not bound to it. */
 export interface ApprovalAsker {
   readonly id: string
   readonly app?: string
   readonly session?: string
 }
 
-/**
- * What the run of a call has read and where the call sends data. Shown to the person who decides.
- * Recorded when the approval was requested.
- */
+/** What the run of a call has read, and where the call sends something: for the person who decides. Recorded when it was asked for. */
 export interface ApprovalTrail {
-  /** The labels of the run, and the calls that raised them. */
+  /** The labels of the run, and calls that raised them. */
   readonly read: readonly { readonly label: string; readonly calls: readonly EarlierCall[] }[]
-  /** The addressees of the call, redacted. Has no origins if no rule reads them. At most 32. */
+  /** The addressees of the call, redacted; without origins where no rule reads them. At most 32. */
   readonly sends: readonly { readonly field: string; readonly value: string; readonly origin?: Origin }[]
-  /** The history of the run is unknown. */
+  /** Nobody knows what the run has done. */
   readonly isUnknown?: boolean
 }
 
@@ -139,7 +122,7 @@ export interface Approval extends ApprovalBinding {
   readonly trail?: ApprovalTrail
   readonly asker?: ApprovalAsker
   readonly status: ApprovalStatus
-  /** The input as it is shown to a person. */
+  /** The input as a person must see it. */
   readonly input: unknown
   readonly requestedAt: number
   /** Wall-clock milliseconds. */
@@ -184,9 +167,7 @@ export interface ApprovalStore {
    */
   request(binding: ApprovalBinding, input: unknown, nowMs: number, about?: ApprovalAbout): MaybePromise<Approval>
   get(id: string, nowMs: number): MaybePromise<Approval | undefined>
-  /**
-   * Returns approvals, newest first. Includes finished ones for as long as the store keeps them.
-   */
+  /** Returns approvals, newest first. Includes finished ones for as long as the store keeps them. */
   list(filter: ApprovalFilter, nowMs: number): MaybePromise<readonly Approval[]>
   /**
    * Approves or rejects a pending approval, or revokes an approved one. If a `revoke` and a `consume` race, exactly one
@@ -196,22 +177,15 @@ export interface ApprovalStore {
    */
   decide(id: string, verdict: ApprovalVerdict): MaybePromise<Approval>
   /**
-   * Consumes an approved approval, exactly once. Returns `false` if it was already consumed or
-   * has expired. `spend` names this use: a repeated call with the same name returns the same
-   * answer.
+   * Consumes an approved approval, exactly once. Returns `false` if it was already consumed or has expired. `spend` names
+   * this use: a repeated call with the same name returns the same answer.
    */
   consume(id: string, nowMs: number, spend?: string): MaybePromise<boolean>
-  /**
-   * Sets a consumed approval back to approved, because the call did not run. With `spend`, only
-   * if that use consumed it.
-   */
+  /** Sets a consumed approval back to approved, because the call did not run. With `spend`, only if that use consumed it. */
   giveBack(id: string, spend?: string): MaybePromise<void>
 }
 
-/**
- * The events of an attempt: `tool_call` when the tool is about to run, and one of the others when
- * the attempt ends.
- */
+/** The events of an attempt: `tool_call` when the tool is about to run, and one of the others when the attempt ends. */
 export const ATTEMPT_EVENTS = [
   'tool_call',
   'tool_result',
@@ -255,36 +229,24 @@ export type AuditEvent = AttemptEvent | GateEvent
 /** The events that end an attempt. Each attempt has exactly one. */
 export const TERMINAL_EVENTS: ReadonlySet<AuditEvent> = new Set(ATTEMPT_EVENTS.filter((event) => event !== 'tool_call'))
 
-/**
- * One record of the audit, as it is stored and shown. An absent field is unknown or does not
- * apply.
- */
+/** One line of the audit, as it is stored and shown. Absent means unknown or not applicable. */
 export interface AuditRecord {
-  /**
-   * Set by the sink: 1, 2, 3 … without a gap, in the order of writing. With several replicas: the
-   * position in the shared audit.
-   */
+  /** Given by the sink: 1, 2, 3 … without a gap, in the order of writing. In an audit of several replicas: the place in all of it. */
   readonly seq: number
-  /**
-   * The replica that made the record, its start, and the record's number in the chain of that
-   * start. Absent without replicas.
-   */
+  /** The replica that has recorded it, one start of it, and the number in the chain of that start. Absent without replicas. */
   readonly replica?: string
   readonly incarnation?: string
   readonly chain_seq?: number
   readonly event: AuditEvent
   /** RFC 3339, UTC, milliseconds. */
   readonly ts: string
-  /**
-   * The requested id: at most 256 characters for tools, 2,400 for other kinds. Absent from gate
-   * events that are not about a tool.
-   */
+  /** The requested id; at most 256 characters, and 2,400 of other kinds than tools. Absent from an event of the gate that is not about a tool. */
   readonly tool?: string
   /** Absent for tools. */
   readonly kind?: 'resource' | 'template' | 'prompt'
-  /** Why the item was called, if not to run it. */
+  /** Why the item was called, other than to run it. */
   readonly purpose?: 'complete' | 'subscribe' | 'compare'
-  /** Absent only from gate events. */
+  /** Absent only on events of the gate. */
   readonly tool_call_id?: string
   readonly chat_id?: string
   readonly user_id?: string
@@ -302,11 +264,11 @@ export interface AuditRecord {
   readonly app?: string
   readonly run_id?: string
   /**
-   * The history that the call used, if it was not that of its own run. JSON: `["run", id]`, or
-   * `["caller", user, client]` for a run that began in a call without a run.
+   * Whose history the call had part in, where that was not its own run's: as JSON, `["run", id]`, or `["caller", user, client]` of a
+   * run that began in a call without one.
    */
   readonly run_history?: string
-  /** The step of the run, counted from 0. */
+  /** Of the run, counted from 0. */
   readonly step?: number
   /** The model that made the call, as the host names it. */
   readonly model?: string
@@ -316,14 +278,11 @@ export interface AuditRecord {
   readonly reason?: string
   /** The deciding rule, for people: the policy, clause, group or rule. Never shown to the model. */
   readonly detail?: string
-  /**
-   * The clause that decided, such as `baseline#deny[2]`, or only its policy if the policy as a
-   * whole decided.
-   */
+  /** The clause that decided, such as `baseline#deny[2]`; or only its policy, where that decided as a whole. */
   readonly clause?: string
   /**
-   * What shadow policies would have decided, if that is stricter, and the clause. `unknown`: it
-   * depends on the history of the run, which is unknown.
+   * What the shadows of policies would have decided, if that is stricter than what was decided; and the clause of it. `unknown`:
+   * that depends on what the run has done, which nobody knows.
    */
   readonly would_outcome?: 'ask' | 'deny' | 'unknown'
   readonly would_clause?: string
@@ -334,48 +293,37 @@ export interface AuditRecord {
   /** The tool answered with a result that reports a failure (MCP `isError`). `error` is its text. */
   readonly is_error?: true
   readonly approval_id?: string
-  /**
-   * The labels of the call's output, sorted and separated by spaces. Present for a call that
-   * began, if rules read runs.
-   */
+  /** The labels of the output of a call that began, sorted, a space between two. Recorded where rules read runs. */
   readonly labels?: string
-  /** The labels of the run when a rule that reads it decided. Same format as `labels`. */
+  /** The labels of the run when a rule that reads it decided, likewise. */
   readonly run_labels?: string
   /**
-   * The facts about the run that counted against the call, as JSON of at most 4,096 characters: a
-   * list of labels, earlier calls and origins of values. Values are redacted, and absent if
-   * previews are switched off.
+   * What counted against the call of what its run has done, as JSON of at most 4,096 characters: a list of labels, earlier calls and
+   * origins of values. Values are redacted; absent if previews are switched off.
    */
   readonly operands?: string
-  /** The `tool_call_id` of the first round, if this is a later round of the same call. */
+  /** The `tool_call_id` of the first round, if this is a later round of that call. */
   readonly continues?: string
   readonly policy_revision: number
   readonly catalog_revision: number
   /** SHA-256, hex, of the policies that decided, see {@link PolicyDocument}. */
   readonly policy_hash?: string
-  /** For `policy_recorded`: the policies with that hash, as JSON in RFC 8785 form. */
+  /** Of `policy_recorded`: the policies with that hash, as JSON in RFC 8785 form. */
   readonly policy?: string
   /**
-   * `hmac-sha256:` and the HMAC, hex, of the input in RFC 8785 form. The key belongs to this
-   * audit, so equal inputs in one audit have equal hashes, and a short input cannot be guessed
-   * without the key. Records of earlier versions have the bare SHA-256.
+   * `hmac-sha256:` and the HMAC, hex, of the input in RFC 8785 form, with a key of the audit's own: equal inputs of one audit have
+   * equal hashes, and a short input cannot be guessed without the key. Records of earlier versions have the bare SHA-256.
    */
   readonly input_hash?: string
   /** About the first 200 characters of the input in RFC 8785 form, redacted. Absent if previews are switched off. */
   readonly input_preview?: string
   /** What the rules read of the call, as JSON. Only with `inputs: facts` and sealed inputs. */
   readonly facts?: string
-  /**
-   * SHA-256, hex, of the sealed input, which is stored beside the records; `too_large` if the
-   * input was not stored.
-   */
+  /** SHA-256, hex, of the sealed input, which is kept beside the records; `too_large` for one that was not kept. */
   readonly input_box?: string
-  /** For `inputs_pruned`: sealed inputs of records before this time were removed. RFC 3339, UTC. */
+  /** Of `inputs_pruned`: the sealed inputs of records before this time were removed. RFC 3339, UTC. */
   readonly inputs_before?: string
-  /**
-   * For `audit_opened` and `audit_closed`, if checkpoints are made: the last record covered by a
-   * signed checkpoint, or 0.
-   */
+  /** Of `audit_opened` and `audit_closed`, if checkpoints are made: the last record that a checkpoint had signed, or 0. */
   readonly signed_seq?: number
   /** Hash of the record before it, 64 hex digits. Absent in an audit that is not chained. */
   readonly prev?: string
@@ -383,10 +331,7 @@ export interface AuditRecord {
   readonly hash?: string
 }
 
-/**
- * A record before a sink writes it. It has no `seq` yet, and holds the input, which the sink
- * hashes and does not store.
- */
+/** A record before a sink writes it. It has no `seq` yet, and holds the input, which the sink hashes and does not store. */
 export type AuditEntry = Pick<AuditRecord, AlwaysRecorded> & {
   readonly [Field in Exclude<keyof AuditRecord, AlwaysRecorded | GivenBySink>]?: AuditRecord[Field] | undefined
 } & {
@@ -400,10 +345,7 @@ export type AuditEntry = Pick<AuditRecord, AlwaysRecorded> & {
   readonly asked?: AskedCall | undefined
   /** The policies that decided. The sink records their hash with each entry, and their text once. */
   readonly in_force?: PolicyDocument | undefined
-  /**
-   * Supplies `run_id`, `step` and `model` if they are absent. One field for data that most calls
-   * lack.
-   */
+  /** Supplies `run_id`, `step` and `model` if they are absent. One field for data that most calls lack. */
   readonly run?: RunOfCall | undefined
 }
 
@@ -434,30 +376,18 @@ export interface RunOfCall {
   /** The model that made the call, as the host names it. */
   readonly model?: string | undefined
   readonly app?: string | undefined
-  /**
-   * `false` if approvals are not bound to the run and its id is only for the audit. Default
-   * `true`.
-   */
+  /** `false` if approvals are not bound to the run and its id is only for the audit. Default `true`. */
   readonly bindsApprovals?: boolean | undefined
-  /**
-   * The run whose history this run shares. A sub-agent shares the history of its root run.
-   * Default: its own `id`.
-   */
+  /** The run whose history this run shares. A sub-agent shares the history of its root run. Default: its own `id`. */
   readonly history?: string | undefined
   /**
-   * The user's own words, for `origin`. Ignored if the history belongs to another run, because a
-   * model wrote this run's prompt.
+   * The user's own words, for `origin`. Ignored if the history belongs to another run, because a model wrote this run's
+   * prompt.
    */
   readonly userWords?: string | readonly string[] | undefined
-  /**
-   * Results in the conversation from before the run, which the gate has not seen. They count as
-   * untrusted.
-   */
+  /** Results in the conversation from before the run, which the gate has not seen. They count as untrusted. */
   readonly earlierResults?: readonly unknown[] | undefined
-  /**
-   * The run continues after a pause, maybe in another process. If its history is missing, it
-   * counts as lost, not as empty.
-   */
+  /** The run continues after a pause, maybe in another process. If its history is missing, it counts as lost, not as empty. */
   readonly resumed?: boolean | undefined
 }
 
@@ -480,9 +410,8 @@ type GivenBySink =
 /**
  * Writes audit entries.
  *
- * A batched sink returns from `write` at once. A sink that makes every record durable first
- * returns a promise that resolves once the record is durable. If `write` throws or rejects for
- * the `tool_call` entry, the call is refused.
+ * A batched sink returns from `write` at once. A sink that makes every record durable first returns a promise that resolves
+ * once the record is durable. If `write` throws or rejects for the `tool_call` entry, the call is refused.
  */
 export interface AuditSink {
   write(entry: AuditEntry): MaybePromise<void>
@@ -540,17 +469,11 @@ export type AuditExportQuery = Omit<AuditQuery, 'limit'>
 
 /** Returns records oldest first, without holding all of them in memory. */
 export interface AuditExporter {
-  /**
-   * Calls `onUnreadable` with the number of unreadable records before the next record, or at the
-   * end.
-   */
+  /** Calls `onUnreadable` with the number of unreadable records before the next record, or at the end. */
   exportRecords(query?: AuditExportQuery, onUnreadable?: (records: number) => void): AsyncIterable<AuditRecord>
 }
 
-/**
- * Selects the records to count and the buckets, at most 500, from `since` on. All times are whole
- * milliseconds.
- */
+/** Selects the records to count and the buckets, at most 500, from `since` on. All times are whole milliseconds. */
 export interface AuditCountQuery extends AuditFilter {
   readonly since: number
   /** Greater than `since`. */
@@ -565,15 +488,9 @@ export interface AuditCounts {
   /** Wall-clock milliseconds: the start of the first bucket. */
   readonly since: number
   readonly bucketMs: number
-  /**
-   * Oldest first. The last bucket ends at `until` or later, and counts only records before
-   * `until`.
-   */
+  /** Oldest first; the last one ends at `until` or later, and counts only what is before `until`. */
   readonly buckets: readonly OutcomeCounts[]
-  /**
-   * The `seq` of the newest record when the audit was counted; 0 for an empty audit. Add later
-   * records to the counts.
-   */
+  /** The `seq` of the newest record of the audit when it was counted; 0 for none. A later record can be added on top. */
   readonly newestSeq: number
 }
 
@@ -593,22 +510,13 @@ export interface StateStore {
   take(key: string): MaybePromise<unknown>
   /** Returns the entries whose keys begin with the prefix, sorted bytewise by key. */
   list(prefix: string): MaybePromise<readonly StateEntry[]>
-  /**
-   * Calls the listener within a second after a change by any process. Returns a function that
-   * unsubscribes.
-   */
+  /** Calls the listener within a second after a change by any process. Returns a function that unsubscribes. */
   subscribe(listener: (change?: StateChange) => void): () => void
 }
 
-/**
- * A change in a state store. A store that must know when the change is in effect passes it to
- * listeners.
- */
+/** A change in a state store. A store that must know when the change is in effect passes it to listeners. */
 export interface StateChange {
-  /**
-   * Takes a promise that resolves when the listener has applied the change, and rejects if the
-   * listener failed.
-   */
+  /** Takes a promise that resolves when the listener has applied the change, and rejects if the listener failed. */
   waitUntil(applied: Promise<void>): void
 }
 
@@ -616,8 +524,8 @@ export interface StateOptions {
   /** Wall-clock milliseconds after which the entry no longer exists. Default: never. */
   readonly expiresAt?: number | undefined
   /**
-   * Writes only while this lease is valid; otherwise throws `lock_lost`. Ignored if leases of
-   * this store cannot be lost. A lease from the lock of another store counts as lost.
+   * Writes only while this lease is valid; otherwise throws `lock_lost`. Ignored if leases of this store cannot be lost. A
+   * lease from the lock of another store counts as lost.
    */
   readonly fence?: Fence | undefined
 }
@@ -652,16 +560,12 @@ export interface MissingConnection {
   readonly suggestion?: string | undefined
 }
 
-/**
- * Gives each session to one holder at a time, in the order of requests. Keeps no data about idle
- * sessions.
- */
+/** Gives each session to one holder at a time, in the order of requests. Keeps no data about idle sessions. */
 export interface SessionLock {
   /**
    * Resolves with a lease when the session is free.
    *
-   * @throws the signal's reason when it aborts before; {@link ToolgateError} `lock_timeout` after
-   * `deadlineMs`
+   * @throws the signal's reason when it aborts before; {@link ToolgateError} `lock_timeout` after `deadlineMs`
    */
   acquire(session: string, options?: LockOptions): Promise<Lease>
 }
@@ -674,13 +578,11 @@ export interface LockOptions {
 
 /** The exclusive right to use a session. */
 export interface Lease {
-  /**
-   * Grows with every lease of a session, so that a store can reject a write by an earlier holder.
-   */
+  /** Grows with every lease of a session, so that a store can reject a write by an earlier holder. */
   readonly fencingToken: number
   /**
-   * Aborts when the lease is lost before its release, because another holder may have the
-   * session. Absent if leases cannot be lost.
+   * Aborts when the lease is lost before its release, because another holder may have the session. Absent if leases cannot
+   * be lost.
    */
   readonly lost?: AbortSignal
   /** Releases the session. Later calls do nothing. */
@@ -749,27 +651,21 @@ export interface ProbeState extends GroupState {
 export interface AvailabilitySource {
   readonly revision: number
   get(group: string): GroupState | undefined
-  /**
-   * Returns the probes of a group; `undefined` for an unknown group. Absent if the source has no
-   * probes.
-   */
+  /** Returns the probes of a group; `undefined` for an unknown group. Absent if the source has no probes. */
   probesOf?(group: string): readonly ProbeState[] | undefined
   subscribe(listener: () => void): () => void
 }
 
 /**
- * Limits calls to tools that need a resource of which each caller has few, such as a process of
- * their own.
+ * Limits calls to tools that need a resource of which each caller has few, such as a process of their own.
  *
- * Use it where availability and concurrency caps do not fit: availability is the same for all
- * callers, and a cap counts calls. Neither knows which callers have the resource, or how many
- * more can get it.
+ * Use it where availability and concurrency caps do not fit: availability is the same for all callers, and a cap counts
+ * calls. Neither knows which callers have the resource, or how many more can get it.
  */
 export interface Admission {
   /**
-   * Takes a place for a call, or returns why there is none. The place is released when the call
-   * ends. `undefined`: the tool needs no place. A promise is awaited for as long as the caller
-   * waits, and the call is decided again afterwards.
+   * Takes a place for a call, or returns why there is none. The place is released when the call ends. `undefined`: the tool
+   * needs no place. A promise is awaited for as long as the caller waits, and the call is decided again afterwards.
    */
   admit(tool: { readonly namespace: string | undefined }, caller: Caller): MaybePromise<Place | NoPlace | undefined>
 }
@@ -780,21 +676,18 @@ export interface Place {
 }
 
 export interface NoPlace {
-  /** Shown to people. */
+  /** For people. */
   readonly text: string
   /** Shown to the caller, as a clause without a full stop: `all 4 of your instances are in use`. */
   readonly message: string
 }
 
 /**
- * Returns whether this process may start calls. A replica may not start calls once it cannot know
- * what other replicas have halted, denied or revoked.
+ * Returns whether this process may start calls. A replica may not start calls once it cannot know what other replicas have
+ * halted, denied or revoked.
  */
 export interface ReplicaLease {
-  /**
-   * Returns why no call may start now. Must answer synchronously, because the gate asks right
-   * before a call starts.
-   */
+  /** Returns why no call may start now. Must answer synchronously, because the gate asks right before a call starts. */
   lapse(): ReplicaLapse | undefined
   /** Calls the listener when running calls must end, too. Returns a function that unsubscribes. */
   onEnd(listener: () => void): () => void
@@ -802,7 +695,7 @@ export interface ReplicaLease {
 
 /** Why a replica may not start calls. */
 export interface ReplicaLapse {
-  /** Shown to people. */
+  /** For people. */
   readonly text: string
   /** Shown to the caller, as a clause without a full stop. */
   readonly message: string

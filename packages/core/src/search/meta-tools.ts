@@ -51,12 +51,11 @@ export interface UnknownDetails {
 }
 
 /**
- * Returns the tools with which a model finds tools: `search_tools`, `get_tool_details` and
- * `call_tool`.
+ * Returns the tools with which a model finds tools: `search_tools`, `get_tool_details` and `call_tool`.
  *
- * They are ordinary tools, tagged `meta` and subject to policy. Each works on the view of its
- * call: it never finds, describes or runs a tool that the view hides. `call_tool` makes a
- * separate call, with the same decision, limits, approvals and records as the client's.
+ * They are ordinary tools, tagged `meta` and subject to policy. Each works on the view of its call: it never finds,
+ * describes or runs a tool that the view hides. `call_tool` makes a separate call, with the same decision, limits,
+ * approvals and records as the client's.
  *
  * @throws {ConfigError} `tool_invalid` for an invalid namespace
  * @example

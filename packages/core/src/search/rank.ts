@@ -173,9 +173,7 @@ function withoutStopWords(text: string): string {
   return words.filter((word) => !STOP_WORDS.has(word.toLowerCase())).join(' ')
 }
 
-/**
- * Returns whether a prefix is long enough: two letters, or one character of a script such as Han.
- */
+/** Returns whether a prefix is long enough: two letters, or one character of a script such as Han. */
 function isLongEnough(word: string): boolean {
   return word.length >= MIN_PREFIX_LENGTH || word > '\u2e80'
 }

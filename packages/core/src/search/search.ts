@@ -41,10 +41,7 @@ export interface SearchHit {
   readonly outputSchema?: JsonSchema
 }
 
-/**
- * The items that a search of several kinds reads. Items are read only if a search names their
- * kind.
- */
+/** The items that a search of several kinds reads. Items are read only if a search names their kind. */
 export interface Searchable {
   visibleToday(): Visible
   /** Returns the visible resources, templates and prompts. */
@@ -61,11 +58,10 @@ const MAX_DESCRIPTION = 100_000
 const DEFAULT_DESCRIPTION = 400
 
 /**
- * Returns the visible tools that match a query, best first; tools with equal scores are sorted by
- * id. A query without words finds none. Nothing is indexed before the first query.
+ * Returns the visible tools that match a query, best first; tools with equal scores are sorted by id. A query without words
+ * finds none. Nothing is indexed before the first query.
  *
- * @throws {ToolgateError} `query_invalid` for a query that is not a string, and for an invalid
- * option
+ * @throws {ToolgateError} `query_invalid` for a query that is not a string, and for an invalid option
  */
 export function searchTools(visible: Visible, query: string, options: SearchOptions = {}): readonly SearchHit[] {
   checkShape('search', options, OPTIONS)
@@ -73,11 +69,10 @@ export function searchTools(visible: Visible, query: string, options: SearchOpti
 }
 
 /**
- * Returns the visible items of some kinds that match a query, best first. With equal scores,
- * tools come first, then the order is by id. Scores of all kinds are comparable.
+ * Returns the visible items of some kinds that match a query, best first. With equal scores, tools come first, then the
+ * order is by id. Scores of all kinds are comparable.
  *
- * @throws {ToolgateError} `query_invalid` for a query that is not a string, and for an invalid
- * option
+ * @throws {ToolgateError} `query_invalid` for a query that is not a string, and for an invalid option
  */
 export function searchItems(view: Searchable, query: string, options: ItemSearchOptions = {}): readonly SearchHit[] {
   checkShape('search', options, ITEM_OPTIONS)
@@ -116,8 +111,7 @@ function partOf(visible: Visible, kinds: readonly ItemKind[]): SearchedPart {
 
 function surveyPart({ snapshot, bits }: Visible, kinds: readonly ItemKind[]): SearchedPart {
   const index = toolIndexOf(snapshot)
-  // `request_tools` is listed only if groups are locked, and the rank of other tools must not
-  // depend on that.
+  // `request_tools` is listed only if groups are locked, and the rank of other tools must not depend on that.
   const others = withoutBit(bits, indexOfRequestTool(snapshot))
   const ofKinds = (at: number) => kinds.includes(snapshot.tools[at]?.kind ?? 'tool')
   const visible = kinds === TOOLS ? others : bitsWhere(snapshot.size, ofKinds, others)

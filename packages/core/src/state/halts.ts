@@ -69,10 +69,7 @@ export interface Halts {
   now(): EffectsOver
   /** Returns the halt that stops a call. */
   stopping(caller: Caller, tool: Tool): Halt | undefined
-  /**
-   * Returns a test for calls that a halt of the target would stop. @throws {ConfigError} for an
-   * invalid target
-   */
+  /** Returns a test for calls that a halt of the target would stop. @throws {ConfigError} for an invalid target */
   wouldStop(target: HaltTarget): (caller: Caller, tool: Tool) => boolean
   /** Parses the selectors of the halts again, after the groups have changed. */
   regroup(): void
@@ -208,10 +205,7 @@ class StoredHalts implements Halts {
     if (isChanged || isFirst) this.#replace(next)
   }
 
-  /**
-   * If a stored halt is invalid, its tool is unknown, so the halt stops every tool for its
-   * callers.
-   */
+  /** If a stored halt is invalid, its tool is unknown, so the halt stops every tool for its callers. */
   #readStored(key: string, value: unknown): ParsedHalt {
     try {
       return restoreHalt(value, this.#options.groups())

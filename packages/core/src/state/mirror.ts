@@ -14,14 +14,11 @@ export interface MirrorOptions {
   /** The least milliseconds between two reads that changes of the store cause. Default 0. */
   readonly gapMs?: number
   /**
-   * Receives the entries of the store. It may return a function that writes what the store lacks.
-   * The store is then read again, because another process may have been faster.
+   * Receives the entries of the store. It may return a function that writes what the store lacks. The store is then read
+   * again, because another process may have been faster.
    */
   readonly onRead: (entries: readonly StateEntry[], isFirst: boolean) => Completion | undefined | void
-  /**
-   * Receives the error of the store and how often it has failed in a row. The read is repeated
-   * until it succeeds.
-   */
+  /** Receives the error of the store and how often it has failed in a row. The read is repeated until it succeeds. */
   readonly onFailed: (error: unknown, times: number) => void
   readonly onRecovered?: () => void
 }
@@ -38,17 +35,11 @@ type Phase = Reading | Gap | Waiting | { readonly kind: 'closed' }
 
 interface Reading {
   readonly kind: 'reading'
-  /**
-   * What follows the read: nothing, another read after the gap because the store has changed, or
-   * another read at once.
-   */
+  /** What follows the read: nothing, another read after the gap because the store has changed, or another read at once. */
   next: 'nothing' | 'after-gap' | 'at-once'
   /** A write of this process began or ended during the read. */
   isOutdated: boolean
-  /**
-   * The read replaces one that did not end. It is never replaced itself, so a slow store is still
-   * read.
-   */
+  /** The read replaces one that did not end. It is never replaced itself, so a slow store is still read. */
   readonly isReplacement: boolean
   /** The store has not answered yet. */
   isAsking: boolean
@@ -69,12 +60,12 @@ interface Waiting {
 }
 
 /**
- * Keeps a copy of part of a state store. Reads it at the start, whenever the store changes, and
- * after each write of this process.
+ * Keeps a copy of part of a state store. Reads it at the start, whenever the store changes, and after each write of this
+ * process.
  *
- * Only one read runs at a time, and a read that does not end is replaced when the store changes.
- * A read is dropped if a write of this process began or ended meanwhile, because it may return
- * the old state. With a synchronous store, all of this is synchronous.
+ * Only one read runs at a time, and a read that does not end is replaced when the store changes. A read is dropped if a
+ * write of this process began or ended meanwhile, because it may return the old state. With a synchronous store, all of
+ * this is synchronous.
  */
 export class Mirror {
   readonly #options: MirrorOptions
@@ -196,10 +187,7 @@ export class Mirror {
     if (this.#failure) throw this.#failure.error
   }
 
-  /**
-   * The current read may be older than the change, or never end. A halt of another process must
-   * not wait for it.
-   */
+  /** The current read may be older than the change, or never end. A halt of another process must not wait for it. */
   #onChangeWhile(reading: Reading): void {
     if (reading.next === 'nothing') reading.next = 'after-gap'
     if (!reading.isAsking || reading.isReplacement) return

@@ -3,8 +3,7 @@ import { catchRejection } from '@toolgate/values'
 import { runOnce } from './run-once.ts'
 
 /**
- * Returns one telemetry for several. Each receives every call, even if another throws, and none
- * can change a call.
+ * Returns one telemetry for several. Each receives every call, even if another throws, and none can change a call.
  *
  * @example
  * createGate({ tools, telemetry: combineTelemetry(openTelemetry(), countCalls) })

@@ -22,15 +22,12 @@ import { toJsonText } from '@toolgate/values/json'
 export { createSdkFinder, runWithin, type Sdk, type SdkOptions } from './sdk.ts'
 
 export interface OpenTelemetryOptions {
-  /**
-   * Default: the tracer of the registered SDK, even if it is registered later. Without an SDK,
-   * nothing is recorded.
-   */
+  /** Default: the tracer of the registered SDK, even if it is registered later. Without an SDK, nothing is recorded. */
   readonly tracer?: Tracer | undefined
   readonly meter?: Meter | undefined
   /**
-   * Puts inputs and outputs on spans, redacted by this function. Without it they are never
-   * recorded, because they may contain secrets, and every reader of the traces sees them.
+   * Puts inputs and outputs on spans, redacted by this function. Without it they are never recorded, because they may
+   * contain secrets, and every reader of the traces sees them.
    */
   readonly redact?: ((value: unknown) => unknown) | undefined
   readonly clock?: Clock | undefined
@@ -40,10 +37,7 @@ export interface OpenTelemetryOptions {
 
 const OPTIONS = shapeOf<OpenTelemetryOptions>({ tracer: true, meter: true, redact: true, clock: true, onFault: true })
 
-/**
- * The name for tools that are not in the catalog: a name that a client made up must not name a
- * span or a series.
- */
+/** The name for tools that are not in the catalog: a name that a client made up must not name a span or a series. */
 export const UNKNOWN_TOOL = '_unknown'
 
 /** In seconds, as the GenAI conventions advise for durations. */
@@ -53,11 +47,11 @@ const MAX_CALL_ID = 256
 const MAX_CONTENT = 8192
 
 /**
- * Reports calls to OpenTelemetry: a span `execute_tool <name>` for each, the metric
- * `gen_ai.execute_tool.duration` for those that ran, and the counter `toolgate.calls` for all.
+ * Reports calls to OpenTelemetry: a span `execute_tool <name>` for each, the metric `gen_ai.execute_tool.duration` for
+ * those that ran, and the counter `toolgate.calls` for all.
  *
- * The names are from the GenAI semantic conventions, whose status is Development; `toolgate.*`
- * are our own. Without a registered SDK it does nothing. Errors of the SDK change no call.
+ * The names are from the GenAI semantic conventions, whose status is Development; `toolgate.*` are our own. Without a
+ * registered SDK it does nothing. Errors of the SDK change no call.
  *
  * @example
  * const gate = createGate({ tools, telemetry: openTelemetry() })

@@ -38,8 +38,8 @@ const OPTIONS = shapeOf<SdkOptions<unknown>>({
 /**
  * Returns a function that returns the registered SDK; `undefined` if there is none.
  *
- * It only checks the current provider until that changes, so asking before each call costs a few
- * nanoseconds, and an SDK that is registered later is found.
+ * It only checks the current provider until that changes, so asking before each call costs a few nanoseconds, and an SDK
+ * that is registered later is found.
  */
 export function createSdkFinder<Instruments>(options: SdkOptions<Instruments>): () => Sdk<Instruments> | undefined {
   checkShape('createSdkFinder', options, OPTIONS)
@@ -66,10 +66,7 @@ export function runWithin<T>(within: Context, work: () => T, onFault: (error: un
   return runOnce((step) => context.with(within, step), work, onFault)
 }
 
-/**
- * The API returns a stand-in, the same before and after an SDK is registered. Its delegate shows
- * whether there is an SDK.
- */
+/** The API returns a stand-in, the same before and after an SDK is registered. Its delegate shows whether there is an SDK. */
 interface StandIn {
   getDelegate?(): unknown
   getDelegateTracer?(name: string, version?: string): Tracer | undefined

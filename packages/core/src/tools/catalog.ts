@@ -16,24 +16,20 @@ export interface Source {
    */
   tools(): Iterable<Tool | ToolDefinition>
   /**
-   * Returns an unlisted resource by its URI, made on demand; `undefined` if the source does not
-   * have it. Called only with URIs in normal form, for servers among the source's namespaces.
+   * Returns an unlisted resource by its URI, made on demand; `undefined` if the source does not have it. Called only with
+   * URIs in normal form, for servers among the source's namespaces.
    */
   unlisted?(uri: string): Tool | undefined
   /** Calls the listener at every change. Returns a function that unsubscribes. */
   subscribe?(listener: () => void): () => void
   /**
-   * Whether the tools are known. Until then, selectors that match nothing in the source's
-   * namespaces are not reported. Default: a source with `subscribe` counts as not listed until it
-   * offers a tool.
+   * Whether the tools are known. Until then, selectors that match nothing in the source's namespaces are not reported.
+   * Default: a source with `subscribe` counts as not listed until it offers a tool.
    */
   isListed?(): boolean
   /** The namespaces of all its tools; `''` means no namespace. Default: any. */
   readonly namespaces?: readonly string[]
-  /**
-   * The lists of single callers, in addition to `tools()`. They require `namespaces`, and all
-   * their items must be in these.
-   */
+  /** The lists of single callers, in addition to `tools()`. They require `namespaces`, and all their items must be in these. */
   readonly own?: OwnSources | undefined
 }
 
@@ -56,18 +52,15 @@ export interface SourceFailure {
 }
 
 /**
- * The ids of changed items of any kind, sorted. `changed` are items with another definition,
- * tags, scopes, groups or `execute`.
+ * The ids of changed items of any kind, sorted. `changed` are items with another definition, tags, scopes, groups or
+ * `execute`.
  */
 export interface CatalogChange {
   readonly revision: number
   readonly added: readonly string[]
   readonly changed: readonly string[]
   readonly removed: readonly string[]
-  /**
-   * The owner of the list, if it was the list of a single caller. Shared ids are not included
-   * then.
-   */
+  /** The owner of the list, if it was the list of a single caller. Shared ids are not included then. */
   readonly own?: OwnSource['owner']
 }
 
@@ -91,18 +84,15 @@ export interface Catalog {
   readonly itemsRevision: number
   /** Returns an item of any kind. */
   get(id: string): Tool | undefined
-  /**
-   * Returns the catalog of a caller: the shared items, and the items of the caller alone. The
-   * same object until it changes.
-   */
+  /** Returns the catalog of a caller: the shared items, and the items of the caller alone. The same object until it changes. */
   of(caller: Caller): CatalogPart
   /** Whether any caller may have a catalog of their own. */
   readonly hasOwn: boolean
   /** The lists of single callers now. */
   readonly own: readonly OwnList[]
   /**
-   * Returns whether a current or earlier snapshot had this id, or a caller's list may have it. Of
-   * removed ids, the latest 100,000 are remembered.
+   * Returns whether a current or earlier snapshot had this id, or a caller's list may have it. Of removed ids, the latest
+   * 100,000 are remembered.
    */
   hasSeen(id: string): boolean
   /** Calls the listener after every change, in order. Returns a function that unsubscribes. */
@@ -121,8 +111,8 @@ export interface CatalogParts {
 /** A catalog whose fixed tools and sources can be replaced. */
 export interface LiveCatalog extends Catalog {
   /**
-   * Reads new parts while the current ones stay in use. Sources that stay are not read again.
-   * Nothing changes until `commit`, which must be called synchronously.
+   * Reads new parts while the current ones stay in use. Sources that stay are not read again. Nothing changes until
+   * `commit`, which must be called synchronously.
    */
   stage(parts: CatalogParts): StagedCatalog
 }
@@ -145,9 +135,8 @@ export interface CatalogOptions extends CatalogParts {
 /**
  * Creates a catalog of fixed tools and of sources.
  *
- * A source is read whole or not at all: if it throws, its previous tools stay. An unchanged tool
- * stays the same object, even if the source creates it again, so that cached decisions stay
- * valid.
+ * A source is read whole or not at all: if it throws, its previous tools stay. An unchanged tool stays the same object,
+ * even if the source creates it again, so that cached decisions stay valid.
  *
  * @throws {ToolgateError} `tool_duplicate` if two fixed `tools` have the same id; `tool_invalid`
  */
@@ -241,8 +230,7 @@ export function createCatalog({
         readings = nextReadings
         sources = nextSources
         groups = nextGroups
-        // New objects even if the tools are the same, because data cached for a snapshot may
-        // depend on the other rules.
+        // New objects even if the tools are the same, because data cached for a snapshot may depend on the other rules.
         state = next
         part = next
         for (const source of sources) if (!subscriptions.has(source)) subscriptions.set(source, subscribeTo(source))

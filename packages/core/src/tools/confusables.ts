@@ -4,7 +4,7 @@ import { formatNonAscii } from '@toolgate/values'
 /** Ids that look alike, or one id that mixes scripts. */
 export interface Confusion {
   readonly ids: readonly string[]
-  /** Shown to people. */
+  /** For people. */
   readonly text: string
 }
 
@@ -37,11 +37,10 @@ export function findConfusions(ids: readonly string[]): readonly Confusion[] {
 let prototypes: ReadonlyMap<string, string> | undefined
 
 /**
- * Returns the skeleton of a text. Texts that look alike have equal skeletons. For comparison
- * only, not for display.
+ * Returns the skeleton of a text. Texts that look alike have equal skeletons. For comparison only, not for display.
  *
- * It uses NFKD where UTS #39 uses NFD, because the table does not cover wide and mathematical
- * letters, and tool ids are not normalised.
+ * It uses NFKD where UTS #39 uses NFD, because the table does not cover wide and mathematical letters, and tool ids are not
+ * normalised.
  */
 export function skeleton(text: string): string {
   prototypes ??= new Map(Object.entries<string>(table))

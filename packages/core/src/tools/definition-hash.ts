@@ -24,12 +24,11 @@ export interface Definition {
 }
 
 /**
- * Returns all fields of a tool that a model or a person sees. An upstream can change them at any
- * time.
+ * Returns all fields of a tool that a model or a person sees. An upstream can change them at any time.
  *
- * The size and the modification time of a resource are not included, because they change with its
- * content and are not text that anybody reads. Tags, category, scopes and `hintsTrusted` are not
- * included, because only the operator can set them, in the configuration.
+ * The size and the modification time of a resource are not included, because they change with its content and are not text
+ * that anybody reads. Tags, category, scopes and `hintsTrusted` are not included, because only the operator can set them,
+ * in the configuration.
  */
 export function definitionOf(tool: Tool): Definition {
   const { id, title, description, inputSchema, outputSchema, icons, _meta, fields, strict } = tool
@@ -58,10 +57,7 @@ function ofItem({ kind, name, mimeType, arguments: given }: Tool): Partial<Defin
   return { kind, name, ...(mimeType !== undefined && { mimeType }), ...(given && { arguments: given }) }
 }
 
-/**
- * ISO 8601, as MCP requires. Any other text stays in the definition, because people and models
- * read it.
- */
+/** ISO 8601, as MCP requires. Any other text stays in the definition, because people and models read it. */
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/
 
 function withoutTime({ lastModified, ...rest }: Tool['annotations']): ToolAnnotations {

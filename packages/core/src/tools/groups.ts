@@ -16,8 +16,8 @@ export interface Group {
   /** Milliseconds for which the result of a probe is kept. Default 10,000. */
   readonly ttlMs?: number
   /**
-   * Returns the tools, at the first use of the group. Tools that the group's selectors do not
-   * match are dropped, because the rules of the group must apply to all of its tools.
+   * Returns the tools, at the first use of the group. Tools that the group's selectors do not match are dropped, because
+   * the rules of the group must apply to all of its tools.
    */
   readonly load?: LoadTools
   /** Milliseconds until `load` times out. Default 30,000. */
@@ -63,9 +63,7 @@ export function toGroupMap(groups: GroupsInput): ReadonlyMap<string, Group> {
   return toNamedMap('groups', groups)
 }
 
-/**
- * Checks the groups that a tool joins. @throws {ConfigError} `tool_invalid` for an unknown group
- */
+/** Checks the groups that a tool joins. @throws {ConfigError} `tool_invalid` for an unknown group */
 export function checkJoined(tool: Tool, groups: Pick<GroupSelectors, 'has' | 'keys'>): void {
   const unknown = tool.groups.filter((name) => !groups.has(name))
   if (unknown.length > 0)
@@ -75,8 +73,7 @@ export function checkJoined(tool: Tool, groups: Pick<GroupSelectors, 'has' | 'ke
 /**
  * Checks groups and returns them.
  *
- * @throws {ConfigError} naming the group, for an unknown dependency, a cycle, or an invalid
- * selector or probe
+ * @throws {ConfigError} naming the group, for an unknown dependency, a cycle, or an invalid selector or probe
  */
 export function parseGroups(groups: GroupsInput = {}, aliases: Aliases = new Map()): Groups {
   const byName = toGroupMap(groups)

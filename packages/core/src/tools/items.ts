@@ -96,8 +96,8 @@ export function defineResource(definition: ResourceDefinition): Tool {
 }
 
 /**
- * Returns a checked, frozen resource template. Its id is `resource:<server>:<uriTemplate>`.
- * Templates are listed and decided; the URIs that they expand to are resources.
+ * Returns a checked, frozen resource template. Its id is `resource:<server>:<uriTemplate>`. Templates are listed and
+ * decided; the URIs that they expand to are resources.
  *
  * @throws {ConfigError} `tool_invalid`
  */

@@ -1,7 +1,4 @@
-/**
- * Parts of a URI that some servers ignore: a query, the user and the port of an authority,
- * parameters of path segments.
- */
+/** Parts of a URI that some servers ignore: a query, the user and the port of an authority, parameters of path segments. */
 const UNREAD: readonly ((uri: string) => string)[] = [
   (uri) => uri.replace(/\?.*$/s, ''),
   (uri) => uri.replace(/^([^:/?#]+:\/\/)[^/?#@]*@/, '$1'),
@@ -10,8 +7,8 @@ const UNREAD: readonly ((uri: string) => string)[] = [
 ]
 
 /**
- * Returns the shorter URIs that servers which ignore these parts would read. A rule that denies
- * one of them also denies the URI.
+ * Returns the shorter URIs that servers which ignore these parts would read. A rule that denies one of them also denies the
+ * URI.
  */
 export function lesserUrisOf(uri: string): readonly string[] {
   if (!/[?@;]|:\/\/[^/]*:/.test(uri)) return NONE

@@ -8,17 +8,11 @@ import { createToolset, type Toolset } from './toolset.ts'
 
 /** The lists of single callers, such as those of a server where each user is signed in. */
 export interface OwnSources {
-  /**
-   * Returns a caller's list: the same object while it stays the caller's. `undefined`: the caller
-   * has no list now.
-   */
+  /** Returns a caller's list: the same object while it stays the caller's. `undefined`: the caller has no list now. */
   of(caller: Caller): OwnSource | undefined
   /** The lists of all callers. */
   all(): Iterable<OwnSource>
-  /**
-   * Calls the listener when a list was added, changed or removed. Returns a function that
-   * unsubscribes.
-   */
+  /** Calls the listener when a list was added, changed or removed. Returns a function that unsubscribes. */
   subscribe(listener: (list: OwnSource) => void): () => void
 }
 
@@ -71,10 +65,7 @@ export class OwnLists {
   readonly #joined = new WeakMap<CatalogPart, WeakMap<Reading, CatalogPart>>()
   readonly #unsubscribes: readonly (() => void)[]
 
-  /**
-   * `onChange` is called after a list was read again. Lists that `before` has read are not read
-   * again.
-   */
+  /** `onChange` is called after a list was read again. Lists that `before` has read are not read again. */
   constructor(
     sources: readonly WithOwn[],
     groups: Pick<GroupSelectors, 'has' | 'keys'> | undefined,
@@ -103,10 +94,7 @@ export class OwnLists {
     )
   }
 
-  /**
-   * Returns the shared part with the caller's own items; the shared part itself if they have
-   * none.
-   */
+  /** Returns the shared part with the caller's own items; the shared part itself if they have none. */
   of(caller: Caller, shared: CatalogPart): CatalogPart {
     let part = shared
     if (this.#servers.length === 0) return part

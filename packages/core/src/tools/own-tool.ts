@@ -7,10 +7,7 @@ export const REQUEST_TOOL_ID = 'request_tools'
 const own = new WeakSet<Tool>()
 const requesting = new WeakSet<Tool>()
 
-/**
- * Marks a tool of Toolgate itself, such as `search_tools`. No source can list it, so pins do not
- * suspend it as new.
- */
+/** Marks a tool of Toolgate itself, such as `search_tools`. No source can list it, so pins do not suspend it as new. */
 export function markOwnTool(tool: Tool): Tool {
   own.add(tool)
   return tool
@@ -22,10 +19,7 @@ export function isOwnTool(tool: Tool): boolean {
 
 const passing = new WeakSet<Tool>()
 
-/**
- * Marks a tool that returns the output of a call that it makes. The inner call is the one that
- * counts.
- */
+/** Marks a tool that returns the output of a call that it makes. The inner call is the one that counts. */
 export function markPassingTool(tool: Tool): Tool {
   passing.add(tool)
   return tool
@@ -37,10 +31,7 @@ export function isPassingTool(tool: Tool): boolean {
 
 const unlisted = new WeakSet<Tool>()
 
-/**
- * Marks a resource that no server lists. It was made for one URI, and has no definition that a
- * server could change.
- */
+/** Marks a resource that no server lists. It was made for one URI, and has no definition that a server could change. */
 export function markUnlisted(tool: Tool): Tool {
   unlisted.add(tool)
   return tool
@@ -52,9 +43,7 @@ export function isUnlisted(tool: Tool): boolean {
 
 const ofOne = new WeakSet<Tool>()
 
-/**
- * Marks a tool from the list of a single caller. Other callers may have another definition of it.
- */
+/** Marks a tool from the list of a single caller. Other callers may have another definition of it. */
 export function markListedForOne(tool: Tool): void {
   ofOne.add(tool)
 }

@@ -19,8 +19,8 @@ export interface SourceReading {
 }
 
 /**
- * Reads all tools of a source. Invalid tools are rejected with a reason; the others are kept.
- * With `groups`, a tool that joins an unknown group is invalid.
+ * Reads all tools of a source. Invalid tools are rejected with a reason; the others are kept. With `groups`, a tool that
+ * joins an unknown group is invalid.
  *
  * @throws {ToolgateError} `source_invalid` if `tools()` returns no list; any error of the source
  */

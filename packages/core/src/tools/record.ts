@@ -18,8 +18,8 @@ export type ToolRecord<Name extends string = string> = Readonly<Record<Name, Rec
 export type NativeToolRecord<Native> = ToolRecord<keyof Native & string> & { readonly '~native': Native }
 
 /**
- * Returns the tools of a record. @throws {ConfigError} `tool_invalid` for a key that differs from
- * its tool's id, and for an invalid tool
+ * Returns the tools of a record. @throws {ConfigError} `tool_invalid` for a key that differs from its tool's id, and for an
+ * invalid tool
  */
 export function toolsOfRecord(record: ToolRecord): readonly Tool[] {
   return [...toNamedMap('tools', record)].map(([key, value]) => {

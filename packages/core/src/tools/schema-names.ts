@@ -1,9 +1,7 @@
 import type { Tool } from './tool.ts'
 import { isObject, isPlain } from '@toolgate/values/json'
 
-/**
- * Keywords whose fields are names that the author of the schema chose. Each field holds a schema.
- */
+/** Keywords whose fields are names that the author of the schema chose. Each field holds a schema. */
 const OF_SCHEMAS: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
@@ -21,9 +19,7 @@ const NAME = /^[\p{L}_$][\p{L}\d_$-]*$/u
 
 const known = new WeakMap<object, ReadonlySet<string>>()
 
-/**
- * Returns the property names in `properties`, anywhere in a schema. Patterns name no properties.
- */
+/** Returns the property names in `properties`, anywhere in a schema. Patterns name no properties. */
 export function schemaNames(schema: object): ReadonlySet<string> {
   let names = known.get(schema)
   if (!names) {
@@ -50,17 +46,15 @@ function collect(schema: unknown, names: Set<string>, seen: Set<unknown>): void 
 }
 
 /**
- * Returns a value of a tool's input, with each key that the tool's schema does not name added as
- * a value: an addressee may be a key. `isInput`: the value is the whole input. Without a schema,
- * its own keys are the names of arguments.
+ * Returns a value of a tool's input, with each key that the tool's schema does not name added as a value: an addressee may
+ * be a key. `isInput`: the value is the whole input. Without a schema, its own keys are the names of arguments.
  */
 export function withKeys(value: unknown, { inputSchema }: Pick<Tool, 'inputSchema'>, isInput = false): unknown {
   const names = schemaNames(inputSchema)
   let left = MAX_PARTS
 
   function spread(part: unknown, depth: number): unknown {
-    // The value is too large or too deep, so the rest is returned whole and gets its strictest
-    // origin.
+    // The value is too large or too deep, so the rest is returned whole and gets its strictest origin.
     if (--left < 0 || depth > MAX_DEPTH) return part
     if (Array.isArray(part)) return part.map((one) => spread(one, depth + 1))
     if (!isPlain(part)) return part

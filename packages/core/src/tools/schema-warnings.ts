@@ -8,8 +8,8 @@ const MAX_WARNINGS = 20
 const known = new WeakMap<object, readonly SchemaWarning[]>()
 
 /**
- * Returns the unchecked keywords of a tool's input schema, each with the reason. The rest of the
- * schema is checked. Returns none for a Standard Schema, which validates by itself.
+ * Returns the unchecked keywords of a tool's input schema, each with the reason. The rest of the schema is checked. Returns
+ * none for a Standard Schema, which validates by itself.
  */
 export function schemaWarningsOf({ inputSchema, parseInput }: Tool): readonly SchemaWarning[] {
   if (parseInput) return NONE

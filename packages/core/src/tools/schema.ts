@@ -20,12 +20,10 @@ export interface SchemaProblem {
 }
 
 /**
- * Returns the first problem of a JSON Schema (draft-04 to 2020-12); `undefined` if the schema is
- * valid.
+ * Returns the first problem of a JSON Schema (draft-04 to 2020-12); `undefined` if the schema is valid.
  *
- * A `$ref` must refer to a part of the document or to a meta-schema of a draft, because nothing
- * remote is fetched. It may be recursive. An empty `enum` is valid and matches no value. Unknown
- * keywords are annotations.
+ * A `$ref` must refer to a part of the document or to a meta-schema of a draft, because nothing remote is fetched. It may
+ * be recursive. An empty `enum` is valid and matches no value. Unknown keywords are annotations.
  */
 export function findSchemaProblem(schema: object): SchemaProblem | undefined {
   // The canonical form of plain JSON has the same size, because only the order of keys differs.

@@ -4,8 +4,8 @@ import type { ItemSelector, Selector } from './selector.ts'
 type GlobSelector = Selector & { readonly kind: 'glob' }
 
 /**
- * Returns whether one selector matches everything that another one does, including future tools.
- * `false` if that is not certain.
+ * Returns whether one selector matches everything that another one does, including future tools. `false` if that is not
+ * certain.
  */
 export function includesSelector(wide: Selector, narrow: Selector): boolean {
   if (wide.kind === narrow.kind && wide.text === narrow.text) return true
@@ -84,10 +84,7 @@ function isOfServer(server: string, narrow: Selector): boolean {
   }
 }
 
-/**
- * Stands for a star of the narrow pattern. No name contains it, so only a star of the wide
- * pattern matches it.
- */
+/** Stands for a star of the narrow pattern. No name contains it, so only a star of the wide pattern matches it. */
 const STAR = '\u0000'
 
 /** Returns whether one pattern matches every text that another one matches. */

@@ -34,10 +34,7 @@ export type Selector =
   | ItemSelector
   | { readonly kind: 'server'; readonly text: string; readonly server: string }
 
-/**
- * Matches resources and templates by their URI, or prompts by their name. In an `allow`, only
- * these selectors match them.
- */
+/** Matches resources and templates by their URI, or prompts by their name. In an `allow`, only these selectors match them. */
 export interface ItemSelector {
   readonly kind: 'resource' | 'prompt'
   readonly text: string
@@ -53,8 +50,8 @@ export interface GroupSelectors extends ReadonlyMap<string, readonly Selector[]>
 }
 
 /**
- * How `hint:` selectors match. A clause that allows matches only certain hints; a clause that
- * denies or asks also matches possible hints.
+ * How `hint:` selectors match. A clause that allows matches only certain hints; a clause that denies or asks also matches
+ * possible hints.
  */
 export type HintReading = 'certain' | 'possible'
 
@@ -63,15 +60,10 @@ const MAX_LENGTH = 300
 const MAX_ITEM_LENGTH = 2300
 const NO_GROUPS: GroupSelectors = new Map()
 
-/**
- * What a selector may match in its place: tools only, items of any kind, or items and whole
- * servers.
- */
+/** What a selector may match in its place: tools only, items of any kind, or items and whole servers. */
 export type SelectorScope = 'tools' | 'items' | 'servers'
 
-/**
- * Parses a selector. @throws {ConfigError} `selector_invalid`, with the selector and the problem
- */
+/** Parses a selector. @throws {ConfigError} `selector_invalid`, with the selector and the problem */
 export function parseSelector(
   text: unknown,
   groups: GroupSelectors = NO_GROUPS,
@@ -125,10 +117,7 @@ export function parseSelectorAt(path: string, text: unknown, groups: GroupSelect
   }
 }
 
-/**
- * Returns whether a selector matches an item. Only `resource:`, `prompt:` and `server:` match
- * items other than tools.
- */
+/** Returns whether a selector matches an item. Only `resource:`, `prompt:` and `server:` match items other than tools. */
 export function matchesSelector(selector: Selector, tool: Tool, reading: HintReading): boolean {
   if (tool.kind !== 'tool') return matchesItem(selector, tool, reading)
   switch (selector.kind) {
@@ -313,17 +302,14 @@ export function splitEntries(text: string): readonly string[] {
   return text.split(',').map((entry) => entry.trim())
 }
 
-/**
- * The characters of tool ids in real catalogs. Other characters, such as `;` and quotes, are
- * probably mistakes.
- */
+/** The characters of tool ids in real catalogs. Other characters, such as `;` and quotes, are probably mistakes. */
 const LISTED = /^[\p{L}\p{N}\p{M}_.*:@$/+~#-]+$/u
 
 /**
  * Checks that a selector in a text list is one entry.
  *
- * `a:1/60;b:1/60` would otherwise be one limit for a tool named `a:1/60;b`, which limits nothing.
- * Write a selector with other characters as an object, in code or in a file.
+ * `a:1/60;b:1/60` would otherwise be one limit for a tool named `a:1/60;b`, which limits nothing. Write a selector with
+ * other characters as an object, in code or in a file.
  *
  * @throws {ConfigError} naming the entry
  */

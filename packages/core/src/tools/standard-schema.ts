@@ -2,8 +2,8 @@ import { catchRejection, isThenable, messageOf } from '@toolgate/values'
 import { escapePointer, frozenCopy, type InputProblem } from '@toolgate/values/json'
 
 /**
- * A schema of a validation library that implements Standard Schema 1 and Standard JSON Schema 1:
- * zod, ArkType, and valibot with its `toStandardJsonSchema`.
+ * A schema of a validation library that implements Standard Schema 1 and Standard JSON Schema 1: zod, ArkType, and valibot
+ * with its `toStandardJsonSchema`.
  */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
@@ -47,9 +47,9 @@ export function toJsonSchema({ '~standard': standard }: StandardSchema, side: 'i
 /**
  * Returns the schema's own validation.
  *
- * Its result replaces the input: defaults are filled in, unknown keys are removed. The result
- * must be plain JSON, because it is decided, recorded and run. An asynchronous schema, an invalid
- * result and an exception refuse the input; an exception is also a fault.
+ * Its result replaces the input: defaults are filled in, unknown keys are removed. The result must be plain JSON, because
+ * it is decided, recorded and run. An asynchronous schema, an invalid result and an exception refuse the input; an
+ * exception is also a fault.
  */
 export function toParseInput(schema: StandardSchema): ParseInput | undefined {
   let parse = parsers.get(schema)
@@ -103,10 +103,7 @@ function keyOf(step: unknown): string {
   return String('key' in step ? step.key : undefined)
 }
 
-/**
- * The exception of a schema goes to the log only: it may name files, and the model sees the text
- * of a refusal.
- */
+/** The exception of a schema goes to the log only: it may name files, and the model sees the text of a refusal. */
 function ask(validate: () => unknown, vendor: unknown): unknown {
   try {
     return validate()

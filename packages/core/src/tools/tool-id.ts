@@ -1,8 +1,8 @@
 import { ConfigError } from '@toolgate/values/errors'
 
 /**
- * The kinds of catalog items. Resources, resource templates and prompts are what MCP servers
- * offer besides tools: the same code decides, calls and records them.
+ * The kinds of catalog items. Resources, resource templates and prompts are what MCP servers offer besides tools: the same
+ * code decides, calls and records them.
  */
 export const ITEM_KINDS = ['tool', 'resource', 'template', 'prompt'] as const
 export type ItemKind = (typeof ITEM_KINDS)[number]
@@ -24,26 +24,17 @@ export const MAX_NAME_LENGTH = 128
 const USABLE = /^[\p{L}\p{N}\p{M}\p{P}\p{S}]+$/u
 const SELECTOR_MARKS = /[:*]/
 
-/**
- * The id prefixes of resources, templates and prompts. They are reserved, so no tool id starts
- * with them.
- */
+/** The id prefixes of resources, templates and prompts. They are reserved, so no tool id starts with them. */
 export const RESOURCE_PREFIX = 'resource:'
 export const PROMPT_PREFIX = 'prompt:'
 
-/**
- * Returns whether an id belongs to an item that is not a tool. Accepts any value that a client
- * sends.
- */
+/** Returns whether an id belongs to an item that is not a tool. Accepts any value that a client sends. */
 export function isItemId(id: unknown): id is string {
   if (typeof id !== 'string') return false
   return id.startsWith(RESOURCE_PREFIX) || id.startsWith(PROMPT_PREFIX)
 }
 
-/**
- * Returns the kind of an id, whether or not the item exists. Templates are recognised only by
- * their braces.
- */
+/** Returns the kind of an id, whether or not the item exists. Templates are recognised only by their braces. */
 export function kindOfId(id: string): ItemKind {
   if (id.startsWith(PROMPT_PREFIX)) return 'prompt'
   if (!id.startsWith(RESOURCE_PREFIX)) return 'tool'
@@ -51,8 +42,8 @@ export function kindOfId(id: string): ItemKind {
 }
 
 /**
- * Returns the name that limits and caps count an item as. Resources and templates count as one
- * per server, because a client can name any number of URIs.
+ * Returns the name that limits and caps count an item as. Resources and templates count as one per server, because a client
+ * can name any number of URIs.
  */
 export function countedAs({
   kind,
@@ -83,10 +74,7 @@ export function checkName(name: unknown): asserts name is string {
   if (problem) throw new ConfigError(`tool ${JSON.stringify(name)}`, `the name ${problem}`, { code: 'tool_invalid' })
 }
 
-/**
- * Checks a namespace. @throws {ConfigError} `tool_invalid` for a namespace that no selector can
- * match, or a reserved one
- */
+/** Checks a namespace. @throws {ConfigError} `tool_invalid` for a namespace that no selector can match, or a reserved one */
 export function checkNamespace(namespace: unknown): asserts namespace is string | undefined {
   if (namespace === undefined) return
   const isReserved = typeof namespace === 'string' && RESERVED_NAMESPACES.has(namespace.toLowerCase())

@@ -83,26 +83,23 @@ export interface ToolDefinition<Input = any, Output = unknown> {
   /** Groups of the gate that the tool joins, in addition to the groups that select it. Not part of the definition's hash. */
   readonly groups?: readonly string[] | undefined
   /**
-   * Labels of the tool's output, such as `private`. Only the host sets them: a server's own
-   * labels do not count. Not part of the definition's hash.
+   * Labels of the tool's output, such as `private`. Only the host sets them: a server's own labels do not count. Not part
+   * of the definition's hash.
    */
   readonly labels?: readonly string[] | undefined
   /**
-   * `true` if the output is trusted: only the operator and the user can write what the tool
-   * returns. Otherwise the output is `untrusted`.
+   * `true` if the output is trusted: only the operator and the user can write what the tool returns. Otherwise the output
+   * is `untrusted`.
    */
   readonly trusted?: boolean | undefined
-  /**
-   * Input fields that say where the tool sends data, such as `to` and `cc`. Not part of the
-   * definition's hash.
-   */
+  /** Input fields that say where the tool sends data, such as `to` and `cc`. Not part of the definition's hash. */
   readonly addressees?: readonly string[] | undefined
   readonly annotations?: ToolAnnotations | undefined
   readonly icons?: readonly ToolIcon[] | undefined
   readonly _meta?: ToolMeta | undefined
   /**
-   * Further fields of an MCP definition, such as `execution`, which clients get unchanged. Must
-   * not use the name of a known field.
+   * Further fields of an MCP definition, such as `execution`, which clients get unchanged. Must not use the name of a known
+   * field.
    */
   readonly fields?: JsonObject | undefined
   /** The server's own texts and annotations, if the host replaces them. Pins compare these. */
@@ -112,8 +109,8 @@ export interface ToolDefinition<Input = any, Output = unknown> {
   /** `false` if the annotations come from an untrusted party, such as an upstream server. Default `true`. */
   readonly hintsTrusted?: boolean | undefined
   /**
-   * Milliseconds until a call times out, if the host sets no deadline; `Infinity` for none.
-   * Default: the gate's. Not part of the definition's hash.
+   * Milliseconds until a call times out, if the host sets no deadline; `Infinity` for none. Default: the gate's. Not part
+   * of the definition's hash.
    */
   readonly deadlineMs?: number | undefined
   readonly execute?: ((input: Input, call: CallContext) => Output | Promise<Output>) | undefined
@@ -166,10 +163,7 @@ export interface Tool {
   readonly trusted: boolean
   /** Input fields that say where the tool sends data, sorted. */
   readonly addressees: readonly string[]
-  /**
-   * Milliseconds until a call times out, if the host sets no deadline. Absent: the gate's
-   * deadline.
-   */
+  /** Milliseconds until a call times out, if the host sets no deadline. Absent: the gate's deadline. */
   readonly deadlineMs: number | undefined
   /** The validation of a Standard Schema, which replaces that of the JSON Schema. */
   readonly parseInput: ParseInput | undefined
@@ -344,10 +338,7 @@ function checkIsTool(definition: ToolDefinition & Partial<ItemParts>): void {
     if (definition[field] !== undefined) throw invalid({ kind, id }, `a tool has no ${field}`)
 }
 
-/**
- * Parsers by the JSON Schema of a Standard Schema. A copy of a tool has the same schema, so it is
- * validated the same way.
- */
+/** Parsers by the JSON Schema of a Standard Schema. A copy of a tool has the same schema, so it is validated the same way. */
 const parsers = new WeakMap<object, ParseInput>()
 
 function parserOf({ inputSchema }: ToolDefinition): ParseInput | undefined {

@@ -22,10 +22,7 @@ export interface Toolset extends Iterable<Tool> {
   /** Returns the position in `tools`, or -1. */
   indexOf(id: string): number
   filter(keep: ToolFilter): Toolset
-  /**
-   * Returns a set with more tools. @throws {ToolgateError} `tool_duplicate`, naming the id that
-   * is already in the set
-   */
+  /** Returns a set with more tools. @throws {ToolgateError} `tool_duplicate`, naming the id that is already in the set */
   add(...tools: readonly Tool[]): Toolset
   /** Returns a set with tools replaced by id. @throws {UnknownToolError} naming the id */
   replace(...tools: readonly Tool[]): Toolset
@@ -47,10 +44,7 @@ export interface Toolset extends Iterable<Tool> {
   hash(): string
 }
 
-/**
- * Creates a set of tools. @throws {ToolgateError} `tool_duplicate`, naming the id that two tools
- * have
- */
+/** Creates a set of tools. @throws {ToolgateError} `tool_duplicate`, naming the id that two tools have */
 export function createToolset(tools: Iterable<Tool>): Toolset {
   return fromSorted([...tools].toSorted((a, b) => compareToolIds(a.id, b.id)))
 }
@@ -207,8 +201,8 @@ const DEFAULT_LIMIT = 100
 /**
  * Returns one page of a list.
  *
- * A cursor holds a position and part of the set's hash. It needs no memory, is the same in every
- * process, and is rejected for any other set, so that no tool is silently skipped or repeated.
+ * A cursor holds a position and part of the set's hash. It needs no memory, is the same in every process, and is rejected
+ * for any other set, so that no tool is silently skipped or repeated.
  *
  * @throws {ToolgateError} `query_invalid` for the limit, `cursor_invalid`, `cursor_stale`
  */

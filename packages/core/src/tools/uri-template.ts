@@ -25,9 +25,8 @@ export function findTemplateProblem(text: unknown): string | undefined {
 /**
  * Parses a template. Matching takes time linear in the URI.
  *
- * `{var}` matches text without `/`, and `{+var}` any text. A template with any other expression,
- * or one that is not in normal form itself, may match every URI. A URI that is not in normal form
- * may match every template.
+ * `{var}` matches text without `/`, and `{+var}` any text. A template with any other expression, or one that is not in
+ * normal form itself, may match every URI. A URI that is not in normal form may match every template.
  */
 export function parseUriTemplate(text: string): UriTemplate {
   const parts = text.split(EXPRESSION)

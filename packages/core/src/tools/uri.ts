@@ -23,14 +23,12 @@ const AUTHORITY = /^(?:[^@:]+(?::[^@:]+)?@)?(?:\[[^\]]*\]|[^:@[\]]*)(?::(?:0|[1-
 const HOST_SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp'])
 
 /**
- * Returns whether a URI is in normal form: the only accepted spelling of all that servers read
- * alike.
+ * Returns whether a URI is in normal form: the only accepted spelling of all that servers read alike.
  *
- * Another spelling could name a resource in a way that no rule mentions, so it is rejected.
- * Servers decode paths, also twice, normalise letters (NFC), and drop empty and dot segments and
- * the final slash, for every scheme. So a path contains allowed characters unencoded, and a query
- * is encoded as by `encodeURIComponent`. The scheme and a host are in lower case; the authority
- * of a scheme without hosts is a name and keeps its case.
+ * Another spelling could name a resource in a way that no rule mentions, so it is rejected. Servers decode paths, also
+ * twice, normalise letters (NFC), and drop empty and dot segments and the final slash, for every scheme. So a path contains
+ * allowed characters unencoded, and a query is encoded as by `encodeURIComponent`. The scheme and a host are in lower case;
+ * the authority of a scheme without hosts is a name and keeps its case.
  */
 export function isNormalUri(uri: string): boolean {
   if (uri.length > MAX_URI_LENGTH || !CHARACTERS.test(uri) || hasOtherCoding(uri)) return false
@@ -42,19 +40,15 @@ export function isNormalUri(uri: string): boolean {
 }
 
 /**
- * Returns the normal form of a URI that differs from it only by unnecessary percent-encoding;
- * `undefined` for any other spelling. Rules, records and servers get the normal form, whichever
- * of these spellings a client sends.
+ * Returns the normal form of a URI that differs from it only by unnecessary percent-encoding; `undefined` for any other
+ * spelling. Rules, records and servers get the normal form, whichever of these spellings a client sends.
  */
 export function toNormalUri(uri: string): string | undefined {
   const plain = uri.length > MAX_URI_LENGTH ? uri : toPlainUri(uri)
   return isNormalUri(plain) ? plain : undefined
 }
 
-/**
- * Removes unnecessary percent-encoding (RFC 3986, section 6.2.2) from a URI or a pattern. Checks
- * nothing.
- */
+/** Removes unnecessary percent-encoding (RFC 3986, section 6.2.2) from a URI or a pattern. Checks nothing. */
 export function toPlainUri(uri: string): string {
   if (!/[%?]/.test(uri) || /[{}]/.test(uri)) return uri
   const [, head = '', scheme = '', authority = '', path = '', query = ''] = SPLIT.exec(uri) ?? []
@@ -65,10 +59,7 @@ export function toPlainUri(uri: string): string {
   return head + name + decodeWhere(path, /[A-Za-z0-9._~!$&'()*+,:;=@-]/) + query.slice(0, 1) + pairs
 }
 
-/**
- * Returns a listed URI or a pattern in a form for comparison. All spellings that `toNormalUri`
- * accepts are equal.
- */
+/** Returns a listed URI or a pattern in a form for comparison. All spellings that `toNormalUri` accepts are equal. */
 export function comparableUri(uri: string): string {
   if (!/[%?]/.test(uri)) return uri
   return toPlainUri(uri).replace(/\?.*/s, (query) => query.replaceAll(/%(?:2[4CF]|3[AF]|40)/g, decodeURIComponent))
@@ -84,16 +75,12 @@ function decodeWhere(text: string, needsNoCode: RegExp): string {
   })
 }
 
-/**
- * Characters that a path contains unencoded, or at which servers split a path: `!$&'()*+,:;=@`,
- * `/` and `\`.
- */
+/** Characters that a path contains unencoded, or at which servers split a path: `!$&'()*+,:;=@`, `/` and `\`. */
 const ENCODED_IN_PATH = /%(?:2[146-9A-CF]|3[ABD]|40|5C)/
 
 /**
- * RFC 8089 allows several spellings of a file: `file:/a`, `file://localhost/a`. Servers use only
- * the path. Windows drops dots and blanks at the end of a name, and reads `a::$DATA` as `a` and
- * `C|` as `C:`.
+ * RFC 8089 allows several spellings of a file: `file:/a`, `file://localhost/a`. Servers use only the path. Windows drops
+ * dots and blanks at the end of a name, and reads `a::$DATA` as `a` and `C|` as `C:`.
  */
 function isNormalFile(path: string): boolean {
   return path.startsWith('/') && !/(?:\.|%20)(?:\/|$)|:[^/]*:\$|^\/[A-Za-z]%7C/.test(path) && isPlainPath(path)
@@ -105,8 +92,8 @@ function isOfHost(uri: string, authority: string | undefined): boolean {
 }
 
 /**
- * Checks where the path starts in a URI whose scheme has no hosts: `x:/a` equals `x:///a`, and
- * `x://a/` equals `x://a`. In an authority, `%3A` is a colon that starts no port.
+ * Checks where the path starts in a URI whose scheme has no hosts: `x:/a` equals `x:///a`, and `x://a/` equals `x://a`. In
+ * an authority, `%3A` is a colon that starts no port.
  */
 function isNormalName(authority: string | undefined, path: string): boolean {
   if (authority === undefined) return !path.startsWith('/')
@@ -114,10 +101,7 @@ function isNormalName(authority: string | undefined, path: string): boolean {
   return !/%3A\d+$/.test(authority) && !ENCODED_IN_PATH.test(authority.replaceAll('%3A', ''))
 }
 
-/**
- * An address of a host within a path keeps its `//`, and the rest of the URI belongs to it:
- * `web://page/https://h/a?b=c`.
- */
+/** An address of a host within a path keeps its `//`, and the rest of the URI belongs to it: `web://page/https://h/a?b=c`. */
 const INNER = /(?:^|\/)(?=(?:https?|wss?|ftp):)/i
 
 function isNormalPath(path: string, query: string | undefined): boolean {
@@ -139,10 +123,7 @@ function isDots(part: string): boolean {
   return part === '.' || part === '..'
 }
 
-/**
- * Checks that a query has only non-empty pairs: `a=` equals `a`. Their meaning and order are up
- * to the server.
- */
+/** Checks that a query has only non-empty pairs: `a=` equals `a`. Their meaning and order are up to the server. */
 function isNormalQuery(query: string): boolean {
   return query.split('&').every((pair) => {
     const texts = pair.split('=')
@@ -160,8 +141,8 @@ const CODED_TWICE = /%25[0-9A-Fa-f]{2}/
 const CONTROL = /[\u0000-\u001F\u007F]/
 
 /**
- * Returns whether a URI has unnecessary percent-encoding, encoding that servers read differently,
- * or text that is not in NFC, which file systems use.
+ * Returns whether a URI has unnecessary percent-encoding, encoding that servers read differently, or text that is not in
+ * NFC, which file systems use.
  */
 function hasOtherCoding(uri: string): boolean {
   if (!uri.includes('%')) return false
@@ -181,9 +162,8 @@ function decoded(text: string): string {
 }
 
 /**
- * Returns a URI as the most tolerant server reads it: decoded, in lower case, without dot
- * segments, the host of a file, a user, a default port, a fragment and unnecessary slashes. URIs
- * that name one resource give the same text.
+ * Returns a URI as the most tolerant server reads it: decoded, in lower case, without dot segments, the host of a file, a
+ * user, a default port, a fragment and unnecessary slashes. URIs that name one resource give the same text.
  */
 export function readingOf(uri: string): string {
   if (!URL.canParse(uri)) return uri.toLowerCase()

@@ -15,15 +15,10 @@ export interface ReadSchema {
 
 type Entry = readonly [keyword: string, word: unknown]
 
-/**
- * More levels than a gate accepts. Deeper parts stay unchanged, and the gate rejects the schema.
- */
+/** More levels than a gate accepts. Deeper parts stay unchanged, and the gate rejects the schema. */
 const MAX_DEPTH = 64
 
-/**
- * More nodes than any real schema has. Further parts stay unchanged, because a schema may contain
- * itself.
- */
+/** More nodes than any real schema has. Further parts stay unchanged, because a schema may contain itself. */
 const MAX_NODES = 10_000
 
 interface Reading {

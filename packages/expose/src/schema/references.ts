@@ -13,11 +13,10 @@ export interface Place {
 export type Resolve = (from: object, ref: string, path: string) => Place
 
 /**
- * Returns a resolver of references within one document: JSON Pointers, anchors, and `$id`s of the
- * document itself (JSON Schema 2020-12 §8.2).
+ * Returns a resolver of references within one document: JSON Pointers, anchors, and `$id`s of the document itself (JSON
+ * Schema 2020-12 §8.2).
  *
- * @throws {SchemaProblem} `remote_ref` for a reference to another document, `unresolved_ref` for
- * an unknown target
+ * @throws {SchemaProblem} `remote_ref` for a reference to another document, `unresolved_ref` for an unknown target
  */
 export function createResolve(root: JsonSchema): Resolve {
   let index: Index | undefined

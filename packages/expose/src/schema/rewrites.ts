@@ -18,10 +18,7 @@ import { constToEnum, exclusiveBounds, listedValues, narrowValues } from './rewr
 /** Changes a draft where its target lacks a feature, with a note. */
 export type Rewrite = (draft: Draft, writer: Writer, at: At) => void
 
-/**
- * The rewrites in order. Each may leave work to later ones, and the last removes every feature
- * that the target still lacks.
- */
+/** The rewrites in order. Each may leave work to later ones, and the last removes every feature that the target still lacks. */
 export const REWRITES: readonly Rewrite[] = [
   oneOfToAnyOf,
   unionToOneObject,

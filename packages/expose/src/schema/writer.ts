@@ -25,7 +25,7 @@ const MAX_TOLD = 200
  * Equal schemas have equal bytes, independent of the order of their keys. Nothing is fetched. A `bigint` becomes the
  * nearest number, as SDKs write no bigints: the gate checks inputs against the schema as it was given.
  *
- * @throws {SchemaProblem} for one that cannot be written at all
+ * @throws {SchemaProblem} for a schema that cannot be written
  */
 export function writeSchema(given: JsonSchema, dialect: Dialect): Written {
   const raw = holdsBigint(given) ? (withNumbers(given) as JsonSchema) : given

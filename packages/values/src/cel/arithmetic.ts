@@ -35,10 +35,7 @@ export const ARITHMETIC: Readonly<Record<ArithmeticOp, readonly Triple[]>> = {
   '%': INTEGERS,
 }
 
-/**
- * Applies an operator. @throws {CelError} for an overflow, a division by zero, and operands of
- * other types
- */
+/** Applies an operator. @throws {CelError} for an overflow, a division by zero, and operands of other types */
 export function calculate(work: Work, op: ArithmeticOp, a: unknown, b: unknown): unknown {
   if (typeof a === 'number' && typeof b === 'number' && op !== '%') return ofDoubles(op, a, b)
   if (typeof a === 'bigint' && typeof b === 'bigint') return toInt(ofIntegers(op, a, b))
@@ -74,8 +71,7 @@ function ofIntegers(op: ArithmeticOp, a: bigint, b: bigint): bigint {
       return a * b
     default:
       if (b === 0n) throw new CelError(op === '/' ? 'division by zero' : 'modulus by zero')
-      // The reference implementation divides first, and the least integer cannot be divided by
-      // -1.
+      // The reference implementation divides first, and the least integer cannot be divided by -1.
       if (op === '%' && b === -1n) toInt(-a)
       return op === '/' ? a / b : a % b
   }

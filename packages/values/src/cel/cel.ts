@@ -7,10 +7,7 @@ import type { CelNode } from './tree.ts'
 /** A parsed text of CEL. */
 export interface ParsedCel {
   readonly tree: CelNode
-  /**
-   * Returns the type of the result. @throws {CelProblem} for unknown names, and texts that can
-   * never have a value
-   */
+  /** Returns the type of the result. @throws {CelProblem} for unknown names, and texts that can never have a value */
   check(): string
   /** Returns the program. @throws {CelProblem} for a call or a variable that cannot be compiled */
   compile(): Program

@@ -11,8 +11,7 @@ const BOOL: CelTypeInfo = { kind: 'bool' }
 /**
  * Returns the type of a text's result.
  *
- * @throws {CelProblem} for unknown names and fields, and for expressions that can never be
- * evaluated
+ * @throws {CelProblem} for unknown names and fields, and for expressions that can never be evaluated
  */
 export function checkTypes(tree: CelNode, environment: Environment): CelTypeInfo {
   return new Checker(environment).typeOf(tree, environment.variables)

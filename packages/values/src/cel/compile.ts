@@ -8,15 +8,11 @@ import { absorb, type Compiled, NODE_STEPS, type PartCompiler, toBool } from './
 import { type BinaryOp, type CelNode, CelProblem, countNodes } from './tree.ts'
 import { AbsentError, CelError, CelMap, entryOf, fieldIn, kindOf, type MapKey, toCel, toMapKey } from './values.ts'
 
-/**
- * Evaluates a text. `variables`: in the order of the environment; `undefined` is an unknown
- * value.
- */
+/** Evaluates a text. `variables`: in the order of the environment; `undefined` is an unknown value. */
 export type Program = (work: Work, variables: readonly unknown[], context?: unknown) => unknown
 
 /**
- * Compiles a text to a program. Each operation costs steps, in proportion to the size of its
- * operands.
+ * Compiles a text to a program. Each operation costs steps, in proportion to the size of its operands.
  *
  * @throws {CelProblem} for a text that cannot be compiled
  */

@@ -14,10 +14,7 @@ interface Loop {
 
 type Parts = NonNullable<ReturnType<typeof comprehensionOf>>
 
-/**
- * Compiles a macro over the items of a list or the keys of a map. Each item costs steps for each
- * node of the macro.
- */
+/** Compiles a macro over the items of a list or the keys of a map. Each item costs steps for each node of the macro. */
 export function compileComprehension(compiler: PartCompiler, { name, of, variable, holds, result }: Parts): Compiled {
   const [inner, slot] = compiler.within(variable ?? '')
   const nodes = [holds, result].reduce((total, node) => total + (node ? countNodes(node) : 0), 1)

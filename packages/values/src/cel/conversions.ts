@@ -2,10 +2,7 @@ import { spend, type Work } from '../work.ts'
 import { formatDuration, formatTimestamp, secondsOf } from './time.ts'
 import { CelError, Duration, stepsOfText, Timestamp, toInt, toUint, Uint } from './values.ts'
 
-/**
- * Converts to `int`. @throws {CelError} for a text that is not a decimal integer, and for a value
- * out of range
- */
+/** Converts to `int`. @throws {CelError} for a text that is not a decimal integer, and for a value out of range */
 export function intOf(work: Work, value: unknown): bigint {
   if (typeof value === 'string') return toInt(integerOf(work, value, /^[+-]?\d+$/, 'int'))
   if (typeof value === 'number') return truncated(value, -(2 ** 63), 'int')
@@ -13,10 +10,7 @@ export function intOf(work: Work, value: unknown): bigint {
   return toInt(value instanceof Uint ? value.value : (value as bigint))
 }
 
-/**
- * Converts to `uint`. @throws {CelError} for a text that is not a decimal integer, and for a
- * value out of range
- */
+/** Converts to `uint`. @throws {CelError} for a text that is not a decimal integer, and for a value out of range */
 export function uintOf(work: Work, value: unknown): Uint {
   if (typeof value === 'string') return toUint(integerOf(work, value, /^\d+$/, 'uint'))
   if (typeof value === 'number') return toUint(truncated(value, 0, 'uint'))
@@ -50,10 +44,7 @@ const NAMED: ReadonlyMap<string, number> = new Map([
   ...['-inf', '-infinity'].map((name) => [name, -Infinity] as const),
 ])
 
-/**
- * Converts to `double`. @throws {CelError} for a text that is not a decimal number, and for a
- * number out of range
- */
+/** Converts to `double`. @throws {CelError} for a text that is not a decimal number, and for a number out of range */
 export function doubleOf(work: Work, value: unknown): number {
   if (typeof value !== 'string') return Number(value instanceof Uint ? value.value : value)
   spend(work, stepsOfText(value))

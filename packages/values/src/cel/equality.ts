@@ -14,8 +14,8 @@ import {
 } from './values.ts'
 
 /**
- * Returns whether two values are equal in CEL: numbers of all types by value, and texts, lists
- * and maps by content. Values of different types are not equal.
+ * Returns whether two values are equal in CEL: numbers of all types by value, and texts, lists and maps by content. Values
+ * of different types are not equal.
  */
 export function equals(work: Work, a: unknown, b: unknown): boolean {
   switch (typeof a) {
@@ -93,10 +93,7 @@ function sameMap(work: Work, a: object, b: object): boolean {
 
 const ITEM_STEPS = 3
 
-/**
- * Returns whether a list contains a value, or a map has the key. @throws {CelError} for anything
- * else
- */
+/** Returns whether a list contains a value, or a map has the key. @throws {CelError} for anything else */
 export function isIn(work: Work, item: unknown, container: unknown): boolean {
   if (!Array.isArray(container)) return hasKey(item, container)
   if (typeof item === 'string') {
@@ -119,8 +116,7 @@ function hasKey(key: unknown, map: unknown): boolean {
 }
 
 /**
- * Compares two values: negative, 0 or positive. Numbers are ordered by value, texts by code
- * points.
+ * Compares two values: negative, 0 or positive. Numbers are ordered by value, texts by code points.
  *
  * @throws {CelError} for values that have no order, such as NaN
  */

@@ -1,5 +1,4 @@
-// `@toolgate/values/cel`: the Common Expression Language. The host defines additional functions
-// and the variables.
+// `@toolgate/values/cel`: the Common Expression Language. The host defines additional functions and the variables.
 
 export { parseCelFor, type ParsedCel } from './cel.ts'
 export type { Program } from './compile.ts'

@@ -5,10 +5,7 @@ import { parseDuration, parseTimestamp, partOfDuration, partOfTimestamp, toTimes
 import { type CelTypeInfo, typeOf } from './types.ts'
 import { CelType, type Duration, keysOf, type Kind, kindOf, Timestamp } from './values.ts'
 
-/**
- * An implementation for certain types. It counts the steps of reading its arguments and building
- * its result.
- */
+/** An implementation for certain types. It counts the steps of reading its arguments and building its result. */
 export type Run = (work: Work, ...args: readonly never[]) => unknown
 
 export interface Overload {

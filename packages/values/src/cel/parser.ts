@@ -160,10 +160,7 @@ class Parser {
     return this.#node('[]', [of, key], of.start, this.#expect(']'))
   }
 
-  /**
-   * Parses expressions up to a bracket, which it does not consume. `trailing`: whether a trailing
-   * comma is allowed.
-   */
+  /** Parses expressions up to a bracket, which it does not consume. `trailing`: whether a trailing comma is allowed. */
   #list(close: string, trailing = false): readonly CelNode[] {
     const items: CelNode[] = []
     if (this.#token.kind === close) return items

@@ -28,10 +28,7 @@ const SIMPLE: ReadonlyMap<string, string> = new Map([
 const CODED: readonly RegExp[] = [/[xX]([0-9a-fA-F]{2})/y, /u([0-9a-fA-F]{4})/y, /U([0-9a-fA-F]{8})/y]
 const OCTAL = /[0-3][0-7]{2}/y
 
-/**
- * Yields the characters between two offsets. A number is from an escape: a code point in a text,
- * a byte in bytes.
- */
+/** Yields the characters between two offsets. A number is from an escape: a code point in a text, a byte in bytes. */
 function unescaped(text: string, from: number, to: number, isBytes: boolean): readonly (string | number)[] {
   const parts: (string | number)[] = []
   let at = from

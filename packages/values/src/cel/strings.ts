@@ -31,10 +31,7 @@ function isLow(unit: number): boolean {
   return unit >= 0xdc00 && unit <= 0xdfff
 }
 
-/**
- * Returns the offset of the code point at an index. @throws {CelError} outside the text; its end
- * is allowed
- */
+/** Returns the offset of the code point at an index. @throws {CelError} outside the text; its end is allowed */
 function unitAt(text: string, point: bigint): number {
   let at = 0
   for (let left = point < 0n || point > BigInt(text.length) ? Infinity : Number(point); left > 0; left--) {
@@ -158,10 +155,7 @@ export function replace(work: Work, text: string, wanted: string, by: string, li
 /** Steps for each part of a split text. */
 const PIECE_STEPS = 10
 
-/**
- * Yields the parts between separators, for at most `cuts` separators. An empty separator splits
- * between all characters.
- */
+/** Yields the parts between separators, for at most `cuts` separators. An empty separator splits between all characters. */
 function* pieces(work: Work, text: string, separator: string, cuts: number, atEnds = false): Generator<string> {
   const find = separator === '' ? nextPoint : createFind(separator)
   let [start, left] = [0, cuts]

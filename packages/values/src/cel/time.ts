@@ -12,8 +12,8 @@ export function toTimestamp(nanos: bigint): Timestamp {
 }
 
 /**
- * Returns a duration. @throws {CelError} beyond 64-bit nanoseconds, about 292 years, as in the
- * reference implementation of CEL
+ * Returns a duration. @throws {CelError} beyond 64-bit nanoseconds, about 292 years, as in the reference implementation of
+ * CEL
  */
 export function toDuration(nanos: bigint): Duration {
   if (nanos !== BigInt.asIntN(64, nanos)) throw new CelError('duration out of range')
@@ -24,10 +24,7 @@ export function toDuration(nanos: bigint): Duration {
 const MAX_TIMESTAMP_TEXT = 40
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))$/
 
-/**
- * Parses RFC 3339. @throws {CelError} for any other text, and for a day that its month does not
- * have
- */
+/** Parses RFC 3339. @throws {CelError} for any other text, and for a day that its month does not have */
 export function parseTimestamp(text: string): Timestamp {
   const parts = text.length > MAX_TIMESTAMP_TEXT ? null : RFC_3339.exec(text)
   if (!parts) throw new CelError('timestamp() wants RFC 3339, such as 2026-02-28T12:00:00Z')
@@ -62,10 +59,7 @@ const PART_STEPS = 60
 /** More digits than any duration has. */
 const MAX_DIGITS = 19
 
-/**
- * Parses a duration such as `-1h30m` or `1.5s` in linear time. @throws {CelError} for any other
- * text
- */
+/** Parses a duration such as `-1h30m` or `1.5s` in linear time. @throws {CelError} for any other text */
 export function parseDuration(work: Work, text: string): Duration {
   spend(work, text.length)
   const sign = text.startsWith('-') ? -1n : 1n
@@ -133,8 +127,8 @@ export type TimestampPart =
   | 'Milliseconds'
 
 /**
- * Returns a part of a timestamp in a zone: a name such as `Europe/Berlin`, or an offset such as
- * `+02:00`. @throws {CelError} for an unknown zone
+ * Returns a part of a timestamp in a zone: a name such as `Europe/Berlin`, or an offset such as `+02:00`. @throws
+ * {CelError} for an unknown zone
  */
 export function partOfTimestamp(work: Work, part: TimestampPart, { nanos }: Timestamp, zone = 'UTC'): bigint {
   spend(work, PART_OF_TIME_STEPS)
@@ -161,7 +155,7 @@ function dayOfYear(at: Date): number {
   return Math.round((at.getTime() - first.getTime()) / 86_400_000)
 }
 
-/** Steps of a part of a timestamp, with an offset. */
+/** Steps for reading a part of a timestamp in a zone with an offset. */
 const PART_OF_TIME_STEPS = 60
 const OFFSET = /^([+-]?)(\d\d):(\d\d)$/
 

@@ -1,9 +1,6 @@
 import type { Kind } from './values.ts'
 
-/**
- * The known type of a value before evaluation. `json`: a part of an input, whose numbers are
- * doubles. `dyn`: any type.
- */
+/** The known type of a value before evaluation. `json`: a part of an input, whose numbers are doubles. `dyn`: any type. */
 export interface CelTypeInfo {
   readonly kind: Kind | 'json' | 'dyn'
   /** The type of the items of a list, or of the values of a map. */
@@ -18,8 +15,8 @@ export const JSON_VALUE: CelTypeInfo = { kind: 'json' }
 const STRING: CelTypeInfo = { kind: 'string' }
 
 /**
- * The text of a type, such as `list<string>` or `map<json>`, whose keys are strings; or an object
- * with the types of its fields.
+ * The text of a type, such as `list<string>` or `map<json>`, whose keys are strings; or an object with the types of its
+ * fields.
  */
 export type TypeText = string | { readonly [field: string]: TypeText }
 

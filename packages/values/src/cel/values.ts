@@ -1,9 +1,6 @@
 import { spend, type Work } from '../work.ts'
 
-/**
- * The error of an expression without a value. `&&`, `||`, `all()` and `exists()` may have a
- * result in spite of it.
- */
+/** The error of an expression without a value. `&&`, `||`, `all()` and `exists()` may have a result in spite of it. */
 export class CelError implements Error {
   readonly name = 'CelError'
   readonly message: string
@@ -14,8 +11,7 @@ export class CelError implements Error {
     this.cause = cause
   }
 }
-// Without a stack trace, which would make an error a thousand times slower. Each item of a long
-// list may throw one.
+// Without a stack trace, which would make an error a thousand times slower. Each item of a long list may throw one.
 Object.setPrototypeOf(CelError.prototype, Error.prototype)
 
 /** A field, a key or an item is absent. */

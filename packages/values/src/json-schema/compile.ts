@@ -184,10 +184,7 @@ function inScope(check: Check, resource: object): Check {
   }
 }
 
-/**
- * Returns a function that resolves a `$dynamicRef` or `$recursiveRef`: the outermost entered
- * resource with the name.
- */
+/** Returns a function that resolves a `$dynamicRef` or `$recursiveRef`: the outermost entered resource with the name. */
 function chooser(
   reference: string,
   target: object,

@@ -39,9 +39,8 @@ export interface References {
   /** Returns the draft by which a schema is read: that of the document, or of the meta-schema that it is in. */
   draftOf(schema: object): Draft
   /**
-   * Returns the schemas that a reference refers to: by a pointer, an anchor, or an `$id` of the
-   * document itself (§8.2) or of a meta-schema. It returns two if drafts differ and the document
-   * names none; an input must then pass both.
+   * Returns the schemas that a reference refers to: by a pointer, an anchor, or an `$id` of the document itself (§8.2) or
+   * of a meta-schema. It returns two if drafts differ and the document names none; an input must then pass both.
    */
   find(reference: string, from: object): readonly (object | boolean)[]
   /** Returns the schema of a resource that has this `$dynamicAnchor`. */

@@ -5,9 +5,8 @@ import { DRAFT_2019_09 } from './meta-schemas/2019-09.ts'
 import { DRAFT_2020_12 } from './meta-schemas/2020-12.ts'
 
 /**
- * The drafts of JSON Schema, oldest first. A document that names no draft is read as 2020-12,
- * including older forms of keywords that have no meaning in 2020-12: lists in `items`,
- * `exclusiveMinimum: true`, `$recursiveRef`.
+ * The drafts of JSON Schema, oldest first. A document that names no draft is read as 2020-12, including older forms of
+ * keywords that have no meaning in 2020-12: lists in `items`, `exclusiveMinimum: true`, `$recursiveRef`.
  */
 export const DRAFTS = ['draft-04', 'draft-06', 'draft-07', '2019-09', '2020-12', 'unnamed'] as const
 export type Draft = (typeof DRAFTS)[number]

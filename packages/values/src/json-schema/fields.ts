@@ -29,10 +29,7 @@ interface Search {
   readonly isOld: boolean
   readonly names: Set<string> | undefined
   visits: number
-  /**
-   * Whether a schema was found that accepts every field, so that `unevaluatedProperties` beside
-   * it refuses none.
-   */
+  /** Whether a schema was found that accepts every field, so that `unevaluatedProperties` beside it refuses none. */
   isOpen: boolean
 }
 
@@ -69,10 +66,7 @@ function look(schema: unknown, path: readonly Step[], search: Search): Field | u
   return isClosed(schema, path, search, found) ? { state: 'never', types: ALL } : found
 }
 
-/**
- * Returns whether `unevaluatedProperties` refuses the first step. Validators before 2019-09
- * ignore the keyword.
- */
+/** Returns whether `unevaluatedProperties` refuses the first step. Validators before 2019-09 ignore the keyword. */
 function isClosed(schema: JsonObject, path: readonly Step[], search: Search, found: Field | undefined): boolean {
   if (schema['unevaluatedProperties'] !== false || search.isOpen || search.isOld || path[0] === undefined) return false
   const first = path.length === 1 ? (found ?? { state: 'undeclared' }) : look(schema, path.slice(0, 1), search)

@@ -108,10 +108,7 @@ const multipleOf = reads(isNumber, (divisor) => (value: number | bigint, run) =>
   return passes || refuse(run, `must be multiple of ${divisor}`)
 })
 
-/**
- * Exact for integers. Other numbers are compared with a tolerance for rounding: 19.99 is a
- * multiple of 0.01.
- */
+/** Exact for integers. Other numbers are compared with a tolerance for rounding: 19.99 is a multiple of 0.01. */
 function isMultiple(value: number, divisor: number): boolean {
   if (Number.isInteger(value) && Number.isInteger(divisor)) return value % divisor === 0
   const quotient = value / divisor
@@ -247,10 +244,7 @@ const NODE_STEPS = 4
 /** How many characters are compared or copied in one step. */
 const CHARS_PER_STEP = 16
 
-/**
- * Returns whether two JSON values are equal. `1` equals `1.0`, also beyond 2^53, and the order of
- * keys does not matter.
- */
+/** Returns whether two JSON values are equal. `1` equals `1.0`, also beyond 2^53, and the order of keys does not matter. */
 export function isEqual(a: unknown, b: unknown, work: Work): boolean {
   if (typeof a === 'string') {
     if (typeof b !== 'string' || a.length !== b.length) return false
@@ -271,10 +265,7 @@ export function isEqual(a: unknown, b: unknown, work: Work): boolean {
 const ITEM_STEPS = 36
 const HASHED_CHARS = 64
 
-/**
- * Returns whether no two items are equal. Takes linear time, and steps for comparing items with
- * equal hashes.
- */
+/** Returns whether no two items are equal. Takes linear time, and steps for comparing items with equal hashes. */
 export function allDiffer(items: readonly unknown[], work: Work): boolean {
   const plain = new Set<unknown>()
   const alike = new Map<number, unknown[]>()

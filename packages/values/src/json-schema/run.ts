@@ -26,10 +26,7 @@ export interface Run {
 /** Returns whether a value passes. If not, `run.violation` has the reason. */
 export type Check<Value = unknown> = (value: Value, run: Run, evaluated: Evaluated | undefined) => boolean
 
-/**
- * The properties and items of one value that keywords have checked. `unevaluated…` applies to the
- * others.
- */
+/** The properties and items of one value that keywords have checked. `unevaluated…` applies to the others. */
 export interface Evaluated {
   readonly properties: Set<string>
   allProperties: boolean
@@ -100,15 +97,12 @@ export interface GroupValues {
 }
 export type Group = keyof GroupValues
 
-/**
- * Makes the check of a keyword from the keyword's value; returns nothing if there is nothing to
- * check.
- */
+/** Makes the check of a keyword from the keyword's value; returns nothing if there is nothing to check. */
 export type MakeCheck<Value> = (given: unknown, schema: JsonObject, compiling: Compiling) => Check<Value> | undefined
 
 /**
- * Returns a `MakeCheck` for a keyword whose value has one type. The gate only accepts schemas
- * with such values; for any other value, the check refuses every input.
+ * Returns a `MakeCheck` for a keyword whose value has one type. The gate only accepts schemas with such values; for any
+ * other value, the check refuses every input.
  */
 export function reads<Given, Value = unknown>(
   is: (given: unknown) => given is Given,

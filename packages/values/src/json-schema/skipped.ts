@@ -4,9 +4,9 @@ import { escapePointer, isObject, type JsonObject } from '../json/json.ts'
 import { createReferences, type Dialect, subschemasOf } from './document.ts'
 import type { Draft } from './drafts.ts'
 
-/** A keyword that is not checked, and the reason. The rest of the schema is checked. */
+/** A keyword that is not checked, and why; the rest of the schema is. */
 export interface SchemaWarning {
-  /** RFC 6901 pointer. */
+  /** RFC 6901. */
   readonly pointer: string
   readonly message: string
 }
@@ -28,10 +28,7 @@ const MAX_PATTERN_SIZE = 25_000
 const MAX_CHAIN = 200
 /** The most schemas that may apply to one value. Each costs some of the steps of an input. */
 const MAX_APPLIED = 50_000
-/**
- * The most of them that may come through one reference. If the total is too large, the next lower
- * limit is tried.
- */
+/** The most of them that may come through one reference. If the total is too large, the next lower limit is tried. */
 const MOST_THROUGH_REFERENCE = [10_000, 1000, 100, 10, 0]
 const MAX_POINTER = 200
 
@@ -143,10 +140,7 @@ interface Reach {
   readonly applied: number
 }
 
-/**
- * Leaves out references that form a loop or a long chain, or that apply more schemas than the
- * limit.
- */
+/** Leaves out references that form a loop or a long chain, or that apply more schemas than the limit. */
 function cutReferences(
   nodes: readonly Node[],
   most: number,

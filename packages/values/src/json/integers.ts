@@ -4,18 +4,15 @@ const TOO_LARGE = 10n ** BigInt(MAX_DIGITS)
 const LARGEST = BigInt(Number.MAX_SAFE_INTEGER)
 
 /**
- * Returns an integer in its only form: a `number` up to 2^53 - 1, a `bigint` beyond. So equal
- * integers are equal values and have one hash. `undefined` for more than 1,000 digits.
+ * Returns an integer in its only form: a `number` up to 2^53 - 1, a `bigint` beyond. So equal integers are equal values and
+ * have one hash. `undefined` for more than 1,000 digits.
  */
 export function toInteger(value: bigint): number | bigint | undefined {
   if (value >= -LARGEST && value <= LARGEST) return Number(value)
   return value < TOO_LARGE && value > -TOO_LARGE ? value : undefined
 }
 
-/**
- * Returns whether a number is an integer beyond 2^53 - 1, whose last digits may have been
- * rounded.
- */
+/** Returns whether a number is an integer beyond 2^53 - 1, whose last digits may have been rounded. */
 export function isBeyondExact(value: number): boolean {
   return (value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER) && Number.isInteger(value)
 }
@@ -26,8 +23,8 @@ export function toComparable(value: unknown): unknown {
 }
 
 /**
- * Returns whether plain JSON contains an integer beyond 2^53 - 1. Do not pass such a value to a
- * function that takes only numbers.
+ * Returns whether plain JSON contains an integer beyond 2^53 - 1. Do not pass such a value to a function that takes only
+ * numbers.
  */
 export function holdsBigint(value: unknown): boolean {
   if (typeof value === 'bigint') return true

@@ -17,10 +17,7 @@ export type JsonFaultKind = keyof typeof PROBLEMS | 'bound'
 export class JsonFault extends Error {
   override readonly name = 'JsonFault'
   readonly kind: JsonFaultKind
-  /**
-   * The rest of a sentence about the text: `holds more than 50000 values`. Contains nothing from
-   * the text.
-   */
+  /** The rest of a sentence about the text: `holds more than 50000 values`. Contains nothing from the text. */
   readonly problem: string
   /** The exceeded bound, for the kind `bound`. */
   readonly excess: JsonExcess | undefined

@@ -8,12 +8,11 @@ import { BRACE, BRACE_END, BRACKET, BRACKET_END, COLON, COMMA, endOfString, QUOT
 export type JsonIntegers = 'double' | 'exact'
 
 /**
- * Parses a JSON text (RFC 8259) like a correct `JSON.parse`, but rejects what `JSON.parse`
- * changes silently: a duplicate key, and a number that is beyond a double.
+ * Parses a JSON text (RFC 8259) like a correct `JSON.parse`, but rejects what `JSON.parse` changes silently: a duplicate
+ * key, and a number that is beyond a double.
  *
- * V8 13.6 (Node 24) misreads keys: after `{"zz":1,"pat\\":1}` was parsed, it reads the key of
- * `{"zz":1,"pat\u0068":1}` as `pat\`. So V8 parses only single texts and numbers here, never an
- * object.
+ * V8 13.6 (Node 24) misreads keys: after `{"zz":1,"pat\\":1}` was parsed, it reads the key of `{"zz":1,"pat\u0068":1}` as
+ * `pat\`. So V8 parses only single texts and numbers here, never an object.
  *
  * Check the depth with `measureJson` first, because each level uses the stack.
  *

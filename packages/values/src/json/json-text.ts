@@ -4,8 +4,8 @@ const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => obj
 /**
  * Returns the JSON text of a value like `JSON.stringify`, with a `bigint` as its decimal digits.
  *
- * Use it for every value that may contain an integer beyond 2^53. A value without one costs no
- * more than with `JSON.stringify`.
+ * Use it for every value that may contain an integer beyond 2^53. A value without one costs no more than with
+ * `JSON.stringify`.
  *
  * @throws {TypeError} for a circular value
  * @example

@@ -5,18 +5,14 @@ import { type JsonIntegers, parseJson } from './json-parser.ts'
 /**
  * The bounds of all text from outside. Each reader of JSON uses one of these rows.
  *
- * Within the bounds of a request, a call is parsed, copied, validated, hashed and written in a
- * few milliseconds.
+ * Within the bounds of a request, a call is parsed, copied, validated, hashed and written in a few milliseconds.
  */
 export const JSON_BOUNDS = {
   /** A text from a client, a browser, a model or an authorization server. */
   request: { depth: 64, values: 50_000, keys: 10_000, keyLength: 4096 },
   /** One message of a server. */
   answer: { depth: 64, values: 200_000, keys: 50_000 },
-  /**
-   * One item of a server's list, which is compiled, hashed, compared, searched and listed
-   * repeatedly.
-   */
+  /** One item of a server's list, which is compiled, hashed, compared, searched and listed repeatedly. */
   item: { depth: 60, values: 10_000, keys: 5_000 },
   /** A text that Toolgate wrote. Its values passed the bounds on arrival, and are stored a few levels deeper. */
   own: { depth: 128 },
@@ -32,9 +28,8 @@ export interface ReadJsonOptions {
 /**
  * Reads a JSON text from outside (RFC 8259). Use it wherever such a text arrives.
  *
- * It ignores a leading byte order mark (§8.1), and rejects a text beyond the bounds, a duplicate
- * key in one object, and a number that is beyond a double, such as `1e400`. A text beyond the
- * bounds is not parsed.
+ * It ignores a leading byte order mark (§8.1), and rejects a text beyond the bounds, a duplicate key in one object, and a
+ * number that is beyond a double, such as `1e400`. A text beyond the bounds is not parsed.
  *
  * @throws {JsonFault} for a rejected text
  * @example
@@ -57,8 +52,7 @@ export function readJson(
 }
 
 /**
- * Reads a JSON text that Toolgate itself wrote, to a store or for another replica. Its keys may
- * come from outside.
+ * Reads a JSON text that Toolgate itself wrote, to a store or for another replica. Its keys may come from outside.
  *
  * Only the depth is bounded, and duplicate keys are not detected.
  *

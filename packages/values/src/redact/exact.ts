@@ -9,12 +9,11 @@ export const EXACT_NAME = 'secret'
 export type FindSpans = (text: string, work: Work) => readonly Span[] | undefined
 
 /**
- * Returns a search for exact secrets, including their percent-encoded, JSON-escaped and base64
- * forms.
+ * Returns a search for exact secrets, including their percent-encoded, JSON-escaped and base64 forms.
  *
- * Takes time linear in the text for any secrets: a filter of hashed windows finds the first
- * possible position, and an automaton (Aho and Corasick, 1975) continues from there. A secret
- * under 6 characters is ignored and reported to `onIgnored`, because it would match too much.
+ * Takes time linear in the text for any secrets: a filter of hashed windows finds the first possible position, and an
+ * automaton (Aho and Corasick, 1975) continues from there. A secret under 6 characters is ignored and reported to
+ * `onIgnored`, because it would match too much.
  */
 export function createExactMatcher(secrets: readonly string[], onIgnored: (error: ConfigError) => void): FindSpans {
   const forms = new Set<string>()
@@ -78,10 +77,7 @@ function toBase64(bytes: Uint8Array): string {
 const SHIFT_BITS = 14
 const WINDOW_BITS = 16
 
-/**
- * Returns a filter for the first position at which a secret may begin, or -1 (Wu and Manber,
- * 1994).
- */
+/** Returns a filter for the first position at which a secret may begin, or -1 (Wu and Manber, 1994). */
 function createFilter(forms: ReadonlySet<string>): (text: string) => number {
   const furthest = MIN_SECRET_LENGTH - 2
   const shifts = new Uint8Array(1 << SHIFT_BITS).fill(furthest)

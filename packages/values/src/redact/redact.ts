@@ -11,10 +11,7 @@ import { createWalk, UNSHOWN } from './walk.ts'
 
 /** Masks secrets in texts and values: text that looks like a secret, and known secrets. */
 export interface Redactor {
-  /**
-   * Returns the text with `[redacted:<name>]` instead of each secret. Deterministic; redacting
-   * twice gives the same text.
-   */
+  /** Returns the text with `[redacted:<name>]` instead of each secret. Deterministic; redacting twice gives the same text. */
   redactText(text: string): string
   /**
    * Returns a value as plain JSON with its secrets masked. Plain JSON without a secret is returned as it is, any other value

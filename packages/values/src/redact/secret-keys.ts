@@ -137,10 +137,7 @@ const FIND_STEPS = 200
 const WORD_BREAK =
   /(?<=[\p{Ll}\d])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=[\p{sc=Latin}\d])(?=[\p{L}--\p{sc=Latin}])|(?<=[\p{L}--\p{sc=Latin}])(?=\p{sc=Latin})|[^\p{L}\p{N}]+/v
 
-/**
- * Creates the recogniser. @throws {ConfigError} for a further key that has neither a letter nor a
- * digit
- */
+/** Creates the recogniser. @throws {ConfigError} for a further key that has neither a letter nor a digit */
 export function createKeyNames(further: readonly string[] = []): KeyNames {
   const endings = new Map<string, SecretKey>()
   for (const row of SECRET_KEYS) for (const ending of row.endings) endings.set(foldMarks(ending), row)

@@ -121,9 +121,8 @@ export class Automaton {
   }
 
   /**
-   * Runs over a whole text, with the matching lookarounds at each position as bits of `marks`.
-   * Calls `onMatch` with each position where a match ends (or, to the left, begins) until it
-   * returns true.
+   * Runs over a whole text, with the matching lookarounds at each position as bits of `marks`. Calls `onMatch` with each
+   * position where a match ends (or, to the left, begins) until it returns true.
    */
   runMarked(
     text: string,
@@ -183,10 +182,7 @@ export class Automaton {
     return (state.endsHere ??= this.#reach(state, undefined, work).ended)
   }
 
-  /**
-   * Follows instructions that consume nothing. Returns those that consume a character, and
-   * whether a match is reached.
-   */
+  /** Follows instructions that consume nothing. Returns those that consume a character, and whether a match is reached. */
   #reach(
     state: State,
     next: CharClass | undefined,

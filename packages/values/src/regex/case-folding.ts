@@ -14,10 +14,7 @@ const BLOCKS: readonly (readonly [first: number, last: number])[] = [
   [0x16e40, 0x16eff],
   [0x1e900, 0x1e943],
 ]
-/**
- * Pairs that full case folding expands to several letters, but simple case folding treats as one
- * letter.
- */
+/** Pairs that full case folding expands to several letters, but simple case folding treats as one letter. */
 const SAME: readonly (readonly number[])[] = [
   [0x390, 0x1fd3],
   [0x3b0, 0x1fe3],
@@ -28,10 +25,7 @@ const DOTLESS_I = 0x131
 
 let groups: ReadonlyMap<number, readonly number[]> | undefined
 
-/**
- * Returns the code points that are equal to one if case is ignored: Unicode's simple case
- * folding, as with the flags `iu`.
- */
+/** Returns the code points that are equal to one if case is ignored: Unicode's simple case folding, as with the flags `iu`. */
 export function casesOf(codePoint: number): readonly number[] {
   return (groups ??= findGroups()).get(codePoint) ?? [codePoint]
 }

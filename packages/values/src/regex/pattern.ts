@@ -9,10 +9,7 @@ import { type Dialect, type Look, type Node, PatternError } from './syntax.ts'
 export interface Pattern {
   /** The number of its instructions, on which its memory depends. */
   readonly size: number
-  /**
-   * Returns whether the pattern matches anywhere in a text. @throws {WorkSpentError} when the
-   * steps run out
-   */
+  /** Returns whether the pattern matches anywhere in a text. @throws {WorkSpentError} when the steps run out */
   test(text: string, work: Work): boolean
 }
 
@@ -28,8 +25,8 @@ export interface Finder extends Pattern {
 }
 
 /**
- * Creates a pattern for testing texts. Lookaheads after a leading `^` become separate patterns
- * (`^(?=.*[0-9])(?!.*\.\.)…`), which end at their first match.
+ * Creates a pattern for testing texts. Lookaheads after a leading `^` become separate patterns (`^(?=.*[0-9])(?!.*\.\.)…`),
+ * which end at their first match.
  *
  * @throws {PatternError} for an unsupported pattern, with the reason
  */
@@ -71,8 +68,8 @@ export function createFinder(source: string, dialect: Dialect): Finder {
 }
 
 /**
- * Returns a pattern that matches wherever any of several does, in one pass over the text;
- * `undefined` if the result would be too large.
+ * Returns a pattern that matches wherever any of several does, in one pass over the text; `undefined` if the result would
+ * be too large.
  */
 export function createUnion(sources: readonly string[], dialect: Dialect): Pattern | undefined {
   const node: Node = { kind: 'choice', options: sources.map((source) => parsePattern(source, dialect)) }
@@ -86,10 +83,7 @@ interface Search {
   readonly find: (text: string, work: Work) => boolean
 }
 
-/**
- * Returns a search that creates its automaton at the first test, because many listed tools are
- * never called.
- */
+/** Returns a search that creates its automaton at the first test, because many listed tools are never called. */
 function searchFor(node: Node): Search {
   const size = sizeOf(node)
   if (size > MAX_INSTRUCTIONS)

@@ -142,9 +142,7 @@ export const POSIX_SETS: ReadonlyMap<string, CharSet> = new Map(
 /** There are few names; each is compiled once. */
 const properties = new Map<string, RegExp>()
 
-/**
- * Returns the set of a Unicode property, by its name in ECMA-262 or in RE2 (`\pL`, `\p{Greek}`).
- */
+/** Returns the set of a Unicode property, by its name in ECMA-262 or in RE2 (`\pL`, `\p{Greek}`). */
 export function propertySet(name: string, negated: boolean): CharSet | undefined {
   const native = properties.get(name) ?? nativeClass(`^\\p{${name}}$`) ?? nativeClass(`^\\p{Script=${name}}$`)
   if (!native) return undefined

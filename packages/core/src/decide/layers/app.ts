@@ -28,10 +28,7 @@ export interface ImportedGroup {
   readonly visibility: 'conditional' | 'hidden' | undefined
 }
 
-/**
- * Hides the tools that an app does not offer. `always`: the index of a tool that every app
- * offers, or -1.
- */
+/** Hides the tools that an app does not offer. `always`: the index of a tool that every app offers, or -1. */
 export function appEffects(snapshot: Toolset, { name, imports, own }: AppRules, always = -1): Effect[] {
   const effects: Effect[] = []
   const offered = bitsOf(snapshot, [
@@ -40,8 +37,7 @@ export function appEffects(snapshot: Toolset, { name, imports, own }: AppRules, 
   ])
   for (const { group, members, visibility } of imports) {
     if (visibility !== 'hidden') continue
-    // A tool that may be in a hidden group counts as hidden, even if an offered group has it,
-    // too.
+    // A tool that may be in a hidden group counts as hidden, even if an offered group has it, too.
     const bits = bitsOf(snapshot, members, 'possible')
     const why = reason('app', 'app_hidden', `the app ${name} hides the group ${group}`, { group })
     addBits(offered, bits)

@@ -23,18 +23,15 @@ export type CallContext = CountedContext & {
   readonly input: unknown
   /** Receives the clauses that hold; of an allow list, the first. */
   readonly hits?: ParsedClause[] | undefined
-  /**
-   * For shadows: a clause whose result depends only on the unknown run has not decided anything.
-   * See {@link unjudged}.
-   */
+  /** For shadows: a clause whose result depends only on the unknown run has not decided anything. See {@link unjudged}. */
   readonly isShadow?: boolean
 }
 
 /**
  * Returns the decision of the clauses about the input and the run on the tool at `at`.
  *
- * Without `context.facts`, the run is unknown: clauses that deny or ask because of it hold, and
- * clauses that allow because of it do not.
+ * Without `context.facts`, the run is unknown: clauses that deny or ask because of it hold, and clauses that allow because
+ * of it do not.
  */
 export function decideAtCall(index: PolicyIndex, at: number, context: CallContext): Decision {
   if (!hasBit(index.atCall, at)) return ALLOWS
@@ -47,20 +44,14 @@ export function decideAtCall(index: PolicyIndex, at: number, context: CallContex
 
 const marks = new WeakMap<ParsedClause, ParsedClause>()
 
-/**
- * Returns the mark of a shadow's clause that cannot be judged because the history of the run is
- * unknown.
- */
+/** Returns the mark of a shadow's clause that cannot be judged because the history of the run is unknown. */
 export function unjudged(clause: ParsedClause): ParsedClause {
   let mark = marks.get(clause)
   if (!mark) marks.set(clause, (mark = { ...clause }))
   return mark
 }
 
-/**
- * Returns the decision of the clauses about the input on a listed item with a known input. Lists
- * have no run.
- */
+/** Returns the decision of the clauses about the input on a listed item with a known input. Lists have no run. */
 export function decideInList(index: PolicyIndex, at: number, context: CallContext): Decision {
   const places = placesOf(index, at)
   if (!places.some((place) => hasBit(index.atCall, place))) return ALLOWS
@@ -71,9 +62,7 @@ export function decideInList(index: PolicyIndex, at: number, context: CallContex
   )
 }
 
-/**
- * Returns the decision of the clauses that read the run but not the input, before a call is made.
- */
+/** Returns the decision of the clauses that read the run but not the input, before a call is made. */
 export function decideAtStep(index: PolicyIndex, at: number, context: CallContext): Decision {
   return decideAt(index, at, context, (clause) => !isAtCall({ clause }) || isOfStep(clause))
 }
@@ -86,8 +75,8 @@ export function placesOf({ snapshot }: PolicyIndex, at: number): readonly number
 }
 
 /**
- * `isKnown`: whether everything that a clause reads is known. Until then, a clause that denies or
- * asks does not hold, and a clause that allows holds if the rest of it does.
+ * `isKnown`: whether everything that a clause reads is known. Until then, a clause that denies or asks does not hold, and a
+ * clause that allows holds if the rest of it does.
  */
 function decideAt(
   index: PolicyIndex,
@@ -137,10 +126,7 @@ function isUnknownRun({ facts }: CallContext): boolean {
 
 const UNKNOWN = 'It is unknown what this run has done so far.'
 
-/**
- * Returns the context of a clause that reads the run: the known facts, and a list that collects
- * what the clause reads.
- */
+/** Returns the context of a clause that reads the run: the known facts, and a list that collects what the clause reads. */
 function ofRun(index: PolicyIndex, context: CallContext): CallContext {
   return { ...context, facts: context.facts ?? index.strictest, reads: [] }
 }

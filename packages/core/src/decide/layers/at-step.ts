@@ -9,8 +9,8 @@ import { type CallContext, decideAtStep } from './at-call.ts'
 import type { PolicyIndex } from './clauses.ts'
 
 /**
- * Returns the effects of a run's history on one step, from the clauses that read the run but not
- * the input. A tool that they deny is not offered in this step. They also decide its calls.
+ * Returns the effects of a run's history on one step, from the clauses that read the run but not the input. A tool that
+ * they deny is not offered in this step. They also decide its calls.
  */
 export function factEffects(index: PolicyIndex, caller: Caller, facts: RunFacts): readonly Effect[] {
   const { snapshot, ofRun, hasStepClauses } = index

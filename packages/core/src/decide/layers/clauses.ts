@@ -15,9 +15,7 @@ import { messageOf } from '@toolgate/values'
 import { type Reason, reason, type ReasonCode } from '../decision.ts'
 import { templatesOf } from '../templates.ts'
 
-/**
- * A policy over one snapshot: the tools that each clause matches, computed once for all callers.
- */
+/** A policy over one snapshot: the tools that each clause matches, computed once for all callers. */
 export interface PolicyIndex {
   /** The enforced part of the policy; in a shadow, the part that is not enforced. */
   readonly policy: ParsedPolicy
@@ -106,10 +104,7 @@ function sumOf(clauses: readonly ClauseIndex[], { size }: Toolset): Bits {
   return sum
 }
 
-/**
- * Adds the resources that templates among the items may match, because these templates decide
- * them, too.
- */
+/** Adds the resources that templates among the items may match, because these templates decide them, too. */
 function withMatched(bits: Bits, snapshot: Toolset): Bits {
   const wide = bits.slice()
   for (const { at, matched } of templatesOf(snapshot)) if (hasBit(bits, at)) addBits(wide, matched)
@@ -157,12 +152,10 @@ export class Failure {
 }
 
 /**
- * Returns whether a clause holds. In a list, conditions about the input or the run are left out;
- * at a call, all count.
+ * Returns whether a clause holds. In a list, conditions about the input or the run are left out; at a call, all count.
  *
- * A condition that fails decides against the call: in `deny` and `ask` it is a Failure, which
- * denies; in `allow` it does not hold; a failing `unless` exempts nobody. An unknown value counts
- * for or against the call, as the value itself says.
+ * A condition that fails decides against the call: in `deny` and `ask` it is a Failure, which denies; in `allow` it does
+ * not hold; a failing `unless` exempts nobody. An unknown value counts for or against the call, as the value itself says.
  */
 export function answerOf(clause: ParsedClause, context: CountedContext): boolean | Failure {
   const atCall = 'input' in context

@@ -23,10 +23,7 @@ export function indexGroups(snapshot: Toolset, groups: Groups): GroupIndex {
   return index
 }
 
-/**
- * Holds back the tools of each conditional group that is unavailable or requires an unavailable
- * one.
- */
+/** Holds back the tools of each conditional group that is unavailable or requires an unavailable one. */
 export function availabilityEffects(index: GroupIndex, groups: Groups, source: AvailabilitySource): Effect[] {
   const effects: Effect[] = []
   for (const [name, bits] of index) {
@@ -79,8 +76,8 @@ export function indexLocks(index: GroupIndex, groups: Groups, snapshot: Toolset)
 /**
  * Holds back the tools of each locked group that this session has not opened.
  *
- * A caller without a session cannot open groups. Locks then only shorten lists, which is up to
- * the meta-tools, so there are no effects here.
+ * A caller without a session cannot open groups. Locks then only shorten lists, which is up to the meta-tools, so there are
+ * no effects here.
  */
 export function lockEffects(
   index: GroupIndex,
@@ -89,8 +86,7 @@ export function lockEffects(
   session: string | undefined,
 ): Effect[] {
   if (session === undefined) return []
-  // In the order of the index, by name, so that the order in which groups were written changes no
-  // answer.
+  // In the order of the index, by name, so that the order in which groups were written changes no answer.
   return [...index].flatMap(([name, bits]) => {
     const group = groups.locked.get(name)
     return group === undefined || open.has(name) ? [] : [lockEffect(name, group, bits)]

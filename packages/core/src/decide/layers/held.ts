@@ -50,9 +50,7 @@ export function stopsTool({ selector }: Stopping, tool: Tool): boolean {
   return selector === undefined || matchesSelector(selector, tool, 'possible')
 }
 
-/**
- * An absent field matches everyone: a halt of a user applies in every tenant unless it names one.
- */
+/** An absent field matches everyone: a halt of a user applies in every tenant unless it names one. */
 export function stopsCaller({ target }: Stopping, { user, session, tenant }: Caller): boolean {
   return (
     (target.user === undefined || target.user === user) &&
@@ -78,8 +76,8 @@ const TOLD = {
 }
 
 /**
- * Returns a function that holds back what a user has switched off. Users with the same switches
- * share effects, and so share decisions.
+ * Returns a function that holds back what a user has switched off. Users with the same switches share effects, and so share
+ * decisions.
  */
 export function createPreferenceEffects(snapshot: Toolset, groups: GroupSelectors): (off: SwitchedOff) => Effect[] {
   const ofGroups = new Map<string, Effect | undefined>()
@@ -119,10 +117,7 @@ function known<Name>(
   return effects.get(name)
 }
 
-/**
- * Returns a function that holds back the tools of missing connections: one effect for each
- * answer.
- */
+/** Returns a function that holds back the tools of missing connections: one effect for each answer. */
 export function createConnectionEffects(snapshot: Toolset): (missing: readonly MissingConnection[]) => Effect[] {
   const effects = new Map<MissingConnection, Effect | undefined>()
   const toHeldBack = ({ namespace, text, ...more }: MissingConnection) =>
@@ -143,10 +138,7 @@ export interface Held {
   readonly since?: number | undefined
 }
 
-/**
- * The state of definitions: those that differ from the accepted ones, and those with hidden
- * content.
- */
+/** The state of definitions: those that differ from the accepted ones, and those with hidden content. */
 export interface PinStates {
   suspended(tool: Tool): Held | undefined
   quarantined(tool: Tool): Held | undefined

@@ -3,10 +3,7 @@ import type { Toolset } from '../../tools/toolset.ts'
 import { reason } from '../decision.ts'
 import type { Effect } from '../evaluation.ts'
 
-/**
- * The tools of a snapshot, grouped by the scopes they require. Most snapshots have few different
- * lists.
- */
+/** The tools of a snapshot, grouped by the scopes they require. Most snapshots have few different lists. */
 export type ScopeIndex = readonly { readonly scopes: readonly string[]; readonly bits: Bits }[]
 
 export function indexScopes(snapshot: Toolset): ScopeIndex {
@@ -21,8 +18,8 @@ export function indexScopes(snapshot: Toolset): ScopeIndex {
 }
 
 /**
- * Denies the tools that require a scope which the caller lacks. A tool that lacks only scopes
- * which callers may still get stays visible, and the check `step up` refuses its call.
+ * Denies the tools that require a scope which the caller lacks. A tool that lacks only scopes which callers may still get
+ * stays visible, and the check `step up` refuses its call.
  */
 export function scopeEffects(
   index: ScopeIndex,

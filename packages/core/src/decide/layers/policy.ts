@@ -77,10 +77,7 @@ export function callerEffects(index: PolicyIndex, caller: Caller): readonly Effe
   return effects
 }
 
-/**
- * Returns the effects of clauses with `input` on resources, whose input is their URI and so is
- * known.
- */
+/** Returns the effects of clauses with `input` on resources, whose input is their URI and so is known. */
 function uriEffects(index: PolicyIndex, caller: Caller): readonly Effect[] {
   const { snapshot } = index
   const decisions = snapshot.tools.map((tool, at) =>
@@ -90,8 +87,7 @@ function uriEffects(index: PolicyIndex, caller: Caller): readonly Effect[] {
   )
   const reasonOf = ({ id }: Tool): Reason => {
     const found = decisions[snapshot.indexOf(id)]?.reasons[0] as Reason
-    // A hidden resource reads like an unknown one. The caller gave no input that could be
-    // refused.
+    // A hidden resource reads like an unknown one. The caller gave no input that could be refused.
     return { ...found, layer: 'policy', code: found.code === 'input_denied' ? 'policy_denied' : found.code }
   }
   const effects: Effect[] = []
@@ -107,10 +103,7 @@ function uriEffects(index: PolicyIndex, caller: Caller): readonly Effect[] {
 
 const wholeEffects = new WeakMap<ClauseIndex, Effect>()
 
-/**
- * Returns the effect of a clause that holds for all tools that it matches: the same object for
- * every caller.
- */
+/** Returns the effect of a clause that holds for all tools that it matches: the same object for every caller. */
 function wholeEffect(indexed: ClauseIndex, outcome: Effect['outcome'], reasonOf: () => Reason): Effect {
   let effect = wholeEffects.get(indexed)
   if (!effect) wholeEffects.set(indexed, (effect = { outcome, bits: indexed.bits, reason: reasonOf }))
@@ -158,15 +151,12 @@ function notAllowed({ snapshot }: PolicyIndex, allowed: readonly Bits[]): Bits {
   return invertBits(all, snapshot.size)
 }
 
-/**
- * The steps that each tool adds to the shared budget of a policy's conditions. A simple condition
- * takes fewer.
- */
+/** The steps that each tool adds to the shared budget of a policy's conditions. A simple condition takes fewer. */
 const STEPS_OF_TOOL = 200
 
 /**
- * Returns the tools for which a clause holds for a caller, leaving out conditions about input and
- * run, and the tools for which it fails.
+ * Returns the tools for which a clause holds for a caller, leaving out conditions about input and run, and the tools for
+ * which it fails.
  */
 export function evaluateClause(
   indexed: ClauseIndex,

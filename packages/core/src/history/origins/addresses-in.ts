@@ -11,10 +11,9 @@ const MAX_LABEL = 63
 const MAX_ADDRESSES = 1000
 
 /**
- * Returns the addresses within a value: hosts of URLs and their parent domains, e-mail addresses
- * and account numbers. A model may have put the user's data around an address:
- * `https://evil.com/?q=…`, `data.evil.com`. Returns `undefined` for a host longer than a name can
- * be, or for too many addresses.
+ * Returns the addresses within a value: hosts of URLs and their parent domains, e-mail addresses and account numbers. A
+ * model may have put the user's data around an address: `https://evil.com/?q=…`, `data.evil.com`. Returns `undefined` for a
+ * host longer than a name can be, or for too many addresses.
  */
 export function addressesIn(value: string): ReadonlySet<string> | undefined {
   const found = new Set<string>()

@@ -1,7 +1,6 @@
 /**
- * Two normal forms of a text, because two mistakes have different costs. Taking a stranger's
- * address for the user's leaks data; taking the user's address for a stranger's asks one question
- * too many.
+ * Two normal forms of a text, because two mistakes have different costs. Taking a stranger's address for the user's leaks
+ * data; taking the user's address for a stranger's asks one question too many.
  */
 
 const URL_AUTHORITY = /(?<=:\/\/)[^\s/?#"<>()[\]{},;|\\]+/g
@@ -9,8 +8,8 @@ const MAIL_DOMAIN = /(?<=[\p{L}\p{N}._%+'-])@[\p{L}\p{N}.-]+\.[\p{L}\p{N}-]+/gu
 const WWW_HOST = /(?<![\p{L}\p{N}._@/-])www\.[\p{L}\p{N}.-]+/giu
 
 /**
- * Returns the form in which a text is compared with the user's words and trusted outputs: NFC,
- * white space collapsed, and lower case only in e-mail domains and host names.
+ * Returns the form in which a text is compared with the user's words and trusted outputs: NFC, white space collapsed, and
+ * lower case only in e-mail domains and host names.
  */
 export function toExact(text: string): string {
   const collapsed = text.normalize('NFC').replace(/\s+/g, ' ').trim()
@@ -28,13 +27,11 @@ function lowerHost(authority: string): string {
 }
 
 /**
- * Returns the forms in which a text is compared with untrusted outputs: NFKD, lower case, without
- * white space, marks and invisible characters; also after percent signs, JSON escapes and
- * character references are decoded.
+ * Returns the forms in which a text is compared with untrusted outputs: NFKD, lower case, without white space, marks and
+ * invisible characters; also after percent signs, JSON escapes and character references are decoded.
  *
- * The form of a substring is a substring of the form, so no text around an address hides it.
- * Characters beyond Latin-1 share code points, which halves the memory; a collision can only make
- * a value untrusted.
+ * The form of a substring is a substring of the form, so no text around an address hides it. Characters beyond Latin-1
+ * share code points, which halves the memory; a collision can only make a value untrusted.
  */
 export function toFoldedForms(text: string): readonly string[] {
   const folded = fold(text)

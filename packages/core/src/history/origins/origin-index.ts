@@ -32,8 +32,7 @@ export interface OriginBounds {
 /**
  * The texts that a run has seen: the words of its user, and outputs.
  *
- * Nothing is evicted, because a flood of text could then clear an address. Every error is on the
- * strict side.
+ * Nothing is evicted, because a flood of text could then clear an address. Every error is on the strict side.
  */
 export interface OriginIndex {
   /** Adds words of the user. Returns the new ones. */
@@ -41,9 +40,8 @@ export interface OriginIndex {
   /** Adds all texts of an output. Returns the new ones. */
   addOutput(origin: 'trusted' | 'untrusted', output: unknown): readonly OriginItem[]
   /**
-   * Returns the worst origin of the values within a value; `unknown` if there are none. `null`,
-   * `undefined` and empty values do not count. Counts each search in `work`; if its steps run
-   * out, the answer is `untrusted`.
+   * Returns the worst origin of the values within a value; `unknown` if there are none. `null`, `undefined` and empty
+   * values do not count. Counts each search in `work`; if its steps run out, the answer is `untrusted`.
    */
   originOf(value: unknown, work?: Work): Origin
   /** Whether there was no room for an untrusted text. */
@@ -171,10 +169,7 @@ const MIN_CHARS = 4
 const MIN_DIGITS = 8
 const MIN_WORD = /^.{4}/u
 
-/**
- * Amounts, dates and short words occur in texts by chance. An account or telephone number does
- * not.
- */
+/** Amounts, dates and short words occur in texts by chance. An account or telephone number does not. */
 function isLikeAddress(exact: string): boolean {
   return MIN_WORD.test(exact) && (/\p{L}/u.test(exact) || exact.replace(/\D/g, '').length >= MIN_DIGITS)
 }

@@ -2,18 +2,15 @@ import { findEach, findText, type Work } from '@toolgate/values'
 
 /** Separates the texts, because no normal form contains a line feed. */
 const BETWEEN = '\n'
-/**
- * The least characters for which the filter is used. Shorter texts are searched faster without
- * it.
- */
+/** The least characters for which the filter is used. Shorter texts are searched faster without it. */
 const MIN_FILTERED = 2048
 const GRAM = 4
 /** Shorter values are found so fast that the steps of one look cover the cost. */
 const MIN_COUNTED = 64
 
 /**
- * The texts of one origin, in one string, with a filter of its four-character sequences. A value
- * that is in no text is usually ruled out without searching.
+ * The texts of one origin, in one string, with a filter of its four-character sequences. A value that is in no text is
+ * usually ruled out without searching.
  */
 export class SeenText {
   readonly #maxBytes: number
@@ -65,10 +62,7 @@ export class SeenText {
     return true
   }
 
-  /**
-   * Returns whether a value occurs in the texts. Counts the search in `work`, which may fall
-   * below 0.
-   */
+  /** Returns whether a value occurs in the texts. Counts the search in `work`, which may fall below 0. */
   includes(value: string, work?: Work): boolean {
     return this.#isSearched(value, work) && findText(this.#text, value, 0) !== -1
   }
@@ -116,10 +110,7 @@ export class SeenText {
 const WIDE = /[^\0-\xFF]/
 const AT_ONCE = 4096
 
-/**
- * Returns a text with one byte per character if possible, because a part of a wide text stays
- * wide.
- */
+/** Returns a text with one byte per character if possible, because a part of a wide text stays wide. */
 function compact(text: string, wide: boolean): string {
   if (wide) return text
   const parts: string[] = []

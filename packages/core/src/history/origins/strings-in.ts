@@ -2,8 +2,8 @@ import { outputText, sizeOf } from '@toolgate/values'
 import { isPlain } from '@toolgate/values/json'
 
 /**
- * Returns all texts of an output, with field names, and numbers as text. Returns `undefined` if
- * the output has more than `maxChars`.
+ * Returns all texts of an output, with field names, and numbers as text. Returns `undefined` if the output has more than
+ * `maxChars`.
  *
  * Images and sounds of an MCP result are left out, because a model does not see their base64.
  */

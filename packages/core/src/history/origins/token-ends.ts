@@ -4,10 +4,7 @@ import type { SeenText } from './seen-text.ts'
 /** Characters that stand between words in every text, and in no address. */
 const BETWEEN =
   /[\s"<>()[\]{},;|\u00ab\u00bb\u2039\u203a\u201c\u201d\u201e\u2014\u2013\u3001\u3002\uff0c\uff1b\uff1a\uff01\uff1f\uff08\uff09\u300c\u300d\u300e\u300f\u3010\u3011\u300a\u300b\u3008\u3009]/
-/**
- * Characters that follow a word in a sentence. An address may contain them, so a blank must
- * follow.
- */
+/** Characters that follow a word in a sentence. An address may contain them, so a blank must follow. */
 const BEHIND = /[.!?:'\u2019`]/
 /** Characters that precede a word in a quotation. */
 const BEFORE = /['\u2018`]/
@@ -21,10 +18,7 @@ export function holdsWords(seen: SeenText, value: string, work?: Work): boolean 
   return findWhole(seen, value, work, (at) => at + value.length)
 }
 
-/**
- * Returns whether a text contains a value as whole words, or an account number (IBAN) with other
- * blanks.
- */
+/** Returns whether a text contains a value as whole words, or an account number (IBAN) with other blanks. */
 export function holdsWhole(seen: SeenText, value: string, work?: Work): boolean {
   if (holdsWords(seen, value, work)) return true
   const account = value.replaceAll(' ', '')
@@ -55,10 +49,7 @@ function endOfSpaced(text: string, from: number, account: string): number {
   return at
 }
 
-/**
- * Returns whether part of a text consists of whole words: `bob@x.com` is not whole in
- * `bob@x.com.evil.org`.
- */
+/** Returns whether part of a text consists of whole words: `bob@x.com` is not whole in `bob@x.com.evil.org`. */
 function isWhole(text: string, from: number, to: number): boolean {
   return startsWord(text, from) && endsWord(text, to)
 }

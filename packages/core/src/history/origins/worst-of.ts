@@ -7,9 +7,8 @@ const MAX_VALUES = 1000
 const MAX_DEPTH = 64
 
 /**
- * Returns the worst origin of all values within a value; `untrusted` if there are too many, and
- * `undefined` if there are none. `null` and empty values do not count. Keys count as values.
- * `isText` is false for numbers and booleans.
+ * Returns the worst origin of all values within a value; `untrusted` if there are too many, and `undefined` if there are
+ * none. `null` and empty values do not count. Keys count as values. `isText` is false for numbers and booleans.
  */
 export function worstOf(value: unknown, originOf: (text: string, isText: boolean) => Origin): Origin | undefined {
   const left = { chars: MAX_CHARS, values: MAX_VALUES }

@@ -29,9 +29,8 @@ const FLAG =
 const MAX_VARIATIONS = 16
 
 /**
- * Contexts in which an invisible character is needed: `before` matches the text up to it, `after`
- * the text that follows. UTS #51 for emoji, RFC 5892 appendix A and Unicode 16 chapters 9, 12, 13
- * and 23 for scripts.
+ * Contexts in which an invisible character is needed: `before` matches the text up to it, `after` the text that follows.
+ * UTS #51 for emoji, RFC 5892 appendix A and Unicode 16 chapters 9, 12, 13 and 23 for scripts.
  */
 const NEEDED: readonly { readonly character: RegExp; readonly before: RegExp; readonly after: RegExp }[] = [
   // Joins and non-joins of letters: Persian, Urdu, Hindi, Bengali, Sinhala …
@@ -79,9 +78,7 @@ export interface FoundCharacters {
   readonly characters: readonly string[]
 }
 
-/**
- * Finds characters that are invisible or make a text look different, unless the text needs them.
- */
+/** Finds characters that are invisible or make a text look different, unless the text needs them. */
 export function findCharacters(text: string): readonly FoundCharacters[] {
   if (PLAIN.test(text)) return []
   const found = new Map<CharacterCode, string[]>()

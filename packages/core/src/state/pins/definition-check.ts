@@ -8,8 +8,7 @@ import { cut, formatCodePoint, formatNonAscii } from '@toolgate/values'
 /**
  * The table of findings: the text, and whether quarantine hides a tool for it.
  *
- * Each finding is about the form of a text, which can be checked. The meaning is for people to
- * judge.
+ * Each finding is about the form of a text, which can be checked. The meaning is for people to judge.
  */
 export const FINDINGS = {
   tag_characters: { quarantines: true, about: 'tag characters: a text that a model reads and nobody sees' },
@@ -30,12 +29,9 @@ export type FindingCode = keyof typeof FINDINGS
 /** What is wrong with a definition, and where. */
 export interface DefinitionFinding {
   readonly code: FindingCode
-  /**
-   * RFC 6901 pointer into the definition: `/description`,
-   * `/inputSchema/properties/path/description`.
-   */
+  /** RFC 6901, into the definition: `/description`, `/inputSchema/properties/path/description`. */
   readonly pointer: string
-  /** Shown to people, with code points spelt out. */
+  /** For people, with code points spelt out. */
   readonly text: string
 }
 
@@ -57,8 +53,8 @@ const MAX_POINTER = 200
 const MAX_QUOTED = 200
 
 /**
- * Finds text in a tool's definition that people cannot see, may misread, or would not read
- * because it is too long. Does not judge the meaning.
+ * Finds text in a tool's definition that people cannot see, may misread, or would not read because it is too long. Does not
+ * judge the meaning.
  *
  * @example
  * checkDefinition(defineTool({ name: 'add', description: 'Adds.\u200b' }))
@@ -173,8 +169,8 @@ function* findMixedName(name: string, pointer: string): Generator<DefinitionFind
 }
 
 /**
- * Finds words of mixed scripts that look like ASCII words. `kΩ`, `URLов` and `β-carotene` do not,
- * because they have letters that do not look Latin.
+ * Finds words of mixed scripts that look like ASCII words. `kΩ`, `URLов` and `β-carotene` do not, because they have letters
+ * that do not look Latin.
  */
 function* findMixedWords(text: string, pointer: string): Generator<DefinitionFinding> {
   if (pointer === '/name') return

@@ -4,19 +4,19 @@ import { cut } from '@toolgate/values'
 import { spellOut } from './characters.ts'
 
 export interface DefinitionChange {
-  /** RFC 6901 pointer into the definition: `/description`, `/inputSchema/properties/path/type`. */
+  /** RFC 6901, into the definition: `/description`, `/inputSchema/properties/path/type`. */
   readonly pointer: string
   readonly kind: 'added' | 'removed' | 'changed'
-  /** Shown to people: the old and the new value, with invisible characters spelt out. */
+  /** For people: what it was and is, with what is not seen spelt out. */
   readonly text: string
 }
 
 export interface DefinitionDiff {
-  /** Sorted by pointer; the first 50. */
+  /** In the order of their pointers; the first 50. */
   readonly changes: readonly DefinitionChange[]
-  /** The number of further changes. */
+  /** How many more there are. */
   readonly more: number
-  /** All listed changes as text, one line for each. */
+  /** The whole of it, a line for each change. */
   readonly text: string
 }
 

@@ -10,8 +10,8 @@ import type { DefinitionMode, NewToolMode, PinMode } from './pin-rules.ts'
 
 export const PIN_STATUSES = ['pinned', 'changed', 'differs', 'suspended', 'new'] as const
 /**
- * `new`: not pinned yet. `changed`: differs from the pin. `differs`: on the lists of single
- * users, and not an accepted definition. `suspended`: any of these, and held back.
+ * `new`: not pinned yet. `changed`: not the pinned definition. `differs`: on the lists of single users, and not among the
+ * accepted definitions. `suspended`: any of them, and taken away.
  */
 export type PinStatus = (typeof PIN_STATUSES)[number]
 
@@ -59,8 +59,7 @@ export function createHolding({
   return {
     statusOf,
     suspended(tool) {
-      // Nobody listed the item, so there is no definition to accept. Its templates are held back
-      // instead.
+      // Nobody listed the item, so there is no definition to accept. Its templates are held back instead.
       if (isUnlisted(tool) || statusOf(tool) !== 'suspended') return undefined
       const pin = book.get(tool.id)
       const [what, is] = isListedForOne(tool) ? [DIFFERS, 'accepted'] : [CHANGED, 'pinned']
@@ -107,8 +106,7 @@ export function createDefinitionChecks(): DefinitionChecks {
   }
   const findings = (tool: Tool, snapshot: Toolset): readonly DefinitionFinding[] => {
     const own = checkDefinition(tool)
-    // Skips other kinds: URIs and prompts of a server are similar by nature, and no model calls
-    // them by name.
+    // Skips other kinds: URIs and prompts of a server are similar by nature, and no model calls them by name.
     if (tool.kind !== 'tool') return own
     const beside = namesIn(snapshot).get(tool.id)
     return beside ? [...own, ...beside] : own
@@ -119,10 +117,7 @@ export function createDefinitionChecks(): DefinitionChecks {
   }
 }
 
-/**
- * Of two names that look alike, plain ASCII is the original. Otherwise one server could hide
- * another's tool.
- */
+/** Of two names that look alike, plain ASCII is the original. Otherwise one server could hide another's tool. */
 function quarantines({ name }: Tool, { code }: DefinitionFinding): boolean {
   return FINDINGS[code].quarantines && (code !== 'name_lookalike' || /[^ -~]/.test(name))
 }

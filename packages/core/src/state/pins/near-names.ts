@@ -10,8 +10,8 @@ const MAX_NAMED = 3
 const MAX_COMPARED = 64
 
 /**
- * Finds names that look like another tool's name, and names that differ from one in another
- * namespace only by a plural, the way words are joined, or one typo in a long word.
+ * Finds names that look like another tool's name, and names that differ from one in another namespace only by a plural, the
+ * way words are joined, or one typo in a long word.
  *
  * Equal names in two namespaces are no finding, because namespaces exist for that.
  */

@@ -11,10 +11,7 @@ import type { DefinitionChecks, Holding } from './holding.ts'
 import type { Pin, PinBook } from './pin-book.ts'
 import type { DefinitionMode, PinMode } from './pin-rules.ts'
 
-/**
- * An event about the definition of a tool. `differs`: a tool on the lists of single users, not
- * accepted by anybody.
- */
+/** An event about the definition of a tool. `differs`: a tool on the lists of single users, not accepted by anybody. */
 export type PinEvent = PinNews & {
   /** The users whose lists have the definition; absent if all callers share it. */
   readonly users?: readonly PinUser[]
@@ -215,10 +212,7 @@ function namesOf(users: readonly PinUser[]): string {
   return users.length > MAX_NAMED ? `${named.join(', ')} and ${users.length - MAX_NAMED} more` : named.join(', ')
 }
 
-/**
- * The most notices of one tool that a process remembers, so that a tool that keeps changing does
- * not fill the store.
- */
+/** The most notices of one tool that a process remembers, so that a tool that keeps changing does not fill the store. */
 const MAX_KEPT = 32
 /** The most tools whose notices a process counts. */
 const MAX_TOOLS = 100_000
@@ -232,11 +226,10 @@ interface Pending {
 }
 
 /**
- * Emits each notice of a tool once, across restarts and processes. After 90 days, the next
- * process to start emits it again.
+ * Emits each notice of a tool once, across restarts and processes. After 90 days, the next process to start emits it again.
  *
- * All notices of one turn are stored in one write, because a durable write costs milliseconds. A
- * notice that cannot be stored is still emitted.
+ * All notices of one turn are stored in one write, because a durable write costs milliseconds. A notice that cannot be
+ * stored is still emitted.
  */
 class OnceEver {
   readonly #options: Pick<NoticesOptions, 'state' | 'clock' | 'deadlineMs'>

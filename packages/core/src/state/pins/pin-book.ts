@@ -30,17 +30,13 @@ export interface PinBookOptions {
 const MAX_RETRY_MS = 60_000
 /** The most pins, so that a source with ever new names does not fill the store. */
 const MAX_PINS = 100_000
-/**
- * The most pins of resources, templates and prompts, so that a server with ever new URIs leaves
- * room for tools.
- */
+/** The most pins of resources, templates and prompts, so that a server with ever new URIs leaves room for tools. */
 const MAX_ITEM_PINS = 50_000
 
 /**
  * The pins of a store, as this process knows them.
  *
- * With a synchronous store, it is complete when `see` returns. While the store fails, the last
- * read pins stay in use.
+ * With a synchronous store, it is complete when `see` returns. While the store fails, the last read pins stay in use.
  */
 export class PinBook {
   readonly #options: PinBookOptions

@@ -1,10 +1,7 @@
 import { checkShape, ConfigError, didYouMean, shapeOf } from '@toolgate/values'
 
 export const PIN_MODES = ['off', 'warn', 'suspend'] as const
-/**
- * The effect of a changed definition: none, an event, or an event and the tool is hidden until it
- * is accepted.
- */
+/** The effect of a changed definition: none, an event, or an event and the tool is hidden until it is accepted. */
 export type PinMode = (typeof PIN_MODES)[number]
 
 export const NEW_TOOL_MODES = ['pin', 'suspend'] as const

@@ -30,11 +30,10 @@ export interface ReadPins {
 /**
  * Keeps pins in a state store.
  *
- * Tools that are seen together are written together, because a durable write costs milliseconds:
- * `pin:seen:<batch>` has the hashes, and `pin-definitions:<batch>` has the definitions. An
- * accepted pin has `pin:tool:<id>` and `pin-definition:<hash>`, and takes precedence. The
- * definition is written first, so that a pin always has one. A further accepted definition has
- * its own entry, `pin:more:<hash>`, so that two processes can add to one set.
+ * Tools that are seen together are written together, because a durable write costs milliseconds: `pin:seen:<batch>` has the
+ * hashes, and `pin-definitions:<batch>` has the definitions. An accepted pin has `pin:tool:<id>` and
+ * `pin-definition:<hash>`, and takes precedence. The definition is written first, so that a pin always has one. A further
+ * accepted definition has its own entry, `pin:more:<hash>`, so that two processes can add to one set.
  */
 export interface PinStore {
   /** Reads the entries with the prefix `PINS`. */
@@ -52,10 +51,7 @@ export interface PinStore {
   definition(hash: string): Promise<unknown>
 }
 
-/**
- * The largest stored definition. A larger one is known only by its hash, so that one tool does
- * not fill the store.
- */
+/** The largest stored definition. A larger one is known only by its hash, so that one tool does not fill the store. */
 const MAX_DEFINITION_BYTES = 256 * 1024
 const MAX_BATCH_BYTES = 512 * 1024
 const MAX_BATCH = 1000
@@ -109,8 +105,7 @@ export function createPinStore(state: StateStore, deadlineMs: number): PinStore 
     async replace(tool, pin, definition, old) {
       await later(() => state.set(DEFINITION + pin.hash, toKept(definition)))
       await later(() => state.set(TOOL + tool, pin))
-      // The hash includes the id, so no other tool has this definition. If it is left behind, it
-      // does no harm.
+      // The hash includes the id, so no other tool has this definition. If it is left behind, it does no harm.
       if (old?.by !== undefined && old.hash !== pin.hash) {
         await later(() => state.take(DEFINITION + old.hash)).catch(() => undefined)
       }

@@ -19,10 +19,7 @@ import type { DefinitionMode, NewToolMode, PinMode } from './pin-rules.ts'
 export interface PinnedTool {
   readonly tool: string
   readonly status: PinStatus
-  /**
-   * The tool joined a known namespace, and nobody has accepted it. Only with `newTools:
-   * 'suspend'`.
-   */
+  /** The tool joined a known namespace, and nobody has accepted it. Only with `newTools: 'suspend'`. */
   readonly isNew: boolean
   /** The hash of the current definition. Pass it to `accept`. */
   readonly hash: string
@@ -32,10 +29,7 @@ export interface PinnedTool {
   readonly since: number | undefined
   /** Who accepted the pinned definition; absent if it was pinned when first seen. */
   readonly by: string | undefined
-  /**
-   * The difference between the pinned and the current definition; absent if they are equal, or
-   * for a moment after a change.
-   */
+  /** The difference between the pinned and the current definition; absent if they are equal, or for a moment after a change. */
   readonly diff: DefinitionDiff | undefined
   readonly findings: readonly DefinitionFinding[]
   readonly quarantined: boolean
@@ -59,20 +53,14 @@ export interface PinsOptions {
   readonly onFault?: (error: unknown) => void
   /** Milliseconds to wait for the store. Default 5,000. */
   readonly deadlineMs?: number
-  /**
-   * Milliseconds to wait before a failed store is read again; doubles up to a minute. Default
-   * 1,000.
-   */
+  /** Milliseconds to wait before a failed store is read again; doubles up to a minute. Default 1,000. */
   readonly retryMs?: number
   /** Milliseconds within which several changes of the store are read together. Default 250. */
   readonly refreshMs?: number
 }
 
 export interface AcceptPin {
-  /**
-   * The hash of the definition that the person looked at. If the definition has changed
-   * meanwhile, it is not accepted.
-   */
+  /** The hash of the definition that the person looked at. If the definition has changed meanwhile, it is not accepted. */
   readonly hash: string
   readonly by: string
 }
@@ -84,17 +72,16 @@ export interface Pins {
   /** Returns the effects on a snapshot. Cached until the revision grows. */
   effectsFor(snapshot: Toolset): readonly Effect[]
   /**
-   * Returns the tools of the catalog, sorted by id; then the resources, templates and prompts
-   * that have something to report, as there may be ten thousand; then the same for the lists of
-   * single callers, each definition once.
+   * Returns the tools of the catalog, sorted by id; then the resources, templates and prompts that have something to
+   * report, as there may be ten thousand; then the same for the lists of single callers, each definition once.
    */
   list(): readonly PinnedTool[]
   /**
-   * Pins a tool's current definition, or adds it to the pinned ones if the tool differs from user
-   * to user. A person has looked at it, so the tool also leaves quarantine.
+   * Pins a tool's current definition, or adds it to the pinned ones if the tool differs from user to user. A person has
+   * looked at it, so the tool also leaves quarantine.
    *
-   * @throws {ToolgateError} `pin_unknown` for an unknown tool, or a definition that has changed
-   * since the person looked at it; `state_unavailable`
+   * @throws {ToolgateError} `pin_unknown` for an unknown tool, or a definition that has changed since the person looked at
+   * it; `state_unavailable`
    */
   accept(tool: string, accepted: AcceptPin): Promise<PinnedTool>
   /** Calls the listener whenever the revision grows. Returns a function that unsubscribes. */
@@ -126,9 +113,8 @@ const MAX_ECHO = 64
 /**
  * Creates the pins of a catalog.
  *
- * A tool is compared with its first or last accepted definition, even if it changed or was
- * removed in between. Effects are computed from the snapshot that they apply to, so no change
- * takes effect before it is compared.
+ * A tool is compared with its first or last accepted definition, even if it changed or was removed in between. Effects are
+ * computed from the snapshot that they apply to, so no change takes effect before it is compared.
  */
 export function createPins(options: PinsOptions): Pins {
   checkShape('createPins', options, OPTIONS)
