@@ -22,6 +22,7 @@ import { defineResource } from '@toolgate/core/toolset'
 import { createConsole } from '../../gateway/src/admin/console/console.ts'
 import { admitToSocket } from '../../gateway/src/admin/http/access.ts'
 import { room as login } from '../../gateway/src/admin/login/routes.ts'
+import { needsRoute } from '../../gateway/src/admin/groups/routes.ts'
 import { logsRoute } from '../../gateway/src/admin/servers/logs.ts'
 import { openPages } from '../../gateway/src/compose/open-pages.ts'
 import type { Heart } from '../../gateway/src/heart/heart.ts'
@@ -374,7 +375,7 @@ function makeWorld(
         routes: [
           page('/api/groups', () => ({ groups: groups() })),
           page('/api/apps', () => ({ apps: empty ? [] : [APP] })),
-          page('/api/needs', () => ({ needs: needs() })),
+          { method: 'GET', path: '/api/needs', by: 'person', answer: needsRoute(needs) },
         ],
       }),
     },

@@ -39,7 +39,7 @@ function appsRoute(rows: () => AppsBody['apps']): Answer {
 }
 
 /** `GET /api/needs?app=`: the dependencies of an app's tools, or of all groups. */
-function needsRoute(rows: ReturnType<typeof createNeedRows>): Answer {
+export function needsRoute(rows: ReturnType<typeof createNeedRows>): Answer {
   return ({ query }) => {
     const { app } = parseQuery(query, { app: shortText })
     return { ...(app === undefined ? {} : { app }), needs: rows(app) } satisfies NeedsBody
