@@ -24,19 +24,13 @@ export const servers: Room = {
   },
 }
 
-function openIdentities({
-  config,
-  servers,
-  stores,
-  clock,
-  redact,
-  gate,
-  onFault,
-}: Heart): ServerIdentities | undefined {
+function openIdentities(heart: Heart): ServerIdentities | undefined {
+  const { config, stores, clock, redact, gate, onFault } = heart
+  const { fleet } = heart.servers
   const isOff = (typeof config.pins === 'object' ? config.pins.changed : config.pins) === 'off'
   if (isOff) return undefined
   const identities = watchIdentities({
-    servers: () => servers.fleet.watched,
+    servers: () => fleet.watched,
     state: stores.state,
     programOf: createProgramReader(),
     audit: stores.audit,
@@ -45,7 +39,7 @@ function openIdentities({
     revisions: () => ({ policy_revision: gate.policyRevision, catalog_revision: gate.catalog.revision }),
     onFault,
   })
-  servers.fleet.showChanges((name) => identities.changeOf(name))
+  fleet.showChanges((name) => identities.changeOf(name))
   return identities
 }
 
