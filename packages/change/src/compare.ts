@@ -16,7 +16,7 @@ import type { RulesOfChange } from './what-if.ts'
 export interface ComparePoliciesOptions {
   readonly before: RulesOfChange
   readonly after: RulesOfChange
-  /** The kinds of callers besides `callers` that may come. Default: anybody. `[]`: nobody. */
+  /** The kinds of callers that the comparison covers in addition to `callers`. Default: all callers. `[]` adds none. */
   readonly others?: readonly OtherCallers[] | undefined
   /** Called from time to time. A returned promise is awaited. */
   readonly onProgress?: (() => Promise<void> | undefined) | undefined
@@ -123,7 +123,7 @@ function callersOf({ before, after }: ComparePoliciesOptions): readonly Caller[]
   return [...new Map(all.map((caller) => [callerKey(caller), caller])).values()]
 }
 
-/** Returns what conditions about runs depend on besides the run: the tools that selectors match, and the sources of labels. */
+/** Returns the other inputs of conditions about runs: the tools that selectors match, and the sources of labels. */
 function groundOfRuns({ catalog, groups, aliases, labels, history }: RulesOfChange): string {
   const items = createStage(catalog).items.map(({ id, tags, category, requiredScopes, trusted, ...item }) => ({
     id,

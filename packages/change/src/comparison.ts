@@ -42,7 +42,7 @@ export interface ComparedSide {
   readonly gate: Gate
   /** A gate without function policies, whose answers are unknown. */
   readonly plain: Gate
-  /** What conditions about runs depend on besides the run, as text. */
+  /** The text of the other inputs of conditions about runs: matched tools and sources of labels. */
   readonly ground: string
   readonly stepUp: readonly string[]
 }

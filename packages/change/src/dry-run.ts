@@ -38,7 +38,7 @@ export interface DryRun {
   readonly preview: CallPreview
   /** The deciding layer first. */
   readonly answers: readonly LayerAnswer[]
-  /** What shadow policies would decide. Absent if there are none. */
+  /** The decisions of the shadow policies. Absent without shadow policies. */
   readonly shadow?: Decision
   /** The ways to make the call pass. */
   readonly ways: readonly (readonly NeededChange[])[]

@@ -42,7 +42,7 @@ export interface Bounds {
   readonly stepUp: readonly string[]
 }
 
-/** Returns the restrictions of a view on an item. `ground`: what conditions about runs depend on besides the run, as text. */
+/** Returns the restrictions of a view on an item. `ground` is the text of the other inputs of conditions about runs. */
 export function restrictionsOn(
   { view, strict, hasKnownScopes, stepUp }: Bounds,
   id: string,

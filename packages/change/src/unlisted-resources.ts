@@ -38,7 +38,7 @@ export interface UnlistedComparison {
 
 const MAX_SAMPLES = 100
 
-/** Compares rules about unlisted resources. `ground`: what conditions about runs depend on besides the run. */
+/** Compares rules about unlisted resources. `ground` is the text of the other inputs of conditions about runs. */
 export function compareUnlisted(
   before: { readonly rules: RulesOfChange; readonly ground: string },
   after: { readonly rules: RulesOfChange; readonly ground: string },

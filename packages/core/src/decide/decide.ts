@@ -221,7 +221,7 @@ export interface Explanation extends Decision {
    * every call with a valid input has this outcome.
    */
   readonly mayStill: readonly MayStill[]
-  /** What shadow policies would decide. Absent if there are none. */
+  /** The decisions of the shadow policies. Absent without shadow policies. */
   readonly shadow?: Decision
   /** The keywords of the tool's input schema that are not checked, if any. */
   readonly schemaWarnings?: readonly SchemaWarning[]
