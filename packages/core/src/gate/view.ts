@@ -178,8 +178,8 @@ class CallerView implements View, CallView {
   /** The snapshot that the view was made in, with its evaluation. While both are current, a new view would be equal. */
   readonly #madeIn: PolicySnapshot
   readonly #madeOf: Evaluation
-  /** The decisions on called tools. Each is valid while its snapshot is current. */
-  #decided: Map<string, Decided> | undefined
+  /** The decisions on called tools in one snapshot. They are dropped with it, so that a view keeps no earlier snapshots. */
+  #decided: { readonly today: PolicySnapshot; readonly of: Map<string, Decided> } | undefined
   #notices: readonly string[] | undefined
   #visible: VisibleNow | undefined
   #runs: WeakMap<Toolset, RunBounds> | undefined
@@ -316,14 +316,17 @@ class CallerView implements View, CallView {
 
   decide(id: string | undefined, caller?: Caller): Decided {
     const today = this.#host.today(this.caller)
-    const known = caller === undefined && id !== undefined ? this.#decided?.get(id) : undefined
-    if (known?.today === today) return known
+    const isOwn = caller === undefined && id !== undefined && this.#decided?.today === today
+    const known = isOwn ? this.#decided?.of.get(id) : undefined
+    if (known !== undefined) return known
     const decided = decide(caller === undefined ? this.#run : asCaller(this.#run, caller), today, id)
     if (decided.tool === undefined && isItemId(id))
       return this.#decideItem(today, toDecidedId(id, this.#bounds.begun.items), caller)
     // Within a snapshot, only the locks of a session can open.
-    if (decided.tool !== undefined && caller === undefined && this.caller.session === undefined)
-      (this.#decided ??= new Map()).set(decided.tool.id, decided)
+    if (decided.tool !== undefined && caller === undefined && this.caller.session === undefined) {
+      if (this.#decided?.today !== today) this.#decided = { today, of: new Map() }
+      this.#decided.of.set(decided.tool.id, decided)
+    }
     return decided
   }
 
