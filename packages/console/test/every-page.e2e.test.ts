@@ -55,6 +55,7 @@ if (executablePath !== undefined)
             await page.setViewportSize({ width, height: 900 })
             await page.evaluate(() => scrollTo(0, 0))
             await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
+            await page.waitForFunction(isLaidOut)
             if (pictures !== undefined)
               await page.screenshot({
                 path: join(pictures, `${name} ${view.name} ${form}.png`.replaceAll(' ', '_')),
@@ -104,6 +105,14 @@ if (executablePath !== undefined)
       await open?.(page)
     }
   })
+
+/** Returns whether the header has the order of the present width, which decides where a walk with Tab begins. */
+function isLaidOut(): boolean {
+  const [account, links] = ['header .account', 'header nav'].map((selector) => document.querySelector(selector))
+  if (!account || !links) return true
+  const isFirst = (account.compareDocumentPosition(links) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0
+  return isFirst === matchMedia('(width < 48rem)').matches
+}
 
 /** Returns whether the focus is on what opened a dialog, or on its like where the row is another one at this width. */
 function isBack(): boolean {
