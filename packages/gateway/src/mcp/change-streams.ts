@@ -5,7 +5,7 @@ import { LIST_NAMES, type ListName, type ListWatch, META, type RequestId } from 
 import { RpcFault, toEvent } from '../model/protocol.ts'
 import type { ResourceSubscriptions } from './resource-subscriptions.ts'
 
-export interface ChangeStreamsOptions {
+interface ChangeStreamsOptions {
   readonly serverInfo: { readonly name: string; readonly version: string }
   readonly onFault: (error: unknown) => void
   /** The lists that at least one server offers. Default: tools. */
