@@ -14,7 +14,7 @@ import type { AuditFinding } from './verdict.ts'
 export type SignedPoint = Pick<Checkpoint, 'seq' | 'count' | 'headHash' | 'merkleRoot' | 'prunedSeq' | 'ts'>
 
 /** Iterates over the valid checkpoints, and reports invalid ones. */
-export interface CheckpointTrail {
+interface CheckpointTrail {
   /** The next checkpoint; `undefined` after the last. */
   readonly next: SignedPoint | undefined
   /** Its line, counted from 1. */
@@ -93,7 +93,7 @@ function problemOf(
 }
 
 /** Compares the records between checkpoints with the checkpoints. */
-export interface Segments {
+interface Segments {
   readonly count: number
   readonly lastSeq: number
   readonly lastTs: string | undefined
@@ -110,7 +110,7 @@ export interface Segments {
 }
 
 /** A checkpoint that vouches for removed records. */
-export interface Voucher {
+interface Voucher {
   readonly checkpoint: number
   readonly ts: string
 }

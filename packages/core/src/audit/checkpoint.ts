@@ -50,7 +50,7 @@ export interface Checkpoint {
   readonly writer: string
 }
 
-export type UnsignedCheckpoint = Omit<Checkpoint, 'keyId' | 'sig'>
+type UnsignedCheckpoint = Omit<Checkpoint, 'keyId' | 'sig'>
 
 export interface SigningKey {
   readonly keyId: string

@@ -54,6 +54,6 @@ export interface McpAskReply {
 }
 
 /** A call that runs as a task. It has the whole result, in the form of the client's era. */
-export interface McpTaskReply {
+interface McpTaskReply {
   readonly created: JsonObject
 }

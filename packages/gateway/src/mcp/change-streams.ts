@@ -6,7 +6,7 @@ import { RpcFault, toEvent } from '../model/protocol.ts'
 import { RESOURCE_UPDATED } from '../servers/transport/announcements.ts'
 import type { ResourceSubscriptions } from './resources/subscriptions.ts'
 
-export interface ChangeStreamsOptions {
+interface ChangeStreamsOptions {
   readonly serverInfo: { readonly name: string; readonly version: string }
   readonly onFault: (error: unknown) => void
   /** The lists that at least one server offers. Default: tools. */

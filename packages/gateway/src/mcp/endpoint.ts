@@ -400,7 +400,7 @@ function answerFault(response: ServerResponse, error: unknown, body: unknown, on
  *
  * @throws {RpcFault} `loop_refused`
  */
-export function checkLoop(headers: IncomingHttpHeaders, via: string | undefined): void {
+function checkLoop(headers: IncomingHttpHeaders, via: string | undefined): void {
   if (via !== undefined && headers[VIA_HEADER] === via)
     throw new RpcFault('loop_refused', 'This request comes from this gateway: it is configured as a server of itself.')
 }

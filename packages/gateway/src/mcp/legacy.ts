@@ -30,7 +30,7 @@ export interface LegacyDeps extends MethodDeps {
 }
 
 /** A message of an earlier client, and the context in which it arrived. */
-export interface LegacyMessage {
+interface LegacyMessage {
   readonly message: RpcMessage
   readonly headers: IncomingHttpHeaders
   readonly credential: Credential

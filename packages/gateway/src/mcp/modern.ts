@@ -27,7 +27,7 @@ export interface ModernDeps extends MethodDeps {
   readonly keepAlive: KeepAlive
 }
 
-export type ModernMessage = Extract<Message, { era: 'modern'; kind: 'request' }>
+type ModernMessage = Extract<Message, { era: 'modern'; kind: 'request' }>
 
 /** Serves MCP 2026-07-28, in which each request and each answer is self-contained. */
 export class ModernPath {

@@ -30,21 +30,21 @@ export interface McpTool {
 }
 
 /** A resource as an upstream lists it (MCP `Resource`). Unknown fields are kept. */
-export interface McpResource {
+interface McpResource {
   readonly uri: string
   readonly name: string
   readonly [field: string]: unknown
 }
 
 /** A resource template as an upstream lists it (MCP `ResourceTemplate`). Unknown fields are kept. */
-export interface McpTemplate {
+interface McpTemplate {
   readonly uriTemplate: string
   readonly name: string
   readonly [field: string]: unknown
 }
 
 /** A prompt as an upstream lists it (MCP `Prompt`). Unknown fields are kept. */
-export interface McpPrompt {
+interface McpPrompt {
   readonly name: string
   readonly [field: string]: unknown
 }
@@ -92,7 +92,7 @@ export interface UpstreamState {
 }
 
 /** The requests that a caller may send to a server. */
-export const CALL_METHODS = [
+const CALL_METHODS = [
   'tools/call',
   'resources/read',
   'prompts/get',
@@ -171,7 +171,7 @@ export interface Upstream {
   close(): Promise<void>
 }
 
-export type UpstreamErrorCode =
+type UpstreamErrorCode =
   | 'upstream_down'
   | 'upstream_timeout'
   | 'upstream_protocol'

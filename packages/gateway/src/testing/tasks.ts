@@ -26,7 +26,7 @@ export interface TaskProcess {
 }
 
 /** The next step of the server of `up:work` with its task. */
-export type ServerMove = 'work' | 'ask' | 'finish' | 'fail'
+type ServerMove = 'work' | 'ask' | 'finish' | 'fail'
 
 /** Gateways over one store, with a tool `up:work` that runs as a task, and `up:pay`, which needs an approval. */
 export class TaskWorld {

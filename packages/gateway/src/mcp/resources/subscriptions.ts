@@ -17,7 +17,7 @@ export interface ResourceSubscriptionsDeps {
   readonly max?: number
 }
 
-export interface SubscribeRequest {
+interface SubscribeRequest {
   readonly uri: string
   /** The caller, in the session of the client if it has one. */
   readonly caller: Caller
@@ -31,7 +31,7 @@ export interface SubscribeRequest {
 }
 
 /** A subscription, or the error of a refused one. */
-export type Subscribed = { readonly end: () => void } | Extract<ItemAnswer, { readonly error: object }>
+type Subscribed = { readonly end: () => void } | Extract<ItemAnswer, { readonly error: object }>
 
 interface Entry {
   readonly isIdle: () => boolean

@@ -31,7 +31,7 @@ interface ApprovalWork {
 }
 
 /** A call that waits for approval. */
-export interface WaitingCall {
+interface WaitingCall {
   readonly owner: TaskOwner
   readonly view: View
   readonly input: unknown

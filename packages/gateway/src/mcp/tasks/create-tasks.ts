@@ -7,8 +7,7 @@ import { Tasks, type TasksDeps } from './tasks.ts'
 
 type Own = 'store' | 'leases' | 'state' | 'isKept' | 'hasEnded'
 
-export interface TaskOptions
-  extends Omit<TasksDeps, Own>, Omit<ApprovalTasksDeps, Own>, Pick<TaskStoreOptions, 'readOwner'> {
+interface TaskOptions extends Omit<TasksDeps, Own>, Omit<ApprovalTasksDeps, Own>, Pick<TaskStoreOptions, 'readOwner'> {
   /** Absent: tasks last as long as this process. */
   readonly state: StateStore | undefined
   readonly audit: AuditReader

@@ -10,7 +10,7 @@ import type { Tasks } from './tasks.ts'
 const POLL_MS = 1_000
 const RELATED_TASK = 'io.modelcontextprotocol/related-task'
 
-export interface TaskMethodDeps {
+interface TaskMethodDeps {
   readonly tasks: Pick<Tasks, 'store' | 'answer' | 'cancel'>
 }
 

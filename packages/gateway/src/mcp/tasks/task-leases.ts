@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 
-export interface TaskLeasesOptions {
+interface TaskLeasesOptions {
   readonly state: Pick<StateStore, 'add' | 'get' | 'set' | 'take'>
   readonly clock: Pick<Clock, 'wallMs'>
   /** How long a process that stops renewing keeps a task. Default 10 s. */

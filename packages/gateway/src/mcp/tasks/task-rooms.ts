@@ -8,7 +8,7 @@ export interface TaskBounds {
 }
 
 /** The number of tasks, including ended ones. */
-export interface TaskCounts {
+interface TaskCounts {
   readonly all: number
   readonly own: number
 }

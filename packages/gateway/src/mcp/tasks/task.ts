@@ -10,7 +10,7 @@ export interface TaskOwner {
 }
 
 /** The statuses of MCP. The last three are final. */
-export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
+type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
 
 /** How a task ended. A result with `isError` counts as a result. */
 export type TaskEnding =

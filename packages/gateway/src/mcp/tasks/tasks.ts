@@ -39,7 +39,7 @@ interface UpstreamWork {
 }
 
 /** A call that its server runs as a task. */
-export interface StartedCall {
+interface StartedCall {
   readonly owner: TaskOwner
   readonly view: View
   readonly tool: string
