@@ -10,7 +10,7 @@ export interface HistoriesUnderTest {
   readonly beside?: () => MaybePromise<HistoryStore>
 }
 
-export interface HistoryStoreLimits {
+interface HistoryStoreLimits {
   readonly maxBytes: number
   readonly maxBytesOfOwner: number
 }

@@ -158,12 +158,7 @@ export function sessionLockContract(name: string, make: (t: TestContext) => Mayb
   })
 }
 
-interface Followed {
-  readonly lease: Promise<Lease>
-  readonly isIn: boolean
-}
-
-function follow(lease: Promise<Lease>): Followed {
+function follow(lease: Promise<Lease>): { readonly lease: Promise<Lease>; readonly isIn: boolean } {
   const followed = { lease, isIn: false }
   const mark = async (): Promise<void> => {
     await lease

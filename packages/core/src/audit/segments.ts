@@ -18,7 +18,7 @@ export interface SignedPoint {
 }
 
 /** Compares the records between checkpoints with the checkpoints. */
-export interface Segments {
+interface Segments {
   readonly count: number
   readonly lastSeq: number
   readonly lastTs: string | undefined
@@ -35,7 +35,7 @@ export interface Segments {
 }
 
 /** A checkpoint that vouches for removed records. */
-export interface Voucher {
+interface Voucher {
   readonly checkpoint: number
   readonly ts: string
 }

@@ -15,7 +15,7 @@ export const AUDIT_FINDINGS = {
   torn: 'torn',
 } as const satisfies Record<string, Exclude<AuditVerdictStatus, 'ok'>>
 
-export type AuditFindingKind = keyof typeof AUDIT_FINDINGS
+type AuditFindingKind = keyof typeof AUDIT_FINDINGS
 
 /**
  * `tampered`: records were changed. `gap`: records are missing. `unsigned`: checkpoints are missing. `torn`: the last line

@@ -24,7 +24,7 @@ const OPTIONS = shapeOf<VerifyOptions>({
   missing: true,
   maxFindings: true,
 })
-export interface VerifyEnd {
+interface VerifyEnd {
   /** The last line is incomplete. */
   readonly torn?: boolean
   /** Wall-clock milliseconds: records of other chains say that sealed inputs before this time were removed. */

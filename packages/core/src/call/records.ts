@@ -55,7 +55,7 @@ function labelsOf({ facts, shadowFacts }: HistoryOfCall): AuditEntry['run_labels
 }
 
 /** Writes a record. Throws or rejects if the sink does. */
-export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
+function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
   const { view, request, callId, decided, ports, input, trace, would, withInput, history, uses } = attempt
   const { caller } = view
   const { run, as } = request

@@ -12,7 +12,7 @@ import {
 } from './approval-rules.ts'
 import { toJsonText } from '@toolgate/values/json'
 
-export interface MemoryApprovalsOptions {
+interface MemoryApprovalsOptions {
   /** How long an approval lives from its request. Default 10 minutes. */
   readonly ttlMs?: number
   /** Makes ids that cannot be guessed. Default: random UUIDs. */

@@ -31,7 +31,7 @@ const RETRY_MS = 1000
 const PATIENCE_MS = 300
 
 /** The phase of a mirror. After a read comes `gap` or another read; after `gap` comes `waiting`. */
-type Phase = Reading | Gap | Waiting | { readonly kind: 'closed' }
+type Phase = Reading | Gap | { readonly kind: 'waiting'; readonly timer?: NodeJS.Timeout } | { readonly kind: 'closed' }
 
 interface Reading {
   readonly kind: 'reading'
@@ -51,12 +51,6 @@ interface Gap {
   /** The store has changed, so read it at the end of the gap. */
   isStale: boolean
   timer?: NodeJS.Timeout
-}
-
-/** Waits for a change of the store or, after a failure, for the next try. */
-interface Waiting {
-  readonly kind: 'waiting'
-  readonly timer?: NodeJS.Timeout
 }
 
 /**

@@ -34,19 +34,19 @@ export interface Source {
 }
 
 /** Two sources offered the same id. The catalog has the tool of the first source. */
-export interface Conflict {
+interface Conflict {
   readonly id: string
   readonly kept: string
   readonly dropped: string
 }
 
 /** A tool that a source offered and the catalog rejected. */
-export interface Rejection extends RejectedTool {
+interface Rejection extends RejectedTool {
   readonly source: string
 }
 
 /** A source that could not be read. Its previous tools are kept. */
-export interface SourceFailure {
+interface SourceFailure {
   readonly source: string
   readonly error: unknown
 }
@@ -101,7 +101,7 @@ export interface Catalog {
 }
 
 /** The parts that a catalog is built from. */
-export interface CatalogParts {
+interface CatalogParts {
   readonly tools?: Iterable<Tool>
   readonly sources?: readonly Source[]
   /** The groups that tools of sources may join. Default: any. */
@@ -109,7 +109,7 @@ export interface CatalogParts {
 }
 
 /** A catalog whose fixed tools and sources can be replaced. */
-export interface LiveCatalog extends Catalog {
+interface LiveCatalog extends Catalog {
   /**
    * Reads new parts while the current ones stay in use. Sources that stay are not read again. Nothing changes until
    * `commit`, which must be called synchronously.
@@ -118,12 +118,12 @@ export interface LiveCatalog extends Catalog {
 }
 
 /** A catalog before it takes effect. */
-export interface StagedCatalog extends Pick<Catalog, 'sources' | 'dynamic' | 'snapshot' | 'items'> {
+interface StagedCatalog extends Pick<Catalog, 'sources' | 'dynamic' | 'snapshot' | 'items'> {
   /** Replaces the parts, and returns a function that notifies the listeners. */
   commit(): () => void
 }
 
-export interface CatalogOptions extends CatalogParts {
+interface CatalogOptions extends CatalogParts {
   /** Bumped with every change of a tool. */
   readonly changes: Revision
   /** Called after each read of a source, also if its tools stay the same. Default: ignores it. */

@@ -4,7 +4,7 @@ import { below, isNode, isObject, type Node, SchemaProblem, wordOf } from './nod
 import type { Reader } from './read.ts'
 
 /** The target of a reference, within the same document. */
-export interface Place {
+interface Place {
   readonly raw: JsonSchema | boolean
   readonly pointer: string
 }
@@ -115,7 +115,7 @@ function decode(text: string): string | undefined {
 }
 
 /** The references of one schema, and the definitions of those that stay. */
-export interface References {
+interface References {
   /** Returns the target of a node's `$ref`, past targets that are references themselves. */
   target(node: Node): Node
   /** Whether a schema refers to itself. */

@@ -32,11 +32,6 @@ export interface Refusal {
 /** `unavailable`: the authorization server that could verify the token cannot be reached. */
 export type RefusalReason = 'missing' | 'malformed' | 'unknown' | 'unavailable'
 
-/** The headers that may contain a credential. */
-export interface CredentialHeaders {
-  readonly authorization?: string | undefined
-}
-
 /** Finds the credential of a request. */
 export interface Authenticator {
   /**
@@ -44,7 +39,10 @@ export interface Authenticator {
    *
    * Synchronous for keys and for tokens that were verified before. Never throws or rejects.
    */
-  authenticate(headers: CredentialHeaders, resource: string): MaybePromise<Credential | Refusal>
+  authenticate(
+    headers: { readonly authorization?: string | undefined },
+    resource: string,
+  ): MaybePromise<Credential | Refusal>
   /** Returns the current credential with an id, for work without a request. `undefined` if it is no longer accepted. */
   current(id: string): Credential | undefined
   /** Returns the current credential of a running request. `undefined` if it is no longer accepted. */

@@ -10,7 +10,7 @@ import type { Bearer, Credential, CredentialSource } from './credential.ts'
 import { createKeyring, findEnded, type Keyring } from './keyring.ts'
 import { checkNewKey, idOf, type MadeKey, makersWith, type NewKey, toEntry, toMadeKey } from './made-key.ts'
 
-export interface KeysDeps {
+interface KeysDeps {
   readonly revisions: Revisions
   readonly clock: Pick<Clock, 'wallMs'>
   readonly onFault: (error: unknown) => void

@@ -16,7 +16,7 @@ type Groups = ReturnType<typeof toGroups>
 type ParsedGroups = ReturnType<typeof parseGroups>
 type MetaTools = ReturnType<typeof createMetaTools>
 
-export interface GateRulesDeps {
+interface GateRulesDeps {
   readonly search: NonNullable<Settings['search']>
   readonly redact: GatewayRedactor
   readonly fleet: Fleet

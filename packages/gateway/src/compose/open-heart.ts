@@ -28,7 +28,7 @@ export type Known = Pick<Heart, 'config' | 'revisions' | 'clock' | 'redact' | 'l
 }
 
 /** Options that come from outside the heart. */
-export interface HeartOptions extends Pick<RuleSource, 'read' | 'readCertificate'> {
+interface HeartOptions extends Pick<RuleSource, 'read' | 'readCertificate'> {
   readonly host: HostOptions
   readonly door: EarlyDoor
   /** An upper bound for how long a probe's result is cached. */

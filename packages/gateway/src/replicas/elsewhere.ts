@@ -14,7 +14,7 @@ import { Forwarder, unreachable } from './forward.ts'
 import { type HomeInstances, Homes } from './homes.ts'
 import { SessionOwners, sessionIdsIn } from './session-owners.ts'
 
-export interface ElsewhereDeps {
+interface ElsewhereDeps {
   /** The id of this replica's current process. */
   readonly self: string
   readonly owners: OwnerStore

@@ -16,7 +16,7 @@ export interface HomeInstances {
   readonly owners: ReadonlySet<string>
 }
 
-export interface HomesDeps {
+interface HomesDeps {
   /** The id of this replica's current process. */
   readonly self: string
   readonly owners: OwnerStore

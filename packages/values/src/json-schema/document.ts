@@ -207,7 +207,7 @@ function decode(fragment: string): string | undefined {
 }
 
 /** A schema inside another. */
-export interface Subschema {
+interface Subschema {
   readonly pointer: string
   readonly schema: JsonObject
   /** Whether it applies to the same value rather than to a part of it. */

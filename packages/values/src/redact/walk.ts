@@ -4,7 +4,7 @@ import { toMarker } from './spans.ts'
 import { toInteger } from '../json/integers.ts'
 import { spend, type Work, WorkSpentError } from '../work.ts'
 
-export interface WalkOptions {
+interface WalkOptions {
   readonly keys: KeyNames
   /** Redacts a text. @throws {WorkSpentError} when the steps run out */
   readonly redactText: (text: string, work: Work) => string

@@ -59,7 +59,7 @@ export interface PinsOptions {
   readonly refreshMs?: number
 }
 
-export interface AcceptPin {
+interface AcceptPin {
   /** The hash of the definition that the person looked at. If the definition has changed meanwhile, it is not accepted. */
   readonly hash: string
   readonly by: string

@@ -17,7 +17,7 @@ export const warnings: Room = {
 /** Problems that have a metric even if it is 0, as they arise silently, for example when a server renames a tool. */
 const ALWAYS_SHOWN = ['selector_unmatched', 'tool_unreachable', 'name_confusable']
 
-export function warningsFamily(found: readonly string[]): Family {
+function warningsFamily(found: readonly string[]): Family {
   const codes = [...new Set([...ALWAYS_SHOWN, ...found])]
   return {
     name: 'toolgate_policy_warnings',

@@ -13,7 +13,7 @@ import { ConnectionCredential } from './credential.ts'
 import { clientDocument, fingerprintOf, type OAuthServer } from './oauth-server.ts'
 import { ConnectProblem } from './problem.ts'
 
-export interface ConnectionsDeps {
+interface ConnectionsDeps {
   readonly state: StateStore
   /** Ensures that only one process at a time changes a connection. */
   readonly lock: SessionLock
@@ -32,7 +32,7 @@ export type ConnectionRecord = Pick<AuditEntry, 'user_id' | 'tenant' | 'actor' |
 }
 
 /** Why a connection ended. `revoked`: an approver ended it for its user. */
-export type EndReason = 'disconnected' | 'revoked' | 'refused' | 'replaced' | 'config_changed'
+type EndReason = 'disconnected' | 'revoked' | 'refused' | 'replaced' | 'config_changed'
 
 /** A server that needs a connection, for one person. */
 export interface ConnectionRow {

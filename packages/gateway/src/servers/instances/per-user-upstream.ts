@@ -25,7 +25,7 @@ import {
 } from '../../model/upstream.ts'
 import { type UserList, UserLists } from './user-lists.ts'
 
-export interface PerUserDeps extends UpstreamDeps {
+interface PerUserDeps extends UpstreamDeps {
   /** The instances of all servers. */
   readonly instances: Instances
   /** An absolute path. Each instance has a folder below it. */
