@@ -1,6 +1,5 @@
 import { runWithDeadline } from '@toolgate/values'
 import type { Caller } from '@toolgate/core'
-import { type MaybePromise } from '@toolgate/core/internal'
 import type { WarningRow } from '../model/rows.ts'
 import type { Family } from '../telemetry/exposition.ts'
 import { once } from '../util/lifecycle.ts'
@@ -99,7 +98,7 @@ export class Rooms {
     return this.#backwards((room) => room.settle?.())
   }
 
-  async #backwards(end: (room: OpenedRoom) => MaybePromise<void>): Promise<void> {
+  async #backwards(end: (room: OpenedRoom) => unknown): Promise<void> {
     for (const room of this.#opened.toReversed())
       try {
         await end(room)

@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Caller, View } from '@toolgate/core'
 import type { Canceller, Cancelling } from '@toolgate/values'
 import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { toPlainUri } from '@toolgate/core/toolset'
 import { LEGACY_VERSIONS, type ListedTool, type RequestId, RPC_CODES, withoutHop } from '@toolgate/mcp'
 import { type ClientLink, clientLink } from '../servers/asks/client-link.ts'
@@ -116,7 +115,7 @@ export class LegacyPath {
   }
 
   /** Returns the result of a method that concerns only the session. */
-  #serveOwn(method: string, { message: { params = {} }, session }: LegacyMessage): MaybePromise<object | undefined> {
+  #serveOwn(method: string, { message: { params = {} }, session }: LegacyMessage) {
     if (method === 'ping') return {}
     if (method !== 'logging/setLevel' || !this.#deps.capabilities.logging) return undefined
     const level = toLogLevel(params['level'])
