@@ -15,7 +15,7 @@
 // property is an example that breaks it, and another run draws other examples.
 import { spawn } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, cpus, tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 
@@ -60,8 +60,12 @@ const HEAVY = new Map(
 const USUAL_WEIGHTS = { unit: 0.1, smoke: 5, e2e: 10, long: 100 }
 /** The weight of a batch of the first tier: large enough that loading the packages is little of it, and small enough that the garbage collector has little to walk. */
 const BATCH_WEIGHT = 12
-/** How many run at once on two cores. Tests mostly wait. */
-const PROCESSES = { first: 3, e2e: 3, all: 3, long: 2, named: 2 }
+/** As many processes run as there are cores. Tests that wait leave cores idle: then more run, up to three for each core. */
+const CORES = Math.min(availableParallelism(), 8)
+const MOST_EXTRA = 2 * CORES
+/** The share of the cores that is idle before one more process starts, and how long it is measured. */
+const IDLE_SHARE = 0.3
+const MEASURED_MS = 1000
 
 const given = process.argv.slice(2)
 const named = given.filter((arg) => !arg.startsWith('--'))
@@ -93,7 +97,7 @@ async function runAll() {
   if (collecting.length > 0) batches.push(collecting)
   batches.sort((a, b) => weightOf(...b) - weightOf(...a))
   const again = []
-  await Promise.all(Array.from({ length: PROCESSES[tier] }, () => runQueue(batches, again)))
+  await runQueue(batches, again)
   const flaky = []
   for (const file of again) if (await runOnce([file])) flaky.push(path.relative(ROOT, file))
   if (tier !== 'named') printSlowest()
@@ -132,7 +136,7 @@ function collectsGarbage(file) {
 
 /** Splits files into batches of neighbours. */
 function splitByWeight(list) {
-  const count = Math.min(list.length, Math.max(PROCESSES[tier], Math.round(weightOf(...list) / BATCH_WEIGHT)))
+  const count = Math.min(list.length, Math.max(CORES, Math.round(weightOf(...list) / BATCH_WEIGHT)))
   const limit = weightOf(...list) / count
   const batches = []
   for (const file of list) {
@@ -147,9 +151,35 @@ function weightOf(...list) {
   return list.reduce((sum, file) => sum + (HEAVY.get(path.relative(ROOT, file)) ?? USUAL_WEIGHTS[kindOf(file)]), 0)
 }
 
-/** Takes batches from a queue that others take from too, until it is empty. Adds to `again` the files that get another run. */
+/** Runs batches, as many at once as keep the machine busy. Adds to `again` the files that get another run. */
 async function runQueue(queue, again) {
-  for (let batch = queue.shift(); batch; batch = queue.shift()) await runOnce(batch, again)
+  const extra = new Set()
+  const idleShare = measureIdle()
+  const measuring = setInterval(() => {
+    if (idleShare() < IDLE_SHARE || extra.size === MOST_EXTRA || queue.length === 0) return
+    const run = runOnce(queue.shift(), again).finally(() => extra.delete(run))
+    extra.add(run)
+  }, MEASURED_MS)
+  const runNext = async () => {
+    for (let batch = queue.shift(); batch; batch = queue.shift()) await runOnce(batch, again)
+  }
+  await Promise.all(Array.from({ length: CORES }, runNext))
+  clearInterval(measuring)
+  await Promise.all(extra)
+}
+
+/** Returns a function that returns the idle share of all cores since its last call. */
+function measureIdle() {
+  const read = () => cpus().map(({ times }) => times)
+  const idleOf = (times) => times.reduce((sum, { idle }) => sum + idle, 0)
+  const allOf = (times) => times.reduce((sum, one) => sum + Object.values(one).reduce((a, b) => a + b), 0)
+  let last = read()
+  return () => {
+    const now = read()
+    const share = (idleOf(now) - idleOf(last)) / (allOf(now) - allOf(last))
+    last = now
+    return share
+  }
 }
 
 /** Runs a batch, counts its tests unless it gets another run, and returns whether all passed. */

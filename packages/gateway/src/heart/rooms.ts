@@ -1,5 +1,7 @@
 import { runWithDeadline } from '@toolgate/values'
 import type { Caller } from '@toolgate/core'
+import type { JsonObject } from '@toolgate/values/json'
+import type { Declaring, Method } from '../calls/method.ts'
 import type { WarningRow } from '../model/rows.ts'
 import type { Family } from '../telemetry/exposition.ts'
 import { once } from '../util/lifecycle.ts'
@@ -57,6 +59,14 @@ export class Rooms {
       this.#heart.onFault(error)
       return []
     }
+  }
+
+  methods(): readonly Method[] {
+    return this.#opened.flatMap((room) => room.methods?.() ?? [])
+  }
+
+  capabilities(client: Declaring): JsonObject {
+    return Object.assign({}, ...this.#opened.map((room) => room.capabilities?.(client))) as JsonObject
   }
 
   warnings(): readonly WarningRow[] {
@@ -123,6 +133,8 @@ export class Rooms {
         return this.ask(wanted)
       },
       metrics: (person) => this.metrics(person),
+      methods: () => this.methods(),
+      capabilities: (client) => this.capabilities(client),
       warnings: () => this.warnings(),
       health: (withReasons) => this.health(withReasons),
       renew: () => this.renew(),

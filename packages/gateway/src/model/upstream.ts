@@ -8,6 +8,14 @@ import { type JsonRpcError, McpError, type McpResult } from '@toolgate/mcp'
 export const OFFERS = ['tools', 'resources', 'prompts'] as const
 export type Offer = (typeof OFFERS)[number]
 
+/** Returns whether a server of the configuration offers one of these kinds. */
+export function isOffered(
+  servers: readonly { readonly offers: readonly Offer[] }[],
+  ...kinds: readonly Offer[]
+): boolean {
+  return servers.some(({ offers }) => kinds.some((kind) => offers.includes(kind)))
+}
+
 /** A tool as an upstream lists it (MCP `Tool`). Unknown fields are kept. */
 export interface McpTool {
   readonly name: string

@@ -13,6 +13,7 @@ import { ChangeStreams } from '../mcp/change-streams.ts'
 import { type EndpointDeps, McpEndpoints } from '../mcp/endpoint.ts'
 import { HeldStreams } from '../mcp/held-streams.ts'
 import { KeepAlive } from '../mcp/keep-alive.ts'
+import { LOGGING } from '../mcp/logging/start.ts'
 import { Questions } from '../mcp/questions.ts'
 import { Sessions } from '../calls/sessions.ts'
 
@@ -90,7 +91,8 @@ export async function serveMcp(
     gate,
     lists: new ToolLists(gate),
     listTtlMs: 1000,
-    capabilities: { tools: { listChanged: true }, logging: {} },
+    capabilities: () => ({ tools: { listChanged: true }, logging: {} }),
+    methods: () => LOGGING,
     availability: { subscribe: () => () => {} },
     authenticator: authenticateKeys(
       Object.entries(KEYS).map(([name, key]) => ({

@@ -14,7 +14,7 @@ export function isJwt(token: string): boolean {
 }
 
 /** A parsed JWT that is not verified yet. */
-export interface Jwt extends Signed {
+interface Jwt extends Signed {
   readonly typ: string | undefined
   readonly claims: JWTPayload
 }

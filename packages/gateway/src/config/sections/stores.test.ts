@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, it } from 'node:test'
-import { loadConfig } from './load-config.ts'
-import { ConfigFileError } from './problems.ts'
+import { loadConfig } from '../load-config.ts'
+import { ConfigFileError } from '../problems.ts'
 
 const ENV = { DB: 'postgres://toolgate:s3cret%2Fword@db.example.com/toolgate', REDIS: 'redis://:cache-word@cache:6379' }
 

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import { createGate, type Tool } from '@toolgate/core'
 import { definePrompt, defineResource, defineTemplate } from '@toolgate/core/toolset'
 import { ResourceOwners, RpcError, ToolLists } from '@toolgate/mcp'
-import { completeArgument } from './completion.ts'
-import type { McpRequest } from '../calls/request.ts'
+import { completeArgument } from './complete.ts'
+import type { McpRequest } from '../../calls/request.ts'
 
 const TEMPLATE = 'file:///{+path}'
 

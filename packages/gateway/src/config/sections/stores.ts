@@ -1,6 +1,7 @@
 import * as z from 'zod'
-import { found, has, readIfPresent, type Reading, reportIn } from './reading.ts'
-import type { Written } from './schema/values.ts'
+import { has, reportIn } from '../reading.ts'
+import type { Written } from '../schema/values.ts'
+import { plain, type Section } from '../section.ts'
 
 /** The id of a replica. */
 const REPLICA_ID = /^[A-Za-z0-9][\w.-]{0,62}$/
@@ -13,7 +14,7 @@ function engineUrl(schemes: readonly string[], example: string) {
   })
 }
 
-export const storesSchema = z
+const storesSchema = z
   .strictObject({
     postgres: engineUrl(['postgres:', 'postgresql:'], 'postgres://toolgate@db.example.com/toolgate').describe(
       'The database that all replicas share, at its primary.',
@@ -24,7 +25,7 @@ export const storesSchema = z
   })
   .describe('The engines that several gateways share, which then give the same answers.')
 
-export const replicaSchema = z
+const replicaSchema = z
   .strictObject({
     id: z
       .string()
@@ -47,24 +48,20 @@ export type StoresConfig = Written<typeof storesSchema>
 /** The name of this replica, and the origin at which other replicas reach it. */
 export type ReplicaConfig = Written<typeof replicaSchema>
 
-type Stores = { readonly stores?: StoresConfig; readonly replica?: ReplicaConfig }
+export const stores: Section<StoresConfig> = plain(storesSchema)
 
-/** Reads the databases and the replica's own name. The state is then in Postgres, so it has no file. */
-export function readStores({ source }: Reading): Stores {
-  const read = readIfPresent(source, { stores: storesSchema, replica: replicaSchema })
-  if (has(source, ['replica']) && !has(source, ['stores']))
-    source.report(
-      ['replica'],
-      'found a replica without stores, expected "stores" with the database that replicas share',
-      { atKey: true },
-    )
-  for (const key of ['store', 'path'])
-    if (has(source, ['stores']) && has(source, ['state', key]))
-      source.report(
-        ['state', key],
-        `${found(source, ['state', key])} beside stores.postgres, expected none: the state is in the database`,
-      )
-  return read
+const written = plain(replicaSchema)
+
+export const replica: Section<ReplicaConfig> = {
+  ...written,
+  read(reading, key) {
+    const { source } = reading
+    if (has(source, [key]) && !has(source, ['stores']))
+      source.report([key], 'found a replica without stores, expected "stores" with the database that replicas share', {
+        atKey: true,
+      })
+    return written.read(reading, key)
+  },
 }
 
 /** The minimum length of a masked password. Shorter ones would mask words in every text. */

@@ -1,13 +1,15 @@
 import { didYouMean } from '@toolgate/values'
-import type { AppConfig, AppImportConfig } from './config.ts'
-import { checkShape, has, readEach, type Reading } from './reading.ts'
-import { checkSelector, readPolicies } from './policy.ts'
-import type { ConfigPath } from './problems.ts'
-import { appShellSchema, appsSchema } from './schema/policy.ts'
+import type { AppConfig, AppImportConfig } from '../config.ts'
+import { checkShape, has, readEach, type Reading } from '../reading.ts'
+import { checkSelector } from '../policy.ts'
+import type { ConfigPath } from '../problems.ts'
+import { appShellSchema, appsSchema } from '../schema/policy.ts'
+import type { Section } from '../section.ts'
+import { readPolicies } from './policy.ts'
 
-/** Reads `apps`, and checks that the imported groups exist. */
-export function readApps(reading: Reading): readonly AppConfig[] {
-  return readEach(reading.source, ['apps'], appsSchema, (_, name) => readApp(reading, String(name)))
+export const apps: Section<readonly AppConfig[]> = {
+  schema: appsSchema,
+  read: (reading) => readEach(reading.source, ['apps'], appsSchema, (_, name) => readApp(reading, String(name))),
 }
 
 function readApp(reading: Reading, name: string): AppConfig | undefined {

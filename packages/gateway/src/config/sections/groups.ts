@@ -1,22 +1,25 @@
 import path from 'node:path'
 import { didYouMean } from '@toolgate/values'
 import type * as z from 'zod'
-import type { GroupConfig, ProbeConfig } from './config.ts'
-import { checkSelector } from './policy.ts'
-import type { ConfigPath } from './problems.ts'
-import { checkShape, found, keysOf, lengthOf, readEach, type Reading, reportUnknownKey } from './reading.ts'
-import { type GroupInput, groupShellSchema, groupsSchema, probeSchemas } from './schema/groups.ts'
+import type { GroupConfig, ProbeConfig } from '../config.ts'
+import { checkSelector } from '../policy.ts'
+import type { ConfigPath } from '../problems.ts'
+import { checkShape, found, keysOf, lengthOf, readEach, type Reading, reportUnknownKey } from '../reading.ts'
+import { type GroupInput, groupShellSchema, groupsSchema, probeSchemas } from '../schema/groups.ts'
+import type { Section } from '../section.ts'
 import { toFolder } from './servers.ts'
 
-/** Reads `groups`, and checks that their dependencies exist and have no cycle. */
-export function readGroups(reading: Reading): readonly GroupConfig[] {
-  const groups = readEach(reading.source, ['groups'], groupsSchema, (at, name) => {
+/** The dependencies of groups exist and have no cycle. */
+export const groups: Section<readonly GroupConfig[]> = { schema: groupsSchema, read: readGroups }
+
+function readGroups(reading: Reading): readonly GroupConfig[] {
+  const read = readEach(reading.source, ['groups'], groupsSchema, (at, name) => {
     const input = checkShape(reading.source, at, groupShellSchema)
     const probes = readProbes(reading, [...at, 'availableWhen'])
     return input && toGroup(reading, String(name), input, probes)
   })
-  reportCycles(reading, groups)
-  return groups
+  reportCycles(reading, read)
+  return read
 }
 
 function toGroup(
@@ -53,8 +56,8 @@ function toGroup(
   return { ...input, name, visibility, dependsOn, availableWhen }
 }
 
-function reportCycles({ source }: Reading, groups: readonly GroupConfig[]): void {
-  const byName = new Map(groups.map((group) => [group.name, group]))
+function reportCycles({ source }: Reading, all: readonly GroupConfig[]): void {
+  const byName = new Map(all.map((group) => [group.name, group]))
   const done = new Set<string>()
   const visit = (name: string, trail: readonly string[]): void => {
     const start = trail.indexOf(name)
@@ -67,7 +70,7 @@ function reportCycles({ source }: Reading, groups: readonly GroupConfig[]): void
     for (const next of byName.get(name)?.dependsOn ?? []) visit(next, [...trail, name])
     done.add(name)
   }
-  for (const { name } of groups) visit(name, [])
+  for (const { name } of all) visit(name, [])
 }
 
 type Kind = keyof typeof probeSchemas

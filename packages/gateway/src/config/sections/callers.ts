@@ -2,14 +2,19 @@ import { createHash } from 'node:crypto'
 import { type Caller, defineCaller, ToolgateError } from '@toolgate/core'
 import { didYouMean } from '@toolgate/values'
 import { mayApproveByDefault } from '@toolgate/core/call'
-import type { CallerConfig, GatewayConfig } from './config.ts'
-import type { ConfigPath } from './problems.ts'
-import { checkShape, has, keysOf, readEach, type Reading } from './reading.ts'
-import { type CallerInput, callerSchema } from './schema/callers.ts'
-import { callersSchema } from './schema.ts'
+import * as z from 'zod'
+import type { CallerConfig, GatewayConfig } from '../config.ts'
+import type { ConfigPath } from '../problems.ts'
+import { checkShape, has, keysOf, readEach, type Reading } from '../reading.ts'
+import { type CallerInput, callerSchema } from '../schema/callers.ts'
+import type { Section } from '../section.ts'
 
-/** Reads `callers`. Rejects a repeated key, and a user who is repeated for the same use. */
-export function readCallers(reading: Reading): readonly CallerConfig[] {
+const callersSchema = z.array(callerSchema).describe('Who may come, by API key.')
+
+/** A repeated key is rejected, and so is a user who is repeated for the same use. */
+export const callers: Section<readonly CallerConfig[]> = { schema: callersSchema, read: readCallers }
+
+function readCallers(reading: Reading): readonly CallerConfig[] {
   const byKey = new Map<string, number>()
   const byUser = new Map<string, number>()
   const byId = new Map<string, number>()

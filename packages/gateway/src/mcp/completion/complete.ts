@@ -1,11 +1,11 @@
 import type { CallContext, Gate, Tool, View } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import { isNotFound, promptNotFound, type ResourceOwners, resourceNotFound, toItemAnswer } from '@toolgate/mcp'
-import { clientNames, type NamesInLists } from '../calls/client-names.ts'
-import { RpcFault } from '../model/protocol.ts'
-import type { McpReply, McpRequest } from '../calls/request.ts'
+import { clientNames, type NamesInLists } from '../../calls/client-names.ts'
+import { RpcFault } from '../../model/protocol.ts'
+import type { McpReply, McpRequest } from '../../calls/request.ts'
 
-export interface CompletionDeps {
+interface CompletionDeps {
   readonly gate: Pick<Gate, 'view'>
   readonly names: NamesInLists
   readonly owners: Pick<ResourceOwners, 'idOf' | 'idOfTemplate' | 'mayBeUri'>

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { describe, it } from 'node:test'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { configJsonSchema } from './schema.ts'
+import { configJsonSchema } from './sections.ts'
 
 const published: unknown = JSON.parse(
   readFileSync(path.join(import.meta.dirname, '../../toolgate.schema.json'), 'utf8'),

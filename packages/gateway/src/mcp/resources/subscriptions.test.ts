@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
-import { createGate, type Tool } from '@toolgate/core'
+import { createGate, type Gate, type Tool } from '@toolgate/core'
 import { defineResource } from '@toolgate/core/toolset'
 import { ItemLists, ResourceOwners, RpcError, ToolLists } from '@toolgate/mcp'
-import { ChangeStreams } from './change-streams.ts'
-import { ResourceSubscriptions, type ResourceSubscriptionsDeps } from './resource-subscriptions.ts'
-import { serveMcp } from '../testing/mcp.ts'
+import type { Method } from '../../calls/method.ts'
+import { ChangeStreams } from '../change-streams.ts'
+import { resourceMethods } from './methods.ts'
+import { ResourceSubscriptions, type ResourceSubscriptionsDeps } from './subscriptions.ts'
+import { serveMcp } from '../../testing/mcp.ts'
 
 function serve(watchResource: ResourceSubscriptionsDeps['watchResource']) {
   const source = {
@@ -20,15 +22,20 @@ function serve(watchResource: ResourceSubscriptionsDeps['watchResource']) {
     sources: [source],
     policy: { allow: ['resource:s:*'], deny: ['resource:s:x://secret/*'] },
   })
-  const owners = new ResourceOwners(gate.catalog, () => ['s'])
-  const subscriptions = new ResourceSubscriptions({
-    gate,
-    names: new ToolLists(gate),
-    owners,
-    watchResource,
-    onFault: assert.ifError,
-  })
+  const subscriptions = subscriptionsOf(gate, watchResource)
   return (uri: string) => subscriptions.subscribe({ uri, caller: {}, owner: {}, era: 'legacy', updated: () => {} })
+}
+
+function subscriptionsOf(gate: Gate, watchResource: ResourceSubscriptionsDeps['watchResource']) {
+  const owners = new ResourceOwners(gate.catalog, () => ['s'])
+  return new ResourceSubscriptions({ gate, names: new ToolLists(gate), owners, watchResource, onFault: assert.ifError })
+}
+
+function methodsOf(gate: Gate, watchResource: ResourceSubscriptionsDeps['watchResource']): readonly Method[] {
+  const owners = new ResourceOwners(gate.catalog, () => ['s'])
+  const names = new ToolLists(gate)
+  const subscriptions = subscriptionsOf(gate, watchResource)
+  return resourceMethods({ names, owners, lists: new ItemLists(names, owners), subscriptionsOf: () => subscriptions })
 }
 
 describe('a subscription', () => {
@@ -60,22 +67,13 @@ describe('a subscription', () => {
       tools: [defineResource({ namespace: 's', uri, execute: () => ({}) })],
       policy: { allow: ['resource:s:*'] },
     })
-    const owners = new ResourceOwners(gate.catalog, () => ['s'])
-    const names = new ToolLists(gate)
-    const items = {
-      offers: ['resources'] as const,
-      lists: new ItemLists(names, owners),
-      names,
-      owners,
-      complete: async () => ({}),
-      watchResource: async () => {
-        onAsked()
-        await answered
-        watched++
-        return () => void watched--
-      },
-    }
-    const endpoint = await serveMcp(t, [], { gate, lists: names, items })
+    const methods = methodsOf(gate, async () => {
+      onAsked()
+      await answered
+      watched++
+      return () => void watched--
+    })
+    const endpoint = await serveMcp(t, [], { gate, lists: new ToolLists(gate), methods: () => methods })
     const session = await endpoint.initialize()
     const message = { jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params: { uri } }
     const subscribing = endpoint.send(message, { session })
@@ -92,20 +90,11 @@ describe('a subscription', () => {
       tools: [defineResource({ namespace: 's', uri: 'x://open/(1)', execute: () => ({}) })],
       policy: { allow: ['resource:s:*'] },
     })
-    const owners = new ResourceOwners(gate.catalog, () => ['s'])
-    const names = new ToolLists(gate)
-    const items = {
-      offers: ['resources'] as const,
-      lists: new ItemLists(names, owners),
-      names,
-      owners,
-      complete: async () => ({}),
-      watchResource: async () => {
-        watched++
-        return () => void watched--
-      },
-    }
-    const endpoint = await serveMcp(t, [], { gate, lists: names, items })
+    const methods = methodsOf(gate, async () => {
+      watched++
+      return () => void watched--
+    })
+    const endpoint = await serveMcp(t, [], { gate, lists: new ToolLists(gate), methods: () => methods })
     const session = await endpoint.initialize()
     const send = async (method: string, uri: string) =>
       (await endpoint.send({ jsonrpc: '2.0', id: 1, method, params: { uri } }, { session })).ended()

@@ -3,15 +3,16 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { didYouMean } from '@toolgate/values'
 import { isObject, type JsonObject, readOwnJson } from '@toolgate/values/json'
-import type { ServerConfig } from './config.ts'
-import { mentionsOwner } from './instance-config.ts'
-import { toMay } from './may.ts'
-import { checkPer } from './per-user.ts'
-import type { ConfigPath } from './problems.ts'
-import { checkServerOAuth } from './check-server-oauth.ts'
-import { checkPublicUrl } from './read-oauth.ts'
-import { checkShape, found, has, keysOf, readEach, type Reading } from './reading.ts'
-import { type ServerInput, serverSchema, serversSchema } from './schema/servers.ts'
+import type { ServerConfig } from '../config.ts'
+import { mentionsOwner } from '../instance-config.ts'
+import { toMay } from '../may.ts'
+import { checkPer } from '../per-user.ts'
+import type { ConfigPath } from '../problems.ts'
+import { checkServerOAuth } from '../check-server-oauth.ts'
+import { checkPublicUrl } from './oauth.ts'
+import { checkShape, found, has, keysOf, readEach, type Reading } from '../reading.ts'
+import type { Section } from '../section.ts'
+import { type ServerInput, serverSchema, serversSchema } from '../schema/servers.ts'
 
 const RESERVED: ReadonlySet<string> = new Set(['group', 'tag', 'category', 'hint'])
 const DEFAULTS = {
@@ -26,19 +27,23 @@ const DEFAULTS = {
   callTimeoutMs: 60_000,
 } as const
 
-/** Reads `servers` one by one, so that every problem is reported. */
-export function readServers(reading: Reading): readonly ServerConfig[] {
+export const servers: Section<readonly ServerConfig[]> = { schema: serversSchema, isRequired: true, read: readServers }
+
+/** Reads servers one by one, so that every problem is reported. */
+function readServers(reading: Reading): readonly ServerConfig[] {
   const { source } = reading
+  // Without a mapping, one problem is reported for the whole file.
+  if (!source.root?.entries) return []
   if (!has(source, ['servers'])) checkShape(source, ['servers'], serversSchema)
-  const servers = readEach(source, ['servers'], serversSchema, (at, name) => {
+  const read = readEach(source, ['servers'], serversSchema, (at, name) => {
     if (RESERVED.has(String(name)))
       source.report(at, `the name "${name}" is reserved for selectors, expected another`, { atKey: true })
     const input = checkShape(source, at, serverSchema)
     return input && toServer(reading, String(name), input)
   })
-  if (servers.some(({ oauth }) => oauth))
+  if (read.some(({ oauth }) => oauth))
     checkPublicUrl(source, 'servers.*.oauth', 'people come back to a URL that their browser knows')
-  return servers
+  return read
 }
 
 function toServer(reading: Reading, name: string, input: ServerInput): ServerConfig {

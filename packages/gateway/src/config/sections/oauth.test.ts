@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, it } from 'node:test'
-import { loadConfig } from './load-config.ts'
+import { loadConfig } from '../load-config.ts'
 
 const REALM = 'https://login.example.com/realms'
 

@@ -1,8 +1,8 @@
 import type { CallContext, Caller, Gate } from '@toolgate/core'
 import { isNotFound, type ItemAnswer, type ResourceOwners, resourceNotFound, toItemAnswer } from '@toolgate/mcp'
-import { once } from '../util/lifecycle.ts'
-import { clientNames, type NamesInLists } from '../calls/client-names.ts'
-import { RpcFault } from '../model/protocol.ts'
+import { once } from '../../util/lifecycle.ts'
+import { clientNames, type NamesInLists } from '../../calls/client-names.ts'
+import { RpcFault } from '../../model/protocol.ts'
 
 export interface ResourceSubscriptionsDeps {
   readonly gate: Pick<Gate, 'view'>

@@ -1,10 +1,10 @@
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { McpResult } from '@toolgate/mcp'
-import type { Task, TaskOwner } from '../calls/tasks/task.ts'
-import type { Tasks } from '../calls/tasks/tasks.ts'
-import type { TracedMethod } from '../telemetry/tracing.ts'
-import { RpcFault } from '../model/protocol.ts'
-import type { McpMethod, McpReply, McpRequest } from '../calls/request.ts'
+import type { Method } from '../../calls/method.ts'
+import type { McpReply, McpRequest } from '../../calls/request.ts'
+import { RpcFault } from '../../model/protocol.ts'
+import type { Task, TaskOwner } from './task.ts'
+import type { Tasks } from './tasks.ts'
 
 /** The interval at which a client should poll. */
 const POLL_MS = 1_000
@@ -14,17 +14,19 @@ interface TaskMethodDeps {
   readonly tasks: Pick<Tasks, 'store' | 'answer' | 'cancel'>
 }
 
-type Rows = readonly (readonly [TracedMethod, McpMethod])[]
-
-/** Returns the methods of tasks. Each client can use them only for its own tasks. */
-export function taskMethods(deps: TaskMethodDeps): Rows {
-  return [
-    ['tasks/get', async (request) => ({ result: toShown(request, await find(deps, request)) })],
-    ['tasks/cancel', (request) => cancel(deps, request)],
-    ['tasks/update', (request) => (request.link.era === 'modern' ? update(deps, request) : unknownMethod())],
-    ['tasks/result', (request) => (request.link.era === 'legacy' ? resultOf(deps, request) : unknownMethod())],
-    ['tasks/list', (request) => (request.link.era === 'legacy' ? list(deps, request) : unknownMethod())],
+/**
+ * Returns the methods of tasks. Each client can use them only for its own tasks. Clients poll them often, and the lists
+ * were already loaded for their calls.
+ */
+export function taskMethods(deps: TaskMethodDeps): readonly Method[] {
+  const rows: readonly Method[] = [
+    { name: 'tasks/get', serve: async (request) => ({ result: toShown(request, await find(deps, request)) }) },
+    { name: 'tasks/cancel', serve: (request) => cancel(deps, request) },
+    { name: 'tasks/update', era: 'modern', serve: (request) => update(deps, request) },
+    { name: 'tasks/result', era: 'legacy', serve: (request) => resultOf(deps, request) },
+    { name: 'tasks/list', era: 'legacy', serve: (request) => list(deps, request) },
   ]
+  return rows.map((row) => ({ ...row, needsLists: false }))
 }
 
 export function ownerOf({ caller: { tenant, user }, client }: McpRequest): TaskOwner {
@@ -76,10 +78,6 @@ async function list({ tasks }: TaskMethodDeps, request: McpRequest): Promise<Mcp
     throw new RpcFault('params_invalid', 'params.cursor is not a cursor of this server: its list has one page.')
   const all = await tasks.store.list(ownerOf(request))
   return { result: { tasks: all.map((task) => toState(request, task)) } }
-}
-
-function unknownMethod(): never {
-  throw new RpcFault('method_unknown', 'Method not found')
 }
 
 function toShown(request: McpRequest, task: Task): JsonObject {

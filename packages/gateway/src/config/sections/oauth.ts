@@ -1,5 +1,5 @@
-import type { GatewayConfig } from './config.ts'
-import { isLoopback } from './loopback.ts'
+import type { GatewayConfig } from '../config.ts'
+import { isLoopback } from '../loopback.ts'
 import {
   ALGORITHMS,
   DEFAULT_SKEW_MS,
@@ -7,15 +7,21 @@ import {
   type IssuerInput,
   MAX_INTROSPECTION_MS,
   oauthSchema,
-} from './oauth.ts'
-import { oidcSchema } from './oidc.ts'
-import { checkShape, found, has, type Reading } from './reading.ts'
+} from '../oauth.ts'
+import { oidcSchema } from '../oidc.ts'
+import { found, has, type Reading } from '../reading.ts'
+import { plain, type Section } from '../section.ts'
 
-/** Reads `oauth`, and checks that issuers and their names are distinct. */
-export function readOAuth({ source }: Reading): Pick<GatewayConfig, 'oauth'> {
-  if (!has(source, ['oauth'])) return {}
-  const input = checkShape(source, ['oauth'], oauthSchema)
-  if (!input) return {}
+/** Issuers and their names are distinct. */
+export const oauth: Section<GatewayConfig['oauth']> = { schema: oauthSchema, read: readOAuth }
+
+/** A user of `oidc` equals a user of `oauth` only if the issuer is the same. */
+export const oidc: Section<GatewayConfig['oidc']> = { schema: oidcSchema, read: readOidc }
+
+function readOAuth(reading: Reading, key: string): GatewayConfig['oauth'] {
+  const { source } = reading
+  const input = plain(oauthSchema).read(reading, key)
+  if (!input) return undefined
   checkPublicUrl(source, 'oauth', 'tokens are for a URL that clients know')
   const issuers = input.issuers.map(toIssuer)
   for (const [i, { issuer, name, tenant, claims, introspection }] of issuers.entries()) {
@@ -32,14 +38,13 @@ export function readOAuth({ source }: Reading): Pick<GatewayConfig, 'oauth'> {
         'found a second one for tokens that are no JWT, expected "tokens: always": such a token does not say whose it is, and only the first issuer is asked',
       )
   }
-  return { oauth: { issuers, scopes: input.scopes ?? [], stepUp: input.stepUp ?? [] } }
+  return { issuers, scopes: input.scopes ?? [], stepUp: input.stepUp ?? [] }
 }
 
-/** Reads `oidc`. Checks that a user of `oidc` equals a user of `oauth` only if the issuer is the same. */
-export function readOidc({ source }: Reading, oauth: GatewayConfig['oauth']): Pick<GatewayConfig, 'oidc'> {
-  if (!has(source, ['oidc'])) return {}
-  const input = checkShape(source, ['oidc'], oidcSchema)
-  if (!input) return {}
+function readOidc(reading: Reading, key: string): GatewayConfig['oidc'] {
+  const { source } = reading
+  const input = plain(oidcSchema).read(reading, key)
+  if (!input) return undefined
   const { clientId, clientSecret, scopes = [], roles, claims = {}, ...server } = input
   checkPublicUrl(source, 'oidc', 'people come back to a URL that their browser knows')
   if (Object.keys(roles).length === 0)
@@ -47,15 +52,13 @@ export function readOidc({ source }: Reading, oauth: GatewayConfig['oauth']): Pi
   if (server.tenant !== undefined && claims.tenant !== undefined)
     source.report(['oidc', 'tenant'], 'found "tenant" beside "claims.tenant", expected one of them')
   const issuer = toIssuer({ ...server, claims: { roles: 'groups', ...claims } })
-  for (const other of oauth?.issuers ?? []) checkNames(source, issuer, other)
+  for (const other of reading.of(oauth)?.issuers ?? []) checkNames(source, issuer, other)
   return {
-    oidc: {
-      server: issuer,
-      clientId,
-      ...(clientSecret === undefined ? {} : { clientSecret }),
-      scopes: [...new Set(['openid', ...scopes])],
-      roles: new Map(Object.entries(roles)),
-    },
+    server: issuer,
+    clientId,
+    ...(clientSecret === undefined ? {} : { clientSecret }),
+    scopes: [...new Set(['openid', ...scopes])],
+    roles: new Map(Object.entries(roles)),
   }
 }
 
