@@ -1,6 +1,5 @@
 import type { Gate } from '@toolgate/core'
 import type { createAvailability, parseGroups } from '@toolgate/core/groups'
-import type { MaybePromise } from '@toolgate/core/internal'
 import type { ClauseCountStore, Clock, StateStore } from '@toolgate/core/stores'
 import type { ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
 import type { EvidenceProblem } from '@toolgate/stores/verify'
@@ -101,7 +100,7 @@ export interface Door extends OpenedAuthenticator {
 /** The program around the rooms: its options, how it reads its file, and how it replaces the rules. */
 export interface Host extends HostOptions {
   /** Reads the file or the published text again. Throws `ConfigFileError`. */
-  read(how?: Pick<LoadConfigOptions, 'mayRun'>): MaybePromise<GatewayConfig>
+  read(how?: Pick<LoadConfigOptions, 'mayRun'>): Promise<GatewayConfig>
   /**
    * Reads the certificate again. If it has changed, returns the function that starts serving it. Throws `ConfigError`.
    */
