@@ -21,6 +21,7 @@ import {
   createNoteVerifier,
   newSigningKey,
   type NoteSigner,
+  type NoteVerifier,
   type SignedPoint,
 } from '@toolgate/core/audit'
 import type { CheckpointOptions } from './audit-options.ts'
@@ -47,8 +48,7 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
   const fd = openSync(path, 'a+', 0o600)
   try {
     // An audit that was renamed keeps the name of its log, which its keys contain.
-    const known = options.writer ?? findNewest(fd, verifiersOf(readKeys(path)))?.origin
-    const origin = known ?? toOrigin(basename(auditPath))
+    const origin = options.writer ?? findNewest(fd, readVerifiers(path))?.origin ?? toOrigin(basename(auditPath))
     const signer = createNoteSigner(origin, key)
     publish(path, signer)
     return new CheckpointFile({ path, fd, origin, signer, nowMs })
@@ -58,9 +58,11 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
   }
 }
 
+const MAX_NAME = 200
+
 /** Returns the name of the log of a file. It has no spaces and no plus sign. */
 function toOrigin(name: string): string {
-  return encodeURIComponent(name.toWellFormed())
+  return encodeURIComponent(name.toWellFormed()).slice(0, MAX_NAME)
 }
 
 /** The longest wait for another process's checkpoint, in milliseconds. */
@@ -166,8 +168,8 @@ export class CheckpointFile {
   }
 
   /** Returns the current keys: another process may sign with another one. */
-  #keys() {
-    return verifiersOf(new Set([...readKeys(this.path), this.#signer.verifierKey]))
+  #keys(): readonly NoteVerifier[] {
+    return [createNoteVerifier(this.#signer.verifierKey), ...readVerifiers(this.path)]
   }
 
   /** Checks that the file still exists, because lines that are appended to a removed file are lost. */
@@ -217,8 +219,13 @@ function readKeys(path: string): readonly string[] {
   return existsSync(file) ? keysIn(readFileSync(file, 'utf8')) : []
 }
 
-function verifiersOf(keys: Iterable<string>) {
-  return [...keys].map((key) => createNoteVerifier(key))
+/** @throws for a file with another key than one of notes */
+function readVerifiers(path: string): readonly NoteVerifier[] {
+  try {
+    return readKeys(path).map((key) => createNoteVerifier(key))
+  } catch (cause) {
+    throw new Error(`${publicKeysOf(path)} has a key that is not "name+id+key"`, { cause })
+  }
 }
 
 /**

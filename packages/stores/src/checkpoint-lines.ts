@@ -10,11 +10,11 @@ import {
   type TreeState,
 } from '@toolgate/core/audit'
 import { pointOf } from '@toolgate/core/internal'
-import { canonicalize, isObject, readOwnJson } from '@toolgate/values/json'
+import { isObject, readOwnJson } from '@toolgate/values/json'
 import { linesBackwards } from './lines.ts'
 import { toHex } from './shared-audit/source.ts'
 
-/** A checkpoint in a file, where each is a line of JSON (RFC 8785). */
+/** A checkpoint in a file, where each is a line of JSON. */
 export interface Checkpoint {
   /** The tree of the log before the checkpoint. No signature covers it, but only the right one leads to the root. */
   readonly before: TreeState
@@ -25,19 +25,18 @@ export interface Checkpoint {
 
 /** Returns the line of a checkpoint. The size of the tree before it is not in it, because it follows from the note. */
 export function formatCheckpoint({ before: { frontier }, leaves, note }: Checkpoint): string {
-  return canonicalize({ before: frontier, leaves, note })
+  return JSON.stringify({ before: frontier, leaves, note })
 }
 
 /** Parses the line of a checkpoint, unchecked. Any other line becomes a checkpoint that nobody has signed. */
 export function parseCheckpoint(line: string): Checkpoint {
   try {
     const value: unknown = readOwnJson(line)
-    if (isObject(value) && canonicalize(value) === line) {
-      const { before: frontier, leaves, note } = value
-      if (areTexts(frontier) && areTexts(leaves) && typeof note === 'string') {
-        const size = (parseTreeHead(note)?.size ?? -1) - leaves.length
-        return { before: { size, frontier }, leaves, note }
-      }
+    const { before: frontier, leaves, note } = isObject(value) ? value : {}
+    if (areTexts(frontier) && areTexts(leaves) && typeof note === 'string') {
+      const size = (parseTreeHead(note)?.size ?? -1) - leaves.length
+      const checkpoint = { before: { size, frontier }, leaves, note }
+      if (formatCheckpoint(checkpoint) === line) return checkpoint
     }
   } catch {
     // It is not JSON.
@@ -50,7 +49,7 @@ function areTexts(value: unknown): value is readonly string[] {
 }
 
 /** Yields the checkpoints of a file, unchecked, newest first. A last one that a crash left incomplete is skipped. */
-export function* checkpointsBackwards(fd: number): Generator<Checkpoint> {
+function* checkpointsBackwards(fd: number): Generator<Checkpoint> {
   for (const { text } of linesBackwards(fd, fstatSync(fd).size)) yield parseCheckpoint(text)
 }
 

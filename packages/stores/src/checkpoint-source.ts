@@ -5,7 +5,7 @@ import { linesForwards } from './lines.ts'
 import type { AuditSource, KeptLeaf } from './shared-audit/source.ts'
 
 /** The log of an audit in a file. */
-export interface CheckpointSource extends Pick<AuditSource, 'notes' | 'leaves'> {
+interface CheckpointSource extends Pick<AuditSource, 'notes' | 'leaves'> {
   readonly path: string
   close(): void
 }
@@ -20,6 +20,7 @@ export function openCheckpointSource(path: string): CheckpointSource | undefined
   const { size } = fstatSync(fd)
 
   const checkpoints = () => placed(linesForwards(fd, size))
+  let replaced: ReadonlySet<number> | undefined
 
   return {
     path,
@@ -29,9 +30,9 @@ export function openCheckpointSource(path: string): CheckpointSource | undefined
         { note, size: Math.min(from, after) + leaves.length },
       ]),
     async *leaves(from, to) {
-      const replaced = findReplaced(checkpoints())
+      const skipped = (replaced ??= findReplaced(checkpoints()))
       let number = 0
-      for await (const page of pagesOf(checkpoints(), (one) => (replaced.has(number++) ? [] : leavesOf(one))))
+      for await (const page of pagesOf(checkpoints(), (one) => (skipped.has(number++) ? [] : leavesOf(one))))
         yield page.filter(({ index }) => index >= from && index < to)
     },
     close: () => closeSync(fd),

@@ -83,6 +83,17 @@ function replaceCheckpoints(path: string, edit: (lines: readonly string[]) => re
   )
 }
 
+/** Returns the line of a checkpoint with other leaves, which another key has signed. */
+function resigned(line: string): string {
+  const checkpoint = parseCheckpoint(line)
+  const leaves = checkpoint.leaves.map((leaf) => leaf.replace('"ts":"2026', '"ts":"2025'))
+  const tree = createMerkleTree(checkpoint.before)
+  for (const leaf of leaves) tree.add(toHex(leaf))
+  const forger = createNoteSigner('audit', newSigningKey())
+  const note = forger.sign({ origin: 'audit', size: tree.size, root: tree.root() })
+  return formatCheckpoint({ ...checkpoint, leaves, note })
+}
+
 /** Returns a checkpoint that goes on from the others and says that records up to 4 may be removed, signed by `sign`. */
 function forgedPruning(path: string, sign: (before: string, size: number, root: string) => string): string {
   const last = checkpointsOf(path).at(-1) ?? assert.fail()
@@ -284,6 +295,11 @@ for (const format of FORMATS) {
           'whose checkpoints were forged',
           (path) =>
             replaceCheckpoints(path, ([first = '', ...rest]) => [first.replace('\\"seq\\":', '\\"seq\\":1'), ...rest]),
+          /is not valid/,
+        ],
+        [
+          'whose first checkpoint is of another log',
+          (path) => replaceCheckpoints(path, ([first = '', ...rest]) => [resigned(first), ...rest]),
           /is not valid/,
         ],
         [

@@ -90,7 +90,7 @@ export function worse(a: AuditVerdictStatus, b: AuditVerdictStatus): AuditVerdic
 }
 
 /** Collects findings. */
-export interface Findings {
+interface Findings {
   readonly report: (finding: AuditFinding) => void
   /** The worst status of all findings. */
   readonly status: AuditVerdictStatus

@@ -1,7 +1,7 @@
 import { type AuditVerdict, type AuditVerifier, createVerifier, readSeq, type SignedPoint } from '@toolgate/core/audit'
 import { hasInput, type KeptChain, type KeptRecord, type AuditSource } from './source.ts'
 
-export interface VerifyChainOptions {
+interface VerifyChainOptions {
   /** What the checkpoints of the log say about the chain. */
   readonly signed: readonly SignedPoint[]
   /** The text of a finding for an audit without checkpoints. Absent if it needs none. */
