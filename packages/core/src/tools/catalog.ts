@@ -269,7 +269,7 @@ export function createCatalog({
     snapshot: () => state.snapshot,
     items: () => state.items,
     get: (id) => state.snapshot.get(id) ?? state.items.get(id),
-    of: (caller) => own.of(caller, part),
+    of: (caller) => (own.isEmpty ? part : own.of(caller, part)),
     get hasOwn() {
       return sources.some((source) => source.own !== undefined)
     },

@@ -82,7 +82,7 @@ export class McpMethods {
     this.#deps = deps
     this.#rows = new Map<string, McpMethod>([
       ['tools/list', (request) => this.#listTools(request)],
-      ['tools/call', (request) => this.#callTool(request)],
+      ['tools/call', this.#callTool],
       ...(deps.items ? itemMethods({ ...deps, ...deps.items }) : []),
       ...(deps.tasks ? taskMethods({ tasks: deps.tasks }) : []),
       ...own,
@@ -95,7 +95,9 @@ export class McpMethods {
     if (!serve) return undefined
     // The table contains only methods whose names may appear in traces.
     const operation = this.#deps.tracing?.()?.startServed(this.#toServed(method as TracedMethod, request))
-    const listed = isOfTask(method) ? undefined : this.#deps.prepare?.(request.caller, method.endsWith('/list'))
+    const { prepare } = this.#deps
+    const listed = prepare && !isOfTask(method) ? prepare(request.caller, method.endsWith('/list')) : undefined
+    if (!operation && !listed) return serve(request)
     const answer = () => (listed ? listed.then(() => serve(request)) : serve(request))
     return operation ? traced(operation, answer) : answer()
   }
@@ -166,7 +168,7 @@ export class McpMethods {
     return new RoomHook(() => tasks.reserve(ownerOf(request), input))
   }
 
-  async #callTool(request: McpRequest): Promise<McpReply> {
+  readonly #callTool = async (request: McpRequest): Promise<McpReply> => {
     const { gate, lists, rounds } = this.#deps
     const { name, input, progressToken } = parseCall(request.params)
     const view = await gate.view(request.caller)

@@ -6,10 +6,9 @@ import { type JsonRpcError, type ListWatch, META, MODERN_VERSIONS, type RequestI
 import { type ClientCapabilities, type ClientLink, clientLink } from '../servers/asks/client-link.ts'
 import { callerAt, type Credential } from '../auth/credential.ts'
 import { TASKS_EXTENSION } from '../servers/asks/upstream-tasks.ts'
-import { AnswerStream, KeptBytes } from './answer-stream.ts'
+import { AnswerStream, type KeepAlive, KeptBytes } from './answer-stream.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import type { Message } from './envelope.ts'
-import type { KeepAlive } from './keep-alive.ts'
 import { isLogged, toLogLevel } from '../model/log-levels.ts'
 import { McpMethods, type MethodDeps } from './methods.ts'
 import type { McpAskReply, McpReply, McpRequest, McpResultReply } from '../calls/request.ts'
@@ -117,10 +116,12 @@ class ModernRequest implements McpRequest {
   readonly id: RequestId
   readonly params: JsonObject
   readonly credential: Credential
+  readonly caller: Caller
+  readonly client: string
   readonly headers: IncomingHttpHeaders
   readonly stream: AnswerStream
+  readonly link: ClientLink
   readonly #deps: Pick<ModernDeps, 'authenticator' | 'resource'>
-  #link: ClientLink | undefined
 
   constructor(
     { id, params }: ModernMessage,
@@ -134,20 +135,15 @@ class ModernRequest implements McpRequest {
     this.params = params
     this.headers = headers
     this.credential = credential
+    this.caller = credential.caller
+    this.client = credential.id
     this.stream = stream
-  }
-
-  get caller(): Caller {
-    return this.credential.caller
+    this.link = this.#toLink()
   }
 
   readonly callerNow = (): Caller | undefined => {
     const { authenticator, resource = '/mcp' } = this.#deps
     return callerAt(authenticator.renewed(this.credential), resource)
-  }
-
-  get client(): string {
-    return this.credential.id
   }
 
   get protocolVersion(): string | undefined {
@@ -156,10 +152,6 @@ class ModernRequest implements McpRequest {
 
   get signal(): Cancelling {
     return this.stream.gone
-  }
-
-  get link(): ClientLink {
-    return (this.#link ??= this.#toLink())
   }
 
   #toLink(): ClientLink {

@@ -17,10 +17,10 @@ import { heldIn } from '../servers/asks/held-calls.ts'
 import { isTaskState } from '../servers/asks/upstream-tasks.ts'
 import { Instructions } from '../servers/catalog/instructions.ts'
 import { gauge } from '../telemetry/exposition.ts'
+import { createKeepAlive } from './answer-stream.ts'
 import { ChangeStreams } from './change-streams.ts'
 import { McpEndpoints } from './endpoint.ts'
 import { HeldStreams } from './held-streams.ts'
-import { KeepAlive } from './keep-alive.ts'
 import type { ServerCapabilities } from './methods.ts'
 import { Questions } from './questions.ts'
 
@@ -111,7 +111,7 @@ function openEndpoints(heart: Heart, { streams, tasks, elsewhere, sessions }: En
   const { lists, items, owners, availability } = catalog
   const { fleet, via, tracing } = servers
   const { authenticator, origins, logins } = door
-  const { offers, capabilities } = served(revisions.current)
+  const { offers, capabilities, hasUserLists } = served(revisions.current)
   return new McpEndpoints({
     gate,
     texts: { own: config.instructions, servers: openInstructions(heart) },
@@ -129,16 +129,17 @@ function openEndpoints(heart: Heart, { streams, tasks, elsewhere, sessions }: En
       complete: (server, params, call) => fleet.complete(server, params, call),
       watchResource: (server, uri, call, listener) => fleet.watchResource(server, uri, call, listener),
     },
+    hasUserLists,
     prepare: (caller, isList) => fleet.prepare(caller, isList),
     listProblemOf: (caller) => fleet.listProblemOf(caller),
     availability,
     streams,
     sessions,
     elsewhere,
-    keepAlive: new KeepAlive(),
+    keepAlive: createKeepAlive(),
     held: new HeldStreams({ clock }),
     questions: new Questions(),
-    isStopping: () => stopping.isStopping,
+    stopping,
     serverInfo: SERVER_INFO,
     listTtlMs: LIST_TTL_MS,
     capabilities,
@@ -182,9 +183,14 @@ function openInstructions({ gate, config, servers: { fleet, connections }, log }
   })
 }
 
-/** Returns the offers of all servers, and the capabilities that the gateway declares to clients. */
-function served(rules: Rules): { readonly offers: readonly Offer[]; readonly capabilities: ServerCapabilities } {
-  return { offers: offersOf(rules), capabilities: toCapabilities(rules) }
+/** Returns the offers of all servers, the capabilities that the gateway declares to clients, and who has lists. */
+function served(rules: Rules): {
+  readonly offers: readonly Offer[]
+  readonly capabilities: ServerCapabilities
+  readonly hasUserLists: boolean
+} {
+  const hasUserLists = rules.servers.some(({ listing }) => listing === 'user')
+  return { offers: offersOf(rules), capabilities: toCapabilities(rules), hasUserLists }
 }
 
 function offersOf({ servers }: Rules): readonly Offer[] {
