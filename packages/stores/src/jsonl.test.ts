@@ -11,9 +11,9 @@ import { scratchFolder } from './testing/scratch-folder.ts'
 import { verifyAudit } from './verify.ts'
 
 for (const mode of ['batched', 'required'] as const) {
-  auditSinkContract(`openJsonlAudit, ${mode}`, (t) => {
+  auditSinkContract(`openJsonlAudit, ${mode}`, async (t) => {
     const path = join(scratchFolder(t), 'audit.jsonl')
-    return { sink: openJsonlAudit({ path, mode }), reopen: () => openJsonlAudit({ path, mode }) }
+    return { sink: openJsonlAudit({ path, mode }), reopen: async () => openJsonlAudit({ path, mode }) }
   })
 }
 

@@ -243,6 +243,9 @@ export interface Stop {
   readonly approval?: Approval | undefined
 }
 
+/** What a check returns: what stops the call, if anything. Synchronous if all that it asks is. */
+export type CheckResult = MaybePromise<Stop | undefined>
+
 /** One check that a call must pass before its tool runs. */
 export interface Check {
   readonly name: string
@@ -253,8 +256,8 @@ export interface Check {
   readonly needs?: 'stepUp' | 'limits' | 'slots' | 'admission' | 'lease' | 'history'
   /** The check runs only for calls with hooks, or with a person who must approve. */
   readonly of?: 'hooks' | 'person'
-  /** Returns what stops the call. Answers synchronously if everything it asks does. An error refuses the call. */
-  readonly run: (attempt: Attempt, tool: Tool) => MaybePromise<Stop | undefined>
+  /** An error refuses the call. */
+  readonly run: (attempt: Attempt, tool: Tool) => CheckResult
 }
 
 /** One call under way. */

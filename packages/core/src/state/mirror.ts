@@ -1,4 +1,4 @@
-import type { MaybePromise, StateChange, StateEntry, StateStore } from '../ports/ports.ts'
+import type { StateChange, StateEntry, StateStore } from '../ports/ports.ts'
 import { backgroundTimeout, backoffMs, type Outcome, runWithDeadline, startTask } from '@toolgate/values'
 
 export interface MirrorOptions {
@@ -115,7 +115,7 @@ export class Mirror {
   }
 
   /** Runs a write. Writes to one key run one after the other, each with its own deadline. */
-  async write(key: string, work: () => MaybePromise<unknown>): Promise<void> {
+  async write(key: string, work: () => unknown): Promise<void> {
     this.#outdate()
     const before = this.#writing.get(key) ?? Promise.resolve()
     const written = before.then(() => runWithDeadline(work, this.#options.deadlineMs))

@@ -115,7 +115,7 @@ function decode(text: string): string | undefined {
 }
 
 /** The references of one schema, and the definitions of those that stay. */
-interface References {
+export interface References {
   /** Returns the target of a node's `$ref`, past targets that are references themselves. */
   target(node: Node): Node
   /** Whether a schema refers to itself. */

@@ -49,7 +49,7 @@ export class Keys implements CredentialSource {
     this.#deps = deps
   }
 
-  find(bearer: Bearer): Credential | undefined {
+  async find(bearer: Bearer): Promise<Credential | undefined> {
     const found = this.#deps.revisions.current.keyring.find(bearer) ?? this.#ring.find(bearer)
     if (!found || this.isExpired(found)) return undefined
     this.#used.set(found.id, this.#deps.clock.wallMs())

@@ -110,7 +110,7 @@ export class Runs implements CredentialSource, RunSource {
     return this.#scopes.get(run)
   }
 
-  find({ token, digest }: Bearer): Credential | Promise<Credential | undefined> | undefined {
+  async find({ token, digest }: Bearer): Promise<Credential | undefined> {
     if (!TOKEN.test(token)) return undefined
     const hash = Buffer.from(digest, 'base64').toString('hex')
     return this.#known.has(hash) ? this.current(hash) : this.#load(hash).catch(this.#refuse)

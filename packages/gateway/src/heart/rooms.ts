@@ -1,6 +1,5 @@
 import { runWithDeadline } from '@toolgate/values'
 import type { Caller } from '@toolgate/core'
-import { type MaybePromise } from '@toolgate/core/internal'
 import type { JsonObject } from '@toolgate/values/json'
 import type { Declaring, Method } from '../calls/method.ts'
 import type { WarningRow } from '../model/rows.ts'
@@ -109,7 +108,7 @@ export class Rooms {
     return this.#backwards((room) => room.settle?.())
   }
 
-  async #backwards(end: (room: OpenedRoom) => MaybePromise<void>): Promise<void> {
+  async #backwards(end: (room: OpenedRoom) => unknown): Promise<void> {
     for (const room of this.#opened.toReversed())
       try {
         await end(room)

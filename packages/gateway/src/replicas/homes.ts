@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import { readOwnJson } from '@toolgate/values/json'
-import type { MaybePromise } from '@toolgate/core/internal'
 import type { Answering } from '../calls/sessions.ts'
 import type { Owned, OwnerStore } from './replica-store.ts'
 import type { Owner } from '../model/owner.ts'
@@ -80,7 +79,7 @@ export class Homes {
    *
    * @throws {RpcFault} `owner_unreachable` if this replica is the home of too many users
    */
-  find(owner: Owner): MaybePromise<Owned | undefined> {
+  find(owner: Owner): Promise<Owned> | undefined {
     return this.has(owner) ? undefined : this.#claim(owner)
   }
 

@@ -5,7 +5,7 @@ import { clientNames, type NamesInLists } from '../../calls/client-names.ts'
 import { RpcFault } from '../../model/protocol.ts'
 import type { McpReply, McpRequest } from '../../calls/request.ts'
 
-export interface CompletionDeps {
+interface CompletionDeps {
   readonly gate: Pick<Gate, 'view'>
   readonly names: NamesInLists
   readonly owners: Pick<ResourceOwners, 'idOf' | 'idOfTemplate' | 'mayBeUri'>

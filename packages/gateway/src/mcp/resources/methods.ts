@@ -10,7 +10,7 @@ import { RpcFault } from '../../model/protocol.ts'
 import { RESOURCE_UPDATED } from '../../servers/transport/announcements.ts'
 import type { ResourceSubscriptions } from './subscriptions.ts'
 
-export interface ResourceMethodDeps {
+interface ResourceMethodDeps {
   readonly names: NamesInLists
   readonly owners: Pick<ResourceOwners, 'idOf'>
   readonly lists: Pick<ItemLists, 'listed' | 'of'>

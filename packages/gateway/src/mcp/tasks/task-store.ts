@@ -1,7 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import { type Cancelling, createEmitter } from '@toolgate/values'
 import { isObject, type JsonObject, readOwnJson, toJsonText } from '@toolgate/values/json'
-import type { MaybePromise } from '@toolgate/core/internal'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { JsonRpcError } from '@toolgate/mcp'
 import { SEALED_MS, Sealer } from '../../util/sealer.ts'
@@ -24,7 +23,7 @@ export interface TaskStoreOptions extends TaskBounds {
   readonly state: StateStore
   readonly clock: Pick<Clock, 'wallMs'>
   /** Reads the credential of an owner that only another process may have seen. */
-  readonly readOwner?: ((owner: TaskOwner) => MaybePromise<void>) | undefined
+  readonly readOwner?: ((owner: TaskOwner) => Promise<void> | undefined) | undefined
 }
 
 const DEFAULT_TTL_MS = 60 * 60_000
