@@ -17,7 +17,7 @@ const RETRY_MS = 1_000
 const OPEN_AFTER = 2
 const COMMENT_EVERY = 3
 
-export interface AnswerStreamOptions {
+interface AnswerStreamOptions {
   readonly keepAlive: KeepAlive
   /** Holds the stream once it has begun, so that its client can resume it. */
   readonly hold?: ((owner: StreamOwner) => HeldStream | undefined) | undefined

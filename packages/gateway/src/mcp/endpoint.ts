@@ -4,7 +4,7 @@ import type { Caller, Gate, View } from '@toolgate/core'
 import type { AvailabilitySource } from '@toolgate/core/groups'
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { MaybePromise } from '@toolgate/core/internal'
-import { ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
+import { type ItemLists, ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import {
@@ -18,21 +18,21 @@ import {
 } from '../auth/credential.ts'
 import { isLarge, nextTurn } from '../util/next-turn.ts'
 import type { Asked, Elsewhere } from '../replicas/elsewhere.ts'
-import type { Offer } from '../model/upstream.ts'
+import type { Method } from '../calls/method.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from '../model/body.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import { type Message, readMessage } from './envelope.ts'
 import type { Instructions } from '../servers/catalog/instructions.ts'
 import { type LegacyDeps, LegacyPath } from './legacy.ts'
-import type { ServerCapabilities } from './methods.ts'
 import { type ModernDeps, ModernPath } from './modern.ts'
 import { echoableId, RpcFault, sendJson, toEvent, toFaultBody } from '../model/protocol.ts'
-import { ResourceSubscriptions } from './resource-subscriptions.ts'
 import { readSession, type Session, type Sessions } from '../calls/sessions.ts'
 
 export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly gate: Pick<Gate, 'apps' | 'catalog' | 'locks' | 'subscribe' | 'view'>
   readonly lists: ToolLists
+  /** The lists of resources and prompts. Absent if there are none. */
+  readonly items?: ItemLists | undefined
   /** The instructions from the gateway and from the servers. */
   readonly texts: { readonly own: string | undefined; readonly servers: Pick<Instructions, 'of'> }
   readonly availability: Pick<AvailabilitySource, 'subscribe'>
@@ -67,19 +67,20 @@ export class McpEndpoints {
     this.#deps = deps
     this.#whole = this.#open(deps)
     this.serve = (request, response) => this.#whole.answer(request, response)
-    this.renew({ offers: deps.items?.offers ?? [], capabilities: deps.capabilities })
+    this.renew()
   }
 
-  /** Serves the current apps of the gate, and the current offers of the servers. */
-  renew(served: Served): void {
+  /** Serves the current apps of the gate, and the current methods of the rooms. */
+  renew(): void {
     const { gate } = this.#deps
     const before = this.#apps
-    this.#whole.renew(served, undefined)
+    const methods = this.#deps.methods()
+    this.#whole.renew(methods, undefined)
     this.#apps = new Map(
       gate.apps.list.map(({ name, instructions }) => {
         const resource = toResource(name)
         const endpoint = before.get(name) ?? this.#open({ ...this.#deps, gate: gateOfApp(gate, name), resource })
-        endpoint.renew(served, instructions)
+        endpoint.renew(methods, instructions)
         return [name, endpoint]
       }),
     )
@@ -115,37 +116,26 @@ export class McpEndpoints {
       if (isFirst) await deps.prepare?.(caller, false)
       return gate.view(caller)
     }
-    const watch = new ListWatch({ gate, openView, lists, items: deps.items?.lists, availability, onFault })
-    const subscriptions = deps.items && new ResourceSubscriptions({ gate, ...deps.items, onFault })
+    const watch = new ListWatch({ gate, openView, lists, items: deps.items, availability, onFault })
     const { authenticator, resource = '/mcp' } = deps
     const scopeChallenge = (scopes: readonly string[]) => authenticator.insufficientScope(scopes, resource)
     let endpoint: Endpoint | undefined
     return {
       watch,
       answer: async (request, response) => endpoint?.answer(request, response),
-      renew: ({ offers, capabilities }, ofApp) => {
+      renew: (methods, ofApp) => {
         const instructions = (view: View) => texts.servers.of(view, [texts.own, ofApp])
-        const offered = {
-          capabilities,
-          ...(deps.items && { items: { ...deps.items, offers } }),
-          subscriptions: offers.includes('resources') ? subscriptions : undefined,
-        }
-        endpoint = new Endpoint({ ...deps, ...offered, instructions, scopeChallenge }, watch, () => this.wake())
+        const current = { ...deps, methods: () => methods, instructions, scopeChallenge }
+        endpoint = new Endpoint(current, watch, () => this.wake())
       },
     }
   }
 }
 
-/** The offers of the servers, in the form that clients receive. */
-interface Served {
-  readonly offers: readonly Offer[]
-  readonly capabilities: ServerCapabilities
-}
-
 interface OpenEndpoint {
   readonly watch: ListWatch
   readonly answer: McpEndpoint
-  renew(served: Served, ofApp: string | undefined): void
+  renew(methods: readonly Method[], ofApp: string | undefined): void
 }
 
 /** Returns a gate that opens only views of the app. */
@@ -410,7 +400,7 @@ function answerFault(response: ServerResponse, error: unknown, body: unknown, on
  *
  * @throws {RpcFault} `loop_refused`
  */
-export function checkLoop(headers: IncomingHttpHeaders, via: string | undefined): void {
+function checkLoop(headers: IncomingHttpHeaders, via: string | undefined): void {
   if (via !== undefined && headers[VIA_HEADER] === via)
     throw new RpcFault('loop_refused', 'This request comes from this gateway: it is configured as a server of itself.')
 }

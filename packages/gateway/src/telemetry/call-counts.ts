@@ -6,7 +6,7 @@ import { serverOf } from '../model/server-of.ts'
 
 type CallEnd = Parameters<CallTrace['end']>[0]
 type TracedCall = Parameters<Telemetry['startCall']>[0]
-export type CallStatus = CallEnd['status']
+type CallStatus = CallEnd['status']
 
 /** Counts of the calls of this process. */
 export interface CallCounts extends Telemetry {
@@ -36,20 +36,20 @@ export interface CallCount {
   readonly count: number
 }
 
-export interface ToolCount {
+interface ToolCount {
   /** The tool's id, `_unknown` for a name that is not in the catalog, or `_other`. */
   readonly tool: string
   readonly status: CallStatus
   readonly count: number
 }
 
-export interface ServerCount {
+interface ServerCount {
   readonly server: string
   readonly status: CallStatus
   readonly count: number
 }
 
-export interface DeniedCount {
+interface DeniedCount {
   readonly tool: string
   readonly reason: string
   readonly count: number
@@ -185,12 +185,6 @@ class CountedCall implements CallTrace {
   }
 }
 
-interface Counted {
-  readonly key: string
-  readonly status: CallStatus
-  readonly count: number
-}
-
 /** Counts by key and status. Keys beyond `maxKeys` are counted together. */
 function createCounts(maxKeys: number) {
   const counts = new Map<string, Map<CallStatus, number>>()
@@ -201,7 +195,7 @@ function createCounts(maxKeys: number) {
       if (!own) counts.set(name, (own = new Map()))
       own.set(status, (own.get(status) ?? 0) + 1)
     },
-    list: (): readonly Counted[] =>
+    list: (): readonly { readonly key: string; readonly status: CallStatus; readonly count: number }[] =>
       [...counts].flatMap(([key, own]) => [...own].map(([status, count]) => ({ key, status, count }))),
   }
 }

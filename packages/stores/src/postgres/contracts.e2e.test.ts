@@ -44,7 +44,7 @@ withBinaries(['postgres', 'initdb'], (paths) => {
         await postgres.open(t, { histories }),
         await postgres.open(t, { histories }),
       ]
-      return { store, beside: () => other.histories }
+      return { store, beside: async () => other.histories }
     })
 
     clauseCountStoreContract('openPostgresStores', async (t, { clock }) => {
@@ -66,14 +66,14 @@ withBinaries(['postgres', 'initdb'], (paths) => {
     sessionLockContract('openPostgresStores', async (t) => {
       await postgres.clear()
       const [{ lock }, other] = [await postgres.open(t), await postgres.open(t)]
-      return { lock, beside: () => other.lock }
+      return { lock, beside: async () => other.lock }
     })
 
     stateStoreContract('openPostgresStores', async (t, { clock }) => {
       await postgres.clear()
       const options = { clock: { ...systemClock, wallMs: () => clock.wallMs() } }
       const [{ state }, other] = [await postgres.open(t, options), await postgres.open(t, options)]
-      return { store: state, beside: () => other.state }
+      return { store: state, beside: async () => other.state }
     })
   })
 })

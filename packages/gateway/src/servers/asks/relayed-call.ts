@@ -9,7 +9,7 @@ import type { ClientLink } from './client-link.ts'
 import { heldIn } from './held-calls.ts'
 import { type CallAsks, MAX_ASKS } from './server-asks.ts'
 
-export interface ServerRequest {
+interface ServerRequest {
   readonly method: CallMethod
   readonly params: JsonObject
 }
