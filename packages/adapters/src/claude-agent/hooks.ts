@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { fieldsOf } from '../shared/fields.ts'
-import type { HarnessCall, QueryCalls, Verdict } from './calls.ts'
+import type { HarnessCall, QueryCalls, HarnessVerdict } from './calls.ts'
 import type {
   CanUseTool,
   HookCallback,
@@ -40,7 +40,7 @@ export function composeHooks(theirs: HookMatchers, options: HooksOptions): HookM
 function ownHooks({ calls, names, waiting }: HooksOptions): Record<string, HookCallback> {
   const isOwn = ({ name, server }: HarnessCall) => names.isOwn(name, server)
   let hasDeferred = false
-  const toAnswerOnce = (verdict: Verdict, call: HarnessCall, { agent_id }: ToolHookInput) => {
+  const toAnswerOnce = (verdict: HarnessVerdict, call: HarnessCall, { agent_id }: ToolHookInput) => {
     // If several are deferred, the harness continues with one of them. It does not end the query for a call in a subagent.
     const defers = waiting === 'defer' && !hasDeferred && agent_id === undefined && !verdict.mayRun && verdict.isWaiting
     hasDeferred ||= defers
@@ -85,7 +85,7 @@ function toCall({ tool_name: name, tool_input: input, tool_use_id, mcp_server: s
  * Returns the hook's answer. An empty answer leaves the call to the harness's own permission rules, which the gate does
  * not replace.
  */
-function toAnswer(verdict: Verdict, { input }: HarnessCall, defers: boolean): object {
+function toAnswer(verdict: HarnessVerdict, { input }: HarnessCall, defers: boolean): object {
   if (!verdict.mayRun) return toDecision(defers ? 'defer' : 'deny', verdict.text)
   if (isDeepStrictEqual(verdict.input, input)) return {}
   return { hookSpecificOutput: { hookEventName: 'PreToolUse', updatedInput: verdict.input } }

@@ -23,7 +23,7 @@ import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { countOf, inputsText, OPENERS_CHAIN, readInput, VERDICTS } from './audit-common.ts'
 
 /** The shared audit that a command reads. */
-export interface SharedAuditOptions {
+export interface SharedAuditCommandOptions {
   readonly file?: string
   readonly config: string
   /** The folder of an exported audit, to read in place of the database. */
@@ -32,12 +32,12 @@ export interface SharedAuditOptions {
   readonly json?: boolean
 }
 
-export interface SharedVerifyOptions extends SharedAuditOptions {
+export interface SharedVerifyOptions extends SharedAuditCommandOptions {
   /** A file with the notes of a witness. */
   readonly witness?: string
 }
 
-export interface SharedProveOptions extends SharedAuditOptions {
+export interface SharedProveOptions extends SharedAuditCommandOptions {
   readonly call?: string
   /** The `seq` of a record, as in lists of records. */
   readonly record?: number
@@ -54,7 +54,7 @@ const SHOWN = 20
  * configuration has no shared audit.
  */
 export async function withSharedAudit<T>(
-  { file, config, offline }: SharedAuditOptions,
+  { file, config, offline }: SharedAuditCommandOptions,
   { env }: Io,
   use: (source: SharedAuditSource) => Promise<T>,
 ): Promise<T | undefined> {
@@ -164,7 +164,7 @@ function writeProof(folder: string, name: string, text: string, io: Io): void {
 }
 
 /** `toolgate audit export --folder`: writes the audit of all replicas to a folder, which `audit verify --offline` reads. */
-export async function exportShared(folder: string, options: SharedAuditOptions, io: Io): Promise<ExitName> {
+export async function exportShared(folder: string, options: SharedAuditCommandOptions, io: Io): Promise<ExitName> {
   const { exportSharedAudit } = await import('@toolgate/stores/verify')
   const written = await withSharedAudit(options, io, (source) => exportSharedAudit(source, folder))
   if (written === undefined)

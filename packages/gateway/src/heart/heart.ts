@@ -36,7 +36,7 @@ export interface Heart {
   readonly stopping: { readonly isLeaving: boolean; readonly isStopping: boolean }
   readonly stores: Stores
   readonly gate: Gate
-  readonly catalog: Catalog
+  readonly catalog: HeartCatalog
   readonly servers: Servers
   readonly door: Door
   readonly rules: RuleSource
@@ -61,7 +61,7 @@ export interface Stores {
 }
 
 /** The catalog as clients see it. */
-export interface Catalog {
+export interface HeartCatalog {
   readonly lists: ToolLists
   readonly items: ItemLists
   readonly owners: ResourceOwners

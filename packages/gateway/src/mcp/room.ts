@@ -16,7 +16,7 @@ import { McpEndpoints } from './endpoint.ts'
 import { HeldStreams } from './held-streams.ts'
 import { KeepAlive } from './keep-alive.ts'
 import type { Capabilities } from './methods.ts'
-import { Questions } from './questions.ts'
+import { ClientQuestions } from './questions.ts'
 import { resources } from './resources/start.ts'
 import { tasks } from './tasks/start.ts'
 
@@ -107,7 +107,7 @@ function openEndpoints(
     ...parts,
     keepAlive: new KeepAlive(),
     held: new HeldStreams({ clock }),
-    questions: new Questions(),
+    questions: new ClientQuestions(),
     isStopping: () => stopping.isStopping,
     serverInfo: SERVER_INFO,
     listTtlMs: LIST_TTL_MS,

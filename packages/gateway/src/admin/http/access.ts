@@ -14,7 +14,7 @@ import type { EndedCallers } from '../../auth/keyring.ts'
 export interface AccessRules {
   readonly authenticator: Authenticator
   readonly origins: OriginRules
-  readonly sessions: Sessions
+  readonly sessions: LoginSessions
   /** Calls the listener after credentials have ended or changed. */
   readonly onEnded?: ((listener: (callers: EndedCallers) => void) => () => void) | undefined
   readonly cookieName: string
@@ -218,7 +218,7 @@ export interface NewSession {
 }
 
 /** The sessions of people who are logged in. */
-export interface Sessions {
+export interface LoginSessions {
   /** Opens a session and returns its secret of 256 random bits. */
   open(caller: Caller, session?: NewSession): Promise<string>
   find(secret: string): Login | undefined
@@ -248,9 +248,9 @@ interface SessionOptions {
 export const SESSION_TTL_MS: number = 12 * 60 * 60 * 1000
 
 /** Returns sessions in memory. A restart ends all of them. */
-export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: SessionOptions): Sessions {
+export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: SessionOptions): LoginSessions {
   /** By digest, so that the time of a look-up reveals nothing about a secret. Oldest first. */
-  const sessions = new Map<string, Session>()
+  const sessions = new Map<string, OpenSession>()
   const end = (key: string) => {
     const session = sessions.get(key)
     sessions.delete(key)
@@ -299,7 +299,7 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
   }
 }
 
-interface Session {
+interface OpenSession {
   readonly person: Caller
   readonly loginMs: number
   readonly endsAtMs: number

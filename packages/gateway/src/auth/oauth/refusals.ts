@@ -15,7 +15,7 @@ export interface RefusedTokens {
   readonly count: number
 }
 
-interface Tally {
+interface RefusalTally {
   readonly issuer: string
   readonly reason: TokenReason
   count: number
@@ -35,7 +35,7 @@ const MAX_DETAIL = 500
  */
 export class TokenRefusals {
   readonly #deps: TokenRefusalsDeps
-  readonly #tallies = new Map<string, Tally>()
+  readonly #tallies = new Map<string, RefusalTally>()
 
   constructor(deps: TokenRefusalsDeps) {
     this.#deps = deps

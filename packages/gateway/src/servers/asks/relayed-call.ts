@@ -9,7 +9,7 @@ import type { ClientLink } from './client-link.ts'
 import { heldIn } from './held-calls.ts'
 import { type CallAsks, MAX_ASKS } from './server-asks.ts'
 
-interface ServerRequest {
+interface RelayedRequest {
   readonly method: CallMethod
   readonly params: JsonObject
 }
@@ -26,7 +26,7 @@ interface ServerRequest {
  */
 export async function relayCall(
   upstream: Pick<Upstream, 'call'>,
-  request: ServerRequest,
+  request: RelayedRequest,
   call: CallContext,
   asks: CallAsks,
 ): Promise<McpResult | InputRequired> {
@@ -41,7 +41,7 @@ type Relayed = Promise<McpResult | InputRequired>
 
 function relayAtOnce(
   upstream: Pick<Upstream, 'call'>,
-  request: ServerRequest,
+  request: RelayedRequest,
   call: CallContext,
   asks: CallAsks,
 ): Relayed {
@@ -65,7 +65,7 @@ function isHeld({ link, capabilities }: CallAsks): boolean {
 
 function relayHeld(
   upstream: Pick<Upstream, 'call'>,
-  request: ServerRequest,
+  request: RelayedRequest,
   call: CallContext,
   asks: CallAsks,
 ): Relayed {
@@ -82,7 +82,7 @@ function relayHeld(
 }
 
 function toCall(
-  request: ServerRequest,
+  request: RelayedRequest,
   { caller }: CallContext,
   { link, mayLog, capabilities }: CallAsks,
   { onLog, ...ports }: Pick<UpstreamCall, 'signal' | 'onProgress' | 'onAsk' | 'onLog'>,
