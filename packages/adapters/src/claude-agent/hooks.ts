@@ -4,7 +4,6 @@ import type { HarnessCall, QueryCalls, HarnessVerdict } from './calls.ts'
 import type {
   CanUseTool,
   HookCallback,
-  HookCallbackOptions,
   HookMatchers,
   PostToolBatchInput,
   PostToolUseFailureInput,
@@ -47,7 +46,7 @@ function ownHooks({ calls, names, waiting }: HooksOptions): Record<string, HookC
     return toAnswer(verdict, call, defers)
   }
   return {
-    PreToolUse: async (input: ToolHookInput, id, { signal }: HookCallbackOptions) => {
+    PreToolUse: async (input: ToolHookInput, id, { signal }: { readonly signal: AbortSignal }) => {
       calls.isOf(input.session_id)
       const call = toCall(input, id)
       if (!isOwn(call)) return toAnswerOnce(await calls.ask(call, signal), call, input)

@@ -127,7 +127,7 @@ async function openPublished(local: GatewayConfig, joined: JoinedReplica): Promi
   if (local.text === undefined)
     throw new ConfigError('stores', 'need a configuration with its text, as readConfig returns it')
   const { state } = membership
-  const publication = new Publication({ state, clock })
+  const publication = new Publication(state, clock)
   await publication.open(local.text)
   const list = () => membership.list()
   const asking = { state, clock, incarnation: membership.self.incarnation, list, onFault }

@@ -9,7 +9,7 @@ export const room: Room = {
   name: 'groups',
   needs: [groups],
   open({ gate, catalog, revisions, redact }, rooms) {
-    const needRows = createNeedRows({ gate, groups: () => revisions.current.groups, redact })
+    const needRows = createNeedRows(gate, () => revisions.current.groups, redact)
     const appRows = () => toAppRows(gate.apps, catalog.ownIds())
     return {
       routes: [

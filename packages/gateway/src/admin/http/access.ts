@@ -169,7 +169,7 @@ export async function openSession(
   { isSecure: secure, ...session }: NewSession & { readonly isSecure: boolean },
 ): Promise<string> {
   const secret = await sessions.open(person, { ...session, ...(credential !== undefined && { credential }) })
-  return toCookie(cookieName, secret, { maxAgeSeconds: SESSION_TTL_MS / 1000, secure })
+  return toCookie(cookieName, secret, SESSION_TTL_MS / 1000, secure)
 }
 
 /**
@@ -180,7 +180,7 @@ export async function logout(request: Request, rules: AccessRules): Promise<Resp
   parseQuery(queryOf(request), {})
   const secret = readCookie(request.headers, rules.cookieName)
   const logoutUrl = secret === undefined ? undefined : await rules.sessions.close(secret)
-  const cookie = toCookie(rules.cookieName, '', { maxAgeSeconds: 0, secure: isSecure(request) })
+  const cookie = toCookie(rules.cookieName, '', 0, isSecure(request))
   return Response.json(logoutUrl === undefined ? {} : { logoutUrl }, { headers: { 'set-cookie': cookie } })
 }
 
@@ -195,14 +195,11 @@ export function isSecure(request: Request): boolean {
   return request.headers.get('origin')?.startsWith('https:') === true
 }
 
-interface CookieOptions {
-  readonly maxAgeSeconds: number
-  /** Set only if the page came over TLS, as browsers would reject the cookie on plain loopback. */
-  readonly secure: boolean
-}
-
-/** Returns a `Set-Cookie` header (RFC 6265bis). */
-function toCookie(name: string, value: string, { maxAgeSeconds, secure }: CookieOptions): string {
+/**
+ * Returns a `Set-Cookie` header (RFC 6265bis). It is `Secure` only if the page came over TLS, as browsers would reject the
+ * cookie on plain loopback.
+ */
+function toCookie(name: string, value: string, maxAgeSeconds: number, secure: boolean): string {
   return `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`
 }
 

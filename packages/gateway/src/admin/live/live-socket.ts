@@ -95,7 +95,7 @@ class WebSockets implements LiveSocket {
   constructor(deps: LiveDeps) {
     this.#deps = deps
     const { audit, onFault, pollMs } = deps
-    this.#tail = createAuditTail({ audit, onFault, ...(pollMs !== undefined && { everyMs: pollMs }) })
+    this.#tail = createAuditTail(audit, onFault, pollMs)
   }
 
   get connections(): number {
@@ -162,7 +162,7 @@ class WebSockets implements LiveSocket {
   async #start(): Promise<void> {
     const { approvals, groupWatch, fleetGroups, onFault, heartbeatMs = 15_000 } = this.#deps
     const own = (this.#round = {})
-    const news = new ApprovalNews({ approvals, onFault, onNews: (approval) => this.#sendApproval(approval) })
+    const news = new ApprovalNews(approvals, (approval) => this.#sendApproval(approval), onFault)
     const leaveTail = await this.#tail.subscribe((records) => {
       for (const record of records) this.#sendRecord(record)
       news.read(records)
