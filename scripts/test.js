@@ -13,8 +13,18 @@
 // An end-to-end file that fails in the second tier is run once more, alone, after all others. If it passes then, the run
 // passes and names it as flaky: a defect to mend in the change that meets it. Other files are not: the failure of a
 // property is an example that breaks it, and another run draws other examples.
-import { spawn } from 'node:child_process'
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { availableParallelism, cpus, tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -63,6 +73,9 @@ const BATCH_WEIGHT = 12
 /** As many processes run as there are cores. Tests that wait leave cores idle: then more run, up to three for each core. */
 const CORES = Math.min(availableParallelism(), 8)
 const MOST_EXTRA = 2 * CORES
+/** Where Linux keeps files in memory, and the room there for those of all tests. */
+const MEMORY = '/dev/shm'
+const MEMORY_BYTES = 6 * 2 ** 30
 /** The share of the cores that is idle before one more process starts, and how long it is measured. */
 const IDLE_SHARE = 0.3
 const MEASURED_MS = 1000
@@ -83,6 +96,7 @@ const tier =
 const files = tier === 'named' ? named.map((file) => path.resolve(file)) : filesOf(tier)
 for (const file of files) if (!existsSync(file)) fail(`there is no file ${file}`)
 const total = { passed: 0, failed: 0 }
+const scratch = given.includes('--list') ? undefined : scratchInMemory()
 /** The seconds of each file. */
 const seconds = new Map()
 const SLOWEST = 8
@@ -105,6 +119,21 @@ async function runAll() {
   if (total.passed + total.failed === 0) console.error('scripts/test.js: no test ran')
   console.log(`${total.passed} passed, ${total.failed} failed`)
   process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0
+}
+
+/** Returns a folder for the files of tests, which would wait for the disk; `undefined` where memory does not do. It is gone at the end. */
+function scratchInMemory() {
+  if (process.env.TMPDIR || !existsSync(MEMORY)) return undefined
+  const { bavail, bsize } = statfsSync(MEMORY)
+  if (bavail * bsize < MEMORY_BYTES) return undefined
+  const folder = mkdtempSync(path.join(MEMORY, 'toolgate-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
+  // Servers of tests run as another user, in folders of their own.
+  chmodSync(folder, 0o711)
+  const program = path.join(folder, 'program')
+  writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 })
+  return spawnSync(program).status === 0 ? folder : undefined
 }
 
 function filesOf(wanted) {
@@ -258,6 +287,7 @@ function runNode(batch, results) {
     // Each process and its children load the same sources: their types are stripped once.
     NODE_COMPILE_CACHE: path.join(ROOT, 'node_modules/.cache/compile'),
     ...process.env,
+    ...(scratch && { TMPDIR: scratch }),
     ...(long ? { TOOLGATE_LONG: '1' } : tier === 'first' ? { TOOLGATE_QUICK: '1' } : {}),
   }
   const child = spawn(existsSync(own) ? own : process.execPath, args, {

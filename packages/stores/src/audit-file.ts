@@ -6,11 +6,12 @@ import type {
   AuditExportQuery,
   AuditQuery,
   AuditRecord,
+  SignedPoint,
 } from '@toolgate/core/audit'
 import type { MaybePromise } from '@toolgate/core/internal'
 import { messageOf } from '@toolgate/values'
 import type { CheckpointFile } from './checkpoint-file.ts'
-import type { InputBoxes } from './input-boxes.ts'
+import type { StoredInputBoxes } from './input-boxes.ts'
 
 /** An audit file of one format. */
 export interface AuditFile {
@@ -22,10 +23,10 @@ export interface AuditFile {
   /** Syncs all appended entries, so that they survive a power cut. */
   sync(): Promise<void>
   /**
-   * Signs the records since the last checkpoint, after `sync` has made them durable. With `prunedSeq` it also signs
-   * that records up to this number may be removed.
+   * Signs the records since the last checkpoint, after `sync` has made them durable. With `pruned` it also signs
+   * that records up to this point may be removed.
    */
-  checkpoint(file: CheckpointFile, sync: () => Promise<void>, prunedSeq?: number): Promise<void>
+  checkpoint(file: CheckpointFile, sync: () => Promise<void>, pruned?: SignedPoint): Promise<void>
   /** Whether an error of `append` is temporary, such as another process's lock. */
   isPassing(error: unknown): boolean
   query(query: AuditQuery): MaybePromise<readonly AuditRecord[]>
@@ -50,7 +51,7 @@ export interface AuditFile {
   /** Returns part of the space of removed records to the disk. Returns whether there is more. */
   reclaim(): boolean
   /** The sealed inputs. Absent if there are none. */
-  readonly boxes?: InputBoxes | undefined
+  readonly boxes?: StoredInputBoxes | undefined
   /** Signals other processes that this one has ended the calls that were left open. */
   opened(): void
   close(): void

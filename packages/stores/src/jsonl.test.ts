@@ -48,7 +48,7 @@ describe('openJsonlAudit', () => {
       const { status, checkpoints, lastSeq } = await verifyAudit({ path, mustBeSigned: true })
       assert.deepEqual([status, checkpoints.lastSeq], ['ok', lastSeq])
       assert.ok(lastSeq > 20_000)
-      const counts = [...readFileSync(checkpointsPath(path), 'utf8').matchAll(/"count":(\d+)/g)].map(([, n]) =>
+      const counts = [...readFileSync(checkpointsPath(path), 'utf8').matchAll(/\\"count\\":(\d+)/g)].map(([, n]) =>
         Number(n),
       )
       const total = counts.reduce((sum, count) => sum + count, 0)

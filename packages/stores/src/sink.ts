@@ -140,7 +140,7 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
       nowMs,
       onFault,
       record: (entry) => this.recordOwn(entry),
-      sign: (seq) => checkpoints.sign(seq),
+      sign: (pruned) => checkpoints.sign(pruned),
       openSince: () => Math.min(...openCalls.list().map(({ wallMs }) => wallMs)),
     })
     this.#retention.start()

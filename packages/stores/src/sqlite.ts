@@ -23,7 +23,7 @@ import {
 } from './audit-options.ts'
 import { AUDIT, countIn, exportRows, newestOf, rowsIn, toRecord } from './audit-rows.ts'
 import type { Segment } from './checkpoint-file.ts'
-import { InputBoxes, prepareBoxes, syncLog } from './input-boxes.ts'
+import { StoredInputBoxes, prepareBoxes, syncLog } from './input-boxes.ts'
 import { openAudit } from './open-audit.ts'
 import { removalFrom } from './sqlite-removal.ts'
 import { lockWithOthers, type OpenersLock } from './locks.ts'
@@ -107,8 +107,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   const sealing = sealOptionsOf(options)
   const sealer = createSealer(sealing)
   const removal = removalFrom(path)
-  const boxes = new InputBoxes(db, { mayWrite: lock !== undefined && sealsInputs(options) })
-  let epoch = 0
+  const boxes = new StoredInputBoxes(db, { mayWrite: lock !== undefined && sealsInputs(options) })
 
   /** Runs an action in one transaction. An exception undoes it. */
   function inTransaction(action: () => void): void {
@@ -127,7 +126,6 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
     const { tool = null, user = null, session = null, atMs } = recordKeys(entry)
     insert?.run(sealer.seq, entry.event, tool, user, session, atMs, record)
     boxes.put(sealer.seq, entry, sealing)
-    if (entry.event === 'audit_opened') epoch = sealer.seq
   }
 
   return {
@@ -145,7 +143,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
       // In `required` mode each commit is synced. In `batched` mode this checkpoint of the WAL syncs them.
       if (mode === 'batched') db.exec('PRAGMA wal_checkpoint(PASSIVE)')
     },
-    async checkpoint(file, _sync, prunedSeq) {
+    async checkpoint(file, _sync, pruned) {
       const from = file.last()?.seq ?? 0
       const tree = createRecordTree()
       const { seq: upTo } = endOf(db.prepare(NEWEST).get())
@@ -162,7 +160,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
         const segment = last === from ? segmentAfter(db, read, tree) : segmentAfter(db, last, createRecordTree())
         // A checkpoint must not be ahead of the disk.
         syncLog(path)
-        file.append({ ...segment, epoch }, prunedSeq)
+        file.append(segment, pruned)
       })
     },
     isPassing: isBusy,
@@ -187,7 +185,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
 const BACKLOG_PART = 1000
 
 /** Returns a segment: the records of a tree, and the records after `after`. */
-function segmentAfter(db: DatabaseSync, after: number, tree: RecordTree): Omit<Segment, 'epoch'> {
+function segmentAfter(db: DatabaseSync, after: number, tree: RecordTree): Segment {
   const { seq, head: headHash } = endOf(db.prepare(NEWEST).get())
   addRecords(db, tree, { after, upTo: seq, most: -1 })
   return { seq, headHash, count: tree.size, merkleRoot: tree.root() }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { CLIENTS, type Host } from '../clients/table.ts'
+import { CLIENTS, type ClientMachine } from '../clients/table.ts'
 import { clientFolder } from '../testing/client-folder.ts'
 import { fakeIo } from '../testing/fake-io.ts'
 import { connectCommand, type ConnectCommandOptions } from './connect.ts'
@@ -170,7 +170,7 @@ describe('toolgate connect', () => {
 })
 
 describe('CLIENTS', () => {
-  const on = (platform: NodeJS.Platform): Host => ({
+  const on = (platform: NodeJS.Platform): ClientMachine => ({
     platform,
     home: '/home/v',
     cwd: '/work',

@@ -48,7 +48,7 @@ import { createPins, type Pins } from '../state/pins/pins.ts'
 import { createConnectionEffects } from '../decide/layers/held.ts'
 import type { CallerHolds } from '../decide/policy-snapshot.ts'
 import { redactor } from '@toolgate/values/redact'
-import { createGateRecorder, type GateNotice, type GateRecorder, type Revisions } from '../audit/gate-events.ts'
+import { createGateRecorder, type GateNotice, type GateRecorder, type RecordedRevisions } from '../audit/gate-events.ts'
 import {
   checkFixedNames,
   createNameWatch,
@@ -551,7 +551,7 @@ function createHistories(
 }
 
 /** Returns the revisions that the gate's records carry. */
-export function revisionsOf(stack: PolicyStack, catalog: Catalog, { selectors }: Groups): Revisions {
+export function revisionsOf(stack: PolicyStack, catalog: Catalog, { selectors }: Groups): RecordedRevisions {
   const { revision, parsed } = stack.current()
   return {
     policy_revision: revision,

@@ -62,7 +62,7 @@ export const mcp: Room<McpEndpoints> = {
 
 /** Returns the forwarding of requests to other replicas. */
 function openElsewhere(
-  { replica, servers: { fleet }, catalog, door, stopping }: Heart,
+  { replica, servers: { fleet }, catalog, door }: Heart,
   sessions: () => Sessions,
 ): Elsewhere | undefined {
   return replica?.open({
@@ -70,7 +70,7 @@ function openElsewhere(
     instances: () => fleet.instances,
     needsInstance: (method, params) => needsInstance(fleet, catalog.lists.names(), method, params),
     addresses: door.addresses,
-    isStopping: () => stopping.isStopping,
+    isStopping: () => door.stopping.isStopping,
   })
 }
 
@@ -86,7 +86,7 @@ function openEndpoints(
   rooms: OpenedRooms,
   { streams, elsewhere, ...parts }: EndpointParts,
 ): McpEndpoints {
-  const { config, clock, gate, catalog, servers, door, stopping, onFault } = heart
+  const { config, clock, gate, catalog, servers, door, onFault } = heart
   const { lists, items, availability } = catalog
   const { fleet, via, tracing } = servers
   const { authenticator, origins, logins } = door
@@ -108,7 +108,7 @@ function openEndpoints(
     keepAlive: new KeepAlive(),
     held: new HeldStreams({ clock }),
     questions: new ClientQuestions(),
-    isStopping: () => stopping.isStopping,
+    isStopping: () => door.stopping.isStopping,
     serverInfo: SERVER_INFO,
     listTtlMs: LIST_TTL_MS,
     authenticator,
@@ -121,7 +121,7 @@ function openEndpoints(
 }
 
 function openRounds(
-  { gate, clock, stores, door, stopping, servers: { held, fleet } }: Heart,
+  { gate, clock, stores, door, servers: { held, fleet } }: Heart,
   streams: ChangeStreams,
   elsewhere: Elsewhere | undefined,
 ): ReturnType<typeof createRounds> {
@@ -130,7 +130,7 @@ function openRounds(
     clock,
     state: stores.state,
     publicUrl: door.publicUrl,
-    isStopping: () => stopping.isStopping,
+    isStopping: () => door.stopping.isStopping,
     holder: elsewhere?.self,
     notify: (session, method, params) => streams.notify(session, method, params),
     cancelWaiting: (waiting, server, caller, why) => {

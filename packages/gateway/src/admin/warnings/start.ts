@@ -4,8 +4,8 @@ import type { Family } from '../../telemetry/exposition.ts'
 /** Likely mistakes in the file, and in the items that servers offer. */
 export const warnings: Room = {
   name: 'warnings',
-  open({ rules, redact }) {
-    const { list, logNew } = rules.warnings
+  open({ catalog, redact }) {
+    const { list, logNew } = catalog.warnings
     return {
       warnings: () => list().map((warning) => ({ ...warning, text: redact.redactText(warning.text) })),
       metrics: [() => warningsFamily(list().map(({ code }) => code))],

@@ -77,6 +77,10 @@ export class ConnectionStore {
     })
   }
 
+  get isStarted(): boolean {
+    return this.#mirror.isStarted
+  }
+
   start(): void {
     this.#mirror.start()
   }

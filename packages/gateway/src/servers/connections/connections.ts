@@ -76,7 +76,12 @@ export class Connections implements ConnectionSource {
 
   start(): void {
     this.#seen = this.#deps.servers()
-    this.#store.start()
+    this.#follow()
+  }
+
+  /** Follows the store once a server needs connections. Most gateways have no such server. */
+  #follow(): void {
+    if (!this.#store.isStarted && this.#servers.length > 0) this.#store.start()
   }
 
   /** Returns the servers that a caller has not connected. Equal entries are the same objects for all callers. */
@@ -183,6 +188,7 @@ export class Connections implements ConnectionSource {
   renew(): void {
     const before = this.#seen.filter(isOAuth)
     this.#seen = this.#deps.servers()
+    this.#follow()
     const now = new Set(this.#servers.map((server) => toPlace(server.name, fingerprintOf(server))))
     const gone = new Map(before.map((server) => [toPlace(server.name, fingerprintOf(server)), server]))
     for (const connection of this.#store.all) {

@@ -1,95 +1,20 @@
-import {
-  type Checkpoint,
-  FIRST_CHECKPOINT,
-  hashCheckpoint,
-  isSigned,
-  parseCheckpoint,
-  type VerifyingKey,
-} from './checkpoint.ts'
-import type { Link } from './chain.ts'
+import type { ChainLink } from './chain.ts'
 import { createRecordTree, type RecordTree } from './merkle.ts'
 import type { AuditFinding } from './verdict.ts'
 
-/** The statement of a valid checkpoint about the records up to `seq`. */
-export type SignedPoint = Pick<Checkpoint, 'seq' | 'count' | 'headHash' | 'merkleRoot' | 'prunedSeq' | 'ts'>
-
-/** Iterates over the valid checkpoints, and reports invalid ones. */
-interface CheckpointTrail {
-  /** The next checkpoint; `undefined` after the last. */
-  readonly next: SignedPoint | undefined
-  /** Its line, counted from 1. */
-  readonly line: number
-  /** Moves to the next checkpoint. */
-  advance(): void
-}
-
-/** Reads checkpoints line by line. Checks the form, the signature, and the link to the previous checkpoint. */
-export function readTrail(
-  lines: Iterable<string>,
-  keys: ReadonlyMap<string, VerifyingKey>,
-  report: (finding: AuditFinding) => void,
-): CheckpointTrail {
-  const iterator = lines[Symbol.iterator]()
-  let prev = FIRST_CHECKPOINT
-  let line = 0
-  let next: Checkpoint | undefined
-
-  function advance(): void {
-    for (;;) {
-      const step = iterator.next()
-      next = undefined
-      if (step.done === true) return
-      line++
-      const checkpoint = parseCheckpoint(step.value)
-      const problem = problemOf(checkpoint, prev, keys)
-      prev = hashCheckpoint(step.value)
-      if (problem === undefined) {
-        next = checkpoint
-        return
-      }
-      const seq = checkpoint === undefined ? {} : { seq: checkpoint.seq }
-      report({ kind: 'forged', ...seq, checkpoint: line, text: `Checkpoint ${line} ${problem}.` })
-    }
-  }
-
-  advance()
-  return {
-    get next() {
-      return next
-    },
-    get line() {
-      return line
-    },
-    advance,
-  }
-}
-
-/** Returns a trail of points that were checked before. */
-export function trailOf(points: readonly SignedPoint[]): CheckpointTrail {
-  let at = 0
-  return {
-    get next() {
-      return points[at]
-    },
-    get line() {
-      return at + 1
-    },
-    advance() {
-      at++
-    },
-  }
-}
-
-function problemOf(
-  checkpoint: Checkpoint | undefined,
-  prev: string,
-  keys: ReadonlyMap<string, VerifyingKey>,
-): string | undefined {
-  if (checkpoint === undefined) return 'is not a checkpoint in canonical form'
-  if (!keys.has(checkpoint.keyId))
-    return `is signed with the key ${checkpoint.keyId.slice(0, 64)}, which is not trusted`
-  if (!isSigned(checkpoint, keys)) return 'has a signature that does not hold'
-  return checkpoint.prevCheckpoint === prev ? undefined : 'does not go on from the one before it'
+/** The statement of a checked checkpoint about a chain: the end of its records, and the tree over the last of them. */
+export interface SignedPoint {
+  /** The number of the last record. */
+  readonly seq: number
+  /** The number of records in the tree: those up to `seq`. */
+  readonly count: number
+  /** The `hash` of the last record. */
+  readonly headHash: string
+  readonly merkleRoot: string
+  /** Retention may have removed records up to this number, which earlier checkpoints signed. Absent if there are none. */
+  readonly prunedSeq?: number
+  /** The time of the checkpoint: RFC 3339, UTC, milliseconds. */
+  readonly ts: string
 }
 
 /** Compares the records between checkpoints with the checkpoints. */
@@ -105,7 +30,7 @@ interface Segments {
   startAfter(seq: number, prev: string): void
   /** Compares the records so far with the checkpoints that end here. */
   before(lastSeq: number, head: string): void
-  add(link: Link, isEdited: boolean): void
+  add(link: ChainLink, isEdited: boolean): void
   finish(lastSeq: number, head: string): void
 }
 
@@ -115,7 +40,8 @@ interface Voucher {
   readonly ts: string
 }
 
-export function createSegments(trail: CheckpointTrail, report: (finding: AuditFinding) => void): Segments {
+export function createSegments(points: readonly SignedPoint[], report: (finding: AuditFinding) => void): Segments {
+  const trail = trailOf(points)
   let tree: RecordTree = createRecordTree()
   let treeFrom = 0
   let hasEdited = false
@@ -222,4 +148,22 @@ export function createSegments(trail: CheckpointTrail, report: (finding: AuditFi
 /** Returns `Records 3 to 5 are missing`. */
 export function areMissing(from: number, to: number): string {
   return from === to ? `Record ${from} is missing` : `Records ${from} to ${to} are missing`
+}
+
+/** Iterates over the checkpoints. */
+function trailOf(points: readonly SignedPoint[]) {
+  let at = 0
+  return {
+    /** The next checkpoint; `undefined` after the last. */
+    get next(): SignedPoint | undefined {
+      return points[at]
+    },
+    /** Its number, counted from 1. */
+    get line(): number {
+      return at + 1
+    },
+    advance(): void {
+      at++
+    },
+  }
 }
