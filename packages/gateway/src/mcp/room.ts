@@ -16,7 +16,7 @@ import { ChangeStreams } from './change-streams.ts'
 import { McpEndpoints } from './endpoint.ts'
 import { HeldStreams } from './held-streams.ts'
 import type { Capabilities } from './methods.ts'
-import { Questions } from './questions.ts'
+import { ClientQuestions } from './questions.ts'
 import { resources } from './resources/start.ts'
 import { tasks } from './tasks/start.ts'
 
@@ -108,7 +108,7 @@ function openEndpoints(
     ...parts,
     keepAlive: createKeepAlive(),
     held: new HeldStreams({ clock }),
-    questions: new Questions(),
+    questions: new ClientQuestions(),
     stopping: door.stopping,
     serverInfo: SERVER_INFO,
     listTtlMs: LIST_TTL_MS,
