@@ -79,7 +79,8 @@ function write(value: unknown, place: Place | undefined, budget: Budget): string
 }
 
 function writeArray(items: readonly unknown[], parent: Place | undefined, budget: Budget): string {
-  spend(budget, items.length, parent)
+  budget.values += items.length
+  if (budget.values > MAX_VALUES) refuse(parent, TOO_MANY_PARTS)
   let text = '['
   for (let i = 0; i < items.length; i++) {
     if (i > 0) text += ','
@@ -91,7 +92,8 @@ function writeArray(items: readonly unknown[], parent: Place | undefined, budget
 function writeObject(value: object, parent: Place | undefined, budget: Budget): string {
   if (!isPlainOfAnyRealm(value)) refuse(parent, 'is not a plain object')
   const keys = sortedKeys(value)
-  spend(budget, keys.length, parent)
+  budget.values += keys.length
+  if (budget.values > MAX_VALUES) refuse(parent, TOO_MANY_PARTS)
   let text = '{'
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i] as string
@@ -137,18 +139,14 @@ export function compareUnits(a: string, b: string): number {
 /** Rejects dates, maps and class instances: their keys do not hold their content. */
 function isPlainOfAnyRealm(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
-  return isPlain(value) || Object.getPrototypeOf(prototype) === null
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 function placeIn(parent: Place | undefined, key: string | number): Place {
   return { parent, key, depth: (parent?.depth ?? 0) + 1 }
 }
 
-function spend(budget: Budget, count: number, place: Place | undefined): void {
-  budget.values += count
-  if (budget.values > MAX_VALUES) refuse(place, `brings the value to more than ${MAX_VALUES} parts`)
-}
-
+const TOO_MANY_PARTS = `brings the value to more than ${MAX_VALUES} parts`
 const TOO_MANY_DIGITS = `is an integer of more than ${MAX_DIGITS} digits`
 
 function problemOf(value: unknown): string {
