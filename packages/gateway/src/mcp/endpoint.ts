@@ -10,7 +10,6 @@ import type { FailedLogins } from '../auth/failed-logins.ts'
 import {
   type Authenticator,
   type Credential,
-  isRefused,
   opensEndpoint,
   type Refusal,
   toKeyId,
@@ -353,7 +352,7 @@ function admit(
 }
 
 function checkAnswer(answer: Credential | Refusal, authenticator: Authenticator, resource: string): Credential {
-  if (isRefused(answer)) {
+  if ('refused' in answer) {
     if (answer.refused === 'unavailable')
       throw new RpcFault('issuer_unavailable', KEY_PROBLEMS.unavailable, { headers: { 'retry-after': '5' } })
     throw new RpcFault('key_refused', KEY_PROBLEMS[answer.refused], {
