@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { testsJsonSchema } from '../packages/gateway/src/admin/change/test-schema.ts'
-import { configJsonSchema } from '../packages/gateway/src/config/schema.ts'
+import { configJsonSchema } from '../packages/gateway/src/config/sections.ts'
 
-// Run with --conditions=toolgate-source and then oxfmt, after a change of packages/gateway/src/config/schema or change/test-schema.ts;
+// Run with --conditions=toolgate-source and then oxfmt, after a change of packages/gateway/src/config/sections.ts or change/test-schema.ts;
 // a test says when it is due.
 const folder = path.join(import.meta.dirname, '../packages/gateway')
 for (const [name, text] of [

@@ -68,6 +68,16 @@ rows.push([
 ])
 printTable('Shape of the sources, without tests', HEAD, rows)
 
+const handed = packages.flatMap((one) => one.handed)
+printTable(
+  'Types that hand over several values',
+  ['what', 'count'],
+  [
+    ['…Deps, …Options and …Parts types', String(handed.length)],
+    ['their members', String(handed.reduce((total, { members }) => total + members, 0))],
+  ],
+)
+
 const core = layersOf('packages/core/src')
 printTable(
   'Inside core',

@@ -13,9 +13,19 @@
 // An end-to-end file that fails in the second tier is run once more, alone, after all others. If it passes then, the run
 // passes and names it as flaky: a defect to mend in the change that meets it. Other files are not: the failure of a
 // property is an example that breaks it, and another run draws other examples.
-import { spawn } from 'node:child_process'
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { spawn, spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { availableParallelism, cpus, tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 
@@ -60,8 +70,15 @@ const HEAVY = new Map(
 const USUAL_WEIGHTS = { unit: 0.1, smoke: 5, e2e: 10, long: 100 }
 /** The weight of a batch of the first tier: large enough that loading the packages is little of it, and small enough that the garbage collector has little to walk. */
 const BATCH_WEIGHT = 12
-/** How many run at once on two cores. Tests mostly wait. */
-const PROCESSES = { first: 3, e2e: 3, all: 3, long: 2, named: 2 }
+/** As many processes run as there are cores. Tests that wait leave cores idle: then more run, up to three for each core. */
+const CORES = Math.min(availableParallelism(), 8)
+const MOST_EXTRA = 2 * CORES
+/** Where Linux keeps files in memory, and the room there for those of all tests. */
+const MEMORY = '/dev/shm'
+const MEMORY_BYTES = 6 * 2 ** 30
+/** The share of the cores that is idle before one more process starts, and how long it is measured. */
+const IDLE_SHARE = 0.3
+const MEASURED_MS = 1000
 
 const given = process.argv.slice(2)
 const named = given.filter((arg) => !arg.startsWith('--'))
@@ -79,6 +96,7 @@ const tier =
 const files = tier === 'named' ? named.map((file) => path.resolve(file)) : filesOf(tier)
 for (const file of files) if (!existsSync(file)) fail(`there is no file ${file}`)
 const total = { passed: 0, failed: 0 }
+const scratch = given.includes('--list') ? undefined : scratchInMemory()
 /** The seconds of each file. */
 const seconds = new Map()
 const SLOWEST = 8
@@ -93,7 +111,7 @@ async function runAll() {
   if (collecting.length > 0) batches.push(collecting)
   batches.sort((a, b) => weightOf(...b) - weightOf(...a))
   const again = []
-  await Promise.all(Array.from({ length: PROCESSES[tier] }, () => runQueue(batches, again)))
+  await runQueue(batches, again)
   const flaky = []
   for (const file of again) if (await runOnce([file])) flaky.push(path.relative(ROOT, file))
   if (tier !== 'named') printSlowest()
@@ -101,6 +119,21 @@ async function runAll() {
   if (total.passed + total.failed === 0) console.error('scripts/test.js: no test ran')
   console.log(`${total.passed} passed, ${total.failed} failed`)
   process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0
+}
+
+/** Returns a folder for the files of tests, which would wait for the disk; `undefined` where memory does not do. It is gone at the end. */
+function scratchInMemory() {
+  if (process.env.TMPDIR || !existsSync(MEMORY)) return undefined
+  const { bavail, bsize } = statfsSync(MEMORY)
+  if (bavail * bsize < MEMORY_BYTES) return undefined
+  const folder = mkdtempSync(path.join(MEMORY, 'toolgate-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
+  // Servers of tests run as another user, in folders of their own.
+  chmodSync(folder, 0o711)
+  const program = path.join(folder, 'program')
+  writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 })
+  return spawnSync(program).status === 0 ? folder : undefined
 }
 
 function filesOf(wanted) {
@@ -132,7 +165,7 @@ function collectsGarbage(file) {
 
 /** Splits files into batches of neighbours. */
 function splitByWeight(list) {
-  const count = Math.min(list.length, Math.max(PROCESSES[tier], Math.round(weightOf(...list) / BATCH_WEIGHT)))
+  const count = Math.min(list.length, Math.max(CORES, Math.round(weightOf(...list) / BATCH_WEIGHT)))
   const limit = weightOf(...list) / count
   const batches = []
   for (const file of list) {
@@ -147,9 +180,35 @@ function weightOf(...list) {
   return list.reduce((sum, file) => sum + (HEAVY.get(path.relative(ROOT, file)) ?? USUAL_WEIGHTS[kindOf(file)]), 0)
 }
 
-/** Takes batches from a queue that others take from too, until it is empty. Adds to `again` the files that get another run. */
+/** Runs batches, as many at once as keep the machine busy. Adds to `again` the files that get another run. */
 async function runQueue(queue, again) {
-  for (let batch = queue.shift(); batch; batch = queue.shift()) await runOnce(batch, again)
+  const extra = new Set()
+  const idleShare = measureIdle()
+  const measuring = setInterval(() => {
+    if (idleShare() < IDLE_SHARE || extra.size === MOST_EXTRA || queue.length === 0) return
+    const run = runOnce(queue.shift(), again).finally(() => extra.delete(run))
+    extra.add(run)
+  }, MEASURED_MS)
+  const runNext = async () => {
+    for (let batch = queue.shift(); batch; batch = queue.shift()) await runOnce(batch, again)
+  }
+  await Promise.all(Array.from({ length: CORES }, runNext))
+  clearInterval(measuring)
+  await Promise.all(extra)
+}
+
+/** Returns a function that returns the idle share of all cores since its last call. */
+function measureIdle() {
+  const read = () => cpus().map(({ times }) => times)
+  const idleOf = (times) => times.reduce((sum, { idle }) => sum + idle, 0)
+  const allOf = (times) => times.reduce((sum, one) => sum + Object.values(one).reduce((a, b) => a + b), 0)
+  let last = read()
+  return () => {
+    const now = read()
+    const share = (idleOf(now) - idleOf(last)) / (allOf(now) - allOf(last))
+    last = now
+    return share
+  }
 }
 
 /** Runs a batch, counts its tests unless it gets another run, and returns whether all passed. */
@@ -228,6 +287,7 @@ function runNode(batch, results) {
     // Each process and its children load the same sources: their types are stripped once.
     NODE_COMPILE_CACHE: path.join(ROOT, 'node_modules/.cache/compile'),
     ...process.env,
+    ...(scratch && { TMPDIR: scratch }),
     ...(long ? { TOOLGATE_LONG: '1' } : tier === 'first' ? { TOOLGATE_QUICK: '1' } : {}),
   }
   const child = spawn(existsSync(own) ? own : process.execPath, args, {

@@ -176,7 +176,7 @@ describe('the rooms of the gateway', () => {
 
   it('have a folder of their name, and a row of the list', async () => {
     const folders = sources.flatMap((file) => roomOf(file) ?? []).filter((room) => room !== HTTP)
-    assert.deepEqual([...(await needsByFolder()).keys()].toSorted(), [...new Set([...folders, 'mcp'])].toSorted())
+    assert.deepEqual([...(await needsByFolder()).keys()].toSorted(), [...new Set(folders)].toSorted())
   })
 
   it('need those that stand before them', async () => {
@@ -219,8 +219,10 @@ describe('imports', () => {
 /** What all rooms of people share. */
 const HTTP = 'http'
 
+/** Rooms of people are folders of `admin`. `mcp` is a room, and those that bring its methods are its folders. */
 function roomOf(file: string): string | undefined {
-  return /^packages\/gateway\/src\/admin\/([^/]+)\//.exec(file)?.[1]
+  const [, floor, room] = /^packages\/gateway\/src\/(admin|mcp)\/(?:([^/]+)\/)?/.exec(file) ?? []
+  return room ?? (floor === 'mcp' ? floor : undefined)
 }
 
 async function loadRooms(): Promise<

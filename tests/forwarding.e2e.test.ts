@@ -120,135 +120,151 @@ stores: { postgres: "${postgres.url}" }
     }
     const echo = (client: Client, word: string) => call(client, 'own__echo', { word })
 
-    beforeEach(async () => {
+    const startAll = async () => {
       await postgres.empty()
       folder = tempFolder()
       // The first publishes its file.
       for (const port of ports) await start(port)
       await inTurn()
-    })
-    afterEach(async () => {
-      await Promise.all(clients.splice(0).map((client) => client.close()))
+    }
+    const stopAll = async () => {
       await Promise.all(gateways.splice(0).map((gateway) => gateway.close()))
       folder.remove()
-    })
+    }
+    const leave = () => Promise.all(clients.splice(0).map((client) => client.close()))
 
-    it('serve a session of an earlier client wherever its requests arrive', async () => {
-      const { client, transport } = await connect()
-      const words = Array.from({ length: 12 }, (_, i) => `word ${i}`)
-      assert.deepEqual(await Promise.all(words.map((word) => echo(client, word))), words)
-      assert.equal((await client.listTools()).tools.length > 0, true)
-      const id = transport.sessionId ?? ''
-      assert.equal((await ping(proxy.port, id)).status, 200)
-      await transport.terminateSession()
-      for (const port of ports) assert.equal((await ping(port, id)).status, 404)
-    })
+    describe('that all go on', () => {
+      before(startAll)
+      afterEach(leave)
+      after(stopAll)
 
-    it('keep a session from other users, and from a forged forwarding', async () => {
-      const { transport } = await connect()
-      const id = transport.sessionId ?? ''
-      for (const port of ports) {
-        assert.equal((await ping(port, id)).status, 200)
-        assert.equal((await ping(port, id, { authorization: `Bearer ${KEYS.operator}` })).status, 404)
-        assert.equal((await ping(port, id, { 'toolgate-forwarded': `10.0.0.1 ${'A'.repeat(43)}` })).status, 403)
-        assert.equal((await ping(port, '0'.repeat(300))).status, 404)
-      }
-    })
+      it('serve a session of an earlier client wherever its requests arrive', async () => {
+        const { client, transport } = await connect()
+        const words = Array.from({ length: 12 }, (_, i) => `word ${i}`)
+        assert.deepEqual(await Promise.all(words.map((word) => echo(client, word))), words)
+        assert.equal((await client.listTools()).tools.length > 0, true)
+        const id = transport.sessionId ?? ''
+        assert.equal((await ping(proxy.port, id)).status, 200)
+        await transport.terminateSession()
+        for (const port of ports) assert.equal((await ping(port, id)).status, 404)
+      })
 
-    it('run the instance of a user once, whatever their clients are and wherever their requests arrive', async () => {
-      const [{ client: early }, modern] = [await connect(), await connectModern()]
-      const pids = await Promise.all([early, modern, early, modern, modern, early].map((one) => call(one, 'mine__pid')))
-      assert.equal(new Set(pids).size, 1, pids.join())
-      const other = await connectModern(KEYS.operator)
-      assert.equal(pids.includes(await call(other, 'mine__pid')), false)
-    })
-
-    it('carry the questions of a server to clients of both eras, with progress', async () => {
-      const [{ client }, modern] = [await connect(), await connectModern()]
-      const progress: number[] = []
-      const options = { onprogress: (one: { progress: number }) => progress.push(one.progress) }
-      const { content } = await client.callTool({ name: 'asks__greet', arguments: { times: 3 } }, undefined, options)
-      assert.deepEqual(content, [{ type: 'text', text: 'Hello Vera and Vera and Vera.' }])
-      assert.deepEqual(progress, [1, 2, 3])
-      progress.length = 0
-      const late = await modern.callTool({ name: 'asks__greet', arguments: { times: 3 } }, options)
-      assert.deepEqual(late.content, [{ type: 'text', text: 'Hello Vera and Vera and Vera.' }])
-      // In the rounds of a call, the SDK's client reports each notification twice.
-      assert.deepEqual([...new Set(progress)], [1, 2, 3])
-    })
-
-    it('cancel a call at the replica that runs it', async () => {
-      const { client } = await connect()
-      client.setRequestHandler(ElicitRequestSchema, () => new Promise(() => {}))
-      const stop = new AbortController()
-      const options = { signal: stop.signal }
-      const calling = client.callTool({ name: 'asks__greet', arguments: { times: 7 } }, undefined, options)
-      calling.catch(() => undefined)
-      const log = () => (existsSync(asked()) ? readFileSync(asked(), 'utf8') : '')
-      await until(() => log().includes('start 7'))
-      stop.abort()
-      await assert.rejects(calling)
-      await until(() => log().includes('cancelled 7'))
-    })
-
-    it('announce a changed list to clients of both eras, whichever replica has their streams', async () => {
-      const [{ client }, modern] = [await connect(), await connectModern()]
-      let [early, late] = [0, 0]
-      client.setNotificationHandler(ToolListChangedNotificationSchema, () => void early++)
-      modern.setNotificationHandler('notifications/tools/list_changed', () => void late++)
-      const listening = await modern.listen({ toolsListChanged: true })
-      await client.listTools()
-      write(ports[1] ?? 0, '[{ allow: ["own:*"] }]')
-      const published = await runCommand(`http://127.0.0.1:${ports[1]}`, 'reload', '--publish')
-      assert.equal(published.code, 0, published.err)
-      await until(() => early > 0 && late > 0)
-      assert.ok((await client.listTools()).tools.every(({ name }) => name.startsWith('own__')))
-      await listening.close()
-    })
-
-    it('take over from one that was killed: its sessions go on, and a lost instance is said once', async (t) => {
-      // This one has nothing yet.
-      await gateways.shift()?.close()
-      const [port = 0] = ports
-      const args = ['--conditions=toolgate-source', REPLICA, write(port)]
-      const killed = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-      t.after(() => killed.kill('SIGKILL'))
-      await once(killed.stdout, 'data')
-      const client = new Client({ name: 'test', version: '1' })
-      const own = `http://127.0.0.1:${port}/mcp`
-      const requestInit = { headers: { authorization: `Bearer ${KEYS.viewer}` } }
-      await client.connect(new StreamableHTTPClientTransport(new URL(own), { requestInit }))
-      clients.push(client)
-      const pid = await call(client, 'mine__pid')
-      const session = (client.transport as StreamableHTTPClientTransport).sessionId ?? ''
-      killed.kill('SIGKILL')
-      await once(killed, 'exit')
-      const again = await connectModern()
-      assert.match((await call(again, 'mine__pid')) ?? '', /instance_lost: its server has lost what it kept for you/)
-      const next = await call(again, 'mine__pid')
-      assert.match(next ?? '', /^\d+$/)
-      assert.notEqual(next, pid)
-      for (const other of ports.slice(1)) assert.equal((await ping(other, session)).status, 200)
-    })
-
-    it('go on with the sessions of one that stops: no call fails while all are replaced, one by one', async () => {
-      const { client } = await connect()
-      const rolling = { isDone: false, calls: 0 }
-      const calling = (async () => {
-        for (; !rolling.isDone; rolling.calls++) {
-          const word = `word ${rolling.calls}`
-          assert.equal(await echo(client, word), word)
+      it('keep a session from other users, and from a forged forwarding', async () => {
+        const { transport } = await connect()
+        const id = transport.sessionId ?? ''
+        for (const port of ports) {
+          assert.equal((await ping(port, id)).status, 200)
+          assert.equal((await ping(port, id, { authorization: `Bearer ${KEYS.operator}` })).status, 404)
+          assert.equal((await ping(port, id, { 'toolgate-forwarded': `10.0.0.1 ${'A'.repeat(43)}` })).status, 403)
+          assert.equal((await ping(port, '0'.repeat(300))).status, 404)
         }
-      })()
-      calling.catch(() => undefined)
-      for (const port of ports) {
+      })
+
+      it('run the instance of a user once, whatever their clients are and wherever their requests arrive', async () => {
+        const [{ client: early }, modern] = [await connect(), await connectModern()]
+        const pids = await Promise.all(
+          [early, modern, early, modern, modern, early].map((one) => call(one, 'mine__pid')),
+        )
+        assert.equal(new Set(pids).size, 1, pids.join())
+        const other = await connectModern(KEYS.operator)
+        assert.equal(pids.includes(await call(other, 'mine__pid')), false)
+      })
+
+      it('carry the questions of a server to clients of both eras, with progress', async () => {
+        const [{ client }, modern] = [await connect(), await connectModern()]
+        const progress: number[] = []
+        const options = { onprogress: (one: { progress: number }) => progress.push(one.progress) }
+        const { content } = await client.callTool({ name: 'asks__greet', arguments: { times: 3 } }, undefined, options)
+        assert.deepEqual(content, [{ type: 'text', text: 'Hello Vera and Vera and Vera.' }])
+        assert.deepEqual(progress, [1, 2, 3])
+        progress.length = 0
+        const late = await modern.callTool({ name: 'asks__greet', arguments: { times: 3 } }, options)
+        assert.deepEqual(late.content, [{ type: 'text', text: 'Hello Vera and Vera and Vera.' }])
+        // In the rounds of a call, the SDK's client reports each notification twice.
+        assert.deepEqual([...new Set(progress)], [1, 2, 3])
+      })
+
+      it('cancel a call at the replica that runs it', async () => {
+        const { client } = await connect()
+        client.setRequestHandler(ElicitRequestSchema, () => new Promise(() => {}))
+        const stop = new AbortController()
+        const options = { signal: stop.signal }
+        const calling = client.callTool({ name: 'asks__greet', arguments: { times: 7 } }, undefined, options)
+        calling.catch(() => undefined)
+        const log = () => (existsSync(asked()) ? readFileSync(asked(), 'utf8') : '')
+        await until(() => log().includes('start 7'))
+        stop.abort()
+        await assert.rejects(calling)
+        await until(() => log().includes('cancelled 7'))
+      })
+
+      it('announce a changed list to clients of both eras, whichever replica has their streams', async () => {
+        const [{ client }, modern] = [await connect(), await connectModern()]
+        let [early, late] = [0, 0]
+        client.setNotificationHandler(ToolListChangedNotificationSchema, () => void early++)
+        modern.setNotificationHandler('notifications/tools/list_changed', () => void late++)
+        const listening = await modern.listen({ toolsListChanged: true })
+        await client.listTools()
+        write(ports[1] ?? 0, '[{ allow: ["own:*"] }]')
+        const published = await runCommand(`http://127.0.0.1:${ports[1]}`, 'reload', '--publish')
+        assert.equal(published.code, 0, published.err)
+        await until(() => early > 0 && late > 0)
+        assert.ok((await client.listTools()).tools.every(({ name }) => name.startsWith('own__')))
+        await listening.close()
+      })
+    })
+
+    describe('of which one stops', () => {
+      beforeEach(startAll)
+      afterEach(async () => {
+        await leave()
+        await stopAll()
+      })
+
+      it('take over from one that was killed: its sessions go on, and a lost instance is said once', async (t) => {
+        // This one has nothing yet.
         await gateways.shift()?.close()
-        await start(port)
-        await inTurn()
-      }
-      rolling.isDone = true
-      await calling
-      assert.ok(rolling.calls > 20, String(rolling.calls))
+        const [port = 0] = ports
+        const args = ['--conditions=toolgate-source', REPLICA, write(port)]
+        const killed = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+        t.after(() => killed.kill('SIGKILL'))
+        await once(killed.stdout, 'data')
+        const client = new Client({ name: 'test', version: '1' })
+        const own = `http://127.0.0.1:${port}/mcp`
+        const requestInit = { headers: { authorization: `Bearer ${KEYS.viewer}` } }
+        await client.connect(new StreamableHTTPClientTransport(new URL(own), { requestInit }))
+        clients.push(client)
+        const pid = await call(client, 'mine__pid')
+        const session = (client.transport as StreamableHTTPClientTransport).sessionId ?? ''
+        killed.kill('SIGKILL')
+        await once(killed, 'exit')
+        const again = await connectModern()
+        assert.match((await call(again, 'mine__pid')) ?? '', /instance_lost: its server has lost what it kept for you/)
+        const next = await call(again, 'mine__pid')
+        assert.match(next ?? '', /^\d+$/)
+        assert.notEqual(next, pid)
+        for (const other of ports.slice(1)) assert.equal((await ping(other, session)).status, 200)
+      })
+
+      it('go on with the sessions of one that stops: no call fails while all are replaced, one by one', async () => {
+        const { client } = await connect()
+        const rolling = { isDone: false, calls: 0 }
+        const calling = (async () => {
+          for (; !rolling.isDone; rolling.calls++) {
+            const word = `word ${rolling.calls}`
+            assert.equal(await echo(client, word), word)
+          }
+        })()
+        calling.catch(() => undefined)
+        for (const port of ports) {
+          await gateways.shift()?.close()
+          await start(port)
+          await inTurn()
+        }
+        rolling.isDone = true
+        await calling
+        assert.ok(rolling.calls > 20, String(rolling.calls))
+      })
     })
   })
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, describe, it } from 'node:test'
@@ -164,8 +164,14 @@ describe('the packed packages', PATIENT, () => {
     }
   })
 
-  for (const [version, node] of NODES)
-    describe(`installed into empty folders under Node ${version}`, PATIENT, () => runsInstalled(version, node))
+  describe('installed into empty folders', PATIENT, () => {
+    before(() => {
+      install(path.join(folder.path, 'command'), ['toolgate'])
+      install(path.join(folder.path, 'library'), LIBRARY)
+    }, PATIENT)
+
+    for (const [version, node] of NODES) describe(`under Node ${version}`, PATIENT, () => runsInstalled(version, node))
+  })
 })
 
 /** The tests of what is installed from the packed files. */
@@ -177,10 +183,14 @@ function runsInstalled(version: string, node: string): void {
   const own = { ...env, NO_COLOR: '1', PATH: `${path.dirname(node)}${path.delimiter}${env['PATH']}` }
   const toolgate = (...args: string[]) => spawnSync(node, [bin, ...args], { cwd: home, encoding: 'utf8', env: own })
 
+  // npm writes the same for each.
   before(() => {
-    install(home, ['toolgate'])
-    install(library, LIBRARY)
-  }, PATIENT)
+    for (const [from, to] of [
+      ['command', home],
+      ['library', library],
+    ] as const)
+      cpSync(path.join(folder.path, from), to, { recursive: true, verbatimSymlinks: true })
+  })
 
   it('is that Node', () => assert.match(run(node, ['--version'], home), new RegExp(`^v${version}\\.`)))
 

@@ -18,6 +18,13 @@ export interface PackageShape {
   readonly names: number
   /** Groups of files that import each other in a circle. */
   readonly cycles: number
+  /** The `…Deps`, `…Options` and `…Parts` types: what is handed over as one argument. */
+  readonly handed: readonly HandedType[]
+}
+
+export interface HandedType {
+  readonly name: string
+  readonly members: number
 }
 
 export interface FunctionShape {
@@ -56,13 +63,11 @@ export function readPackage(name: string): PackageShape {
     casts: parsed.reduce((total, { casts }) => total + casts, 0),
     names: namesOf(name),
     cycles: countCycles(importsAmong(files)),
+    handed: parsed.flatMap(({ handed }) => handed),
   }
 }
 
-interface SourceShape {
-  readonly functions: readonly FunctionShape[]
-  readonly casts: number
-}
+type SourceShape = Pick<PackageShape, 'functions' | 'casts' | 'handed'>
 
 interface AstNode {
   readonly type: string
@@ -75,6 +80,7 @@ const FUNCTIONS: ReadonlySet<string> = new Set(['FunctionDeclaration', 'Function
 
 function readSource(file: string, text: string): SourceShape {
   const functions: FunctionShape[] = []
+  const handed: HandedType[] = []
   let casts = 0
   const lineAt = (offset: number): number => text.slice(0, offset).split('\n').length
   const visit = (value: unknown, name: string): void => {
@@ -83,11 +89,24 @@ function readSource(file: string, text: string): SourceShape {
     if (value.type === 'TSAsExpression' && text.slice(value.start, value.end).match(/\bas const$/) === null) casts++
     if (FUNCTIONS.has(value.type))
       functions.push({ name: nameOf(value) ?? name, lines: lineAt(value.end) - lineAt(value.start) + 1 })
+    if (TYPES.has(value.type) && /(?:Deps|Options|Parts)$/.test(nameOf(value) ?? ''))
+      handed.push({ name: nameOf(value) ?? '', members: countMembers(value) })
     const inner = nameOf(value) ?? name
     for (const key of Object.keys(value)) if (key !== 'parent') visit(value[key], inner)
   }
   visit(parseSync(file, text).program, path.basename(file))
-  return { functions, casts }
+  return { functions, casts, handed }
+}
+
+const TYPES: ReadonlySet<string> = new Set(['TSInterfaceDeclaration', 'TSTypeAliasDeclaration'])
+const LITERALS: ReadonlySet<string> = new Set(['TSInterfaceBody', 'TSTypeLiteral'])
+
+/** Counts the members that a type declares itself, not those that it extends or picks, nor those of its members. */
+function countMembers({ body, typeAnnotation }: AstNode): number {
+  const parts = isNode(typeAnnotation) && typeAnnotation.type === 'TSIntersectionType' ? typeAnnotation['types'] : []
+  return [body, typeAnnotation, ...(parts as readonly unknown[])]
+    .filter((one) => isNode(one) && LITERALS.has(one.type))
+    .flatMap((one) => (one as { body?: unknown[] }).body ?? (one as { members?: unknown[] }).members ?? []).length
 }
 
 function isNode(value: unknown): value is AstNode {

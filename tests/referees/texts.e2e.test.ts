@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { findTemplateProblem } from '../../packages/core/src/tools/uri-template.ts'
 import { canonicalize, readJson } from '@toolgate/values/json'
-import { expand } from '../../packages/gateway/src/mcp/completion.ts'
+import { expand } from '../../packages/gateway/src/mcp/completion/complete.ts'
 import { checkScores, describeReferee, Score } from '../support/referees.ts'
 
 describeReferee('jcs', (data) => {

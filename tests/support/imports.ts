@@ -8,6 +8,8 @@ export interface Import {
   readonly from: string
   readonly specifier: string
   readonly typeOnly: boolean
+  /** The names that it takes, as the other file exports them. Absent for all of them. */
+  readonly names?: readonly string[]
   /** A call of `import` or `require`. */
   readonly dynamic: boolean
 }
@@ -20,6 +22,7 @@ export function readImports(root: string, from: string): Import[] {
     specifier,
     typeOnly: type !== undefined || onlyTypes(names),
     dynamic: false,
+    ...namesIn(names),
   }))
   const calls = [...text.matchAll(CALL)].map(([, , specifier = '']) => ({
     from,
@@ -33,6 +36,20 @@ export function readImports(root: string, from: string): Import[] {
 /** The file that an import is of, or `undefined` where it is of a package. */
 export function targetFile({ from, specifier }: Import): string | undefined {
   return specifier.startsWith('.') ? path.posix.join(path.posix.dirname(from), specifier) : undefined
+}
+
+function namesIn(clause: string): { names: readonly string[] } | object {
+  const listed = /\{([^}]*)\}$/.exec(clause.trim())?.[1]
+  return listed === undefined
+    ? {}
+    : {
+        names: listed.split(',').map((one) =>
+          one
+            .trim()
+            .replace(/^type /, '')
+            .replace(/ as .*/s, ''),
+        ),
+      }
 }
 
 /** `{ type A, type B }` imports no more than `type { A, B }` does. */

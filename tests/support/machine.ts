@@ -113,7 +113,7 @@ start() {
   of LoadCredential | while IFS=: read -r id file; do cp "$file" "$MACHINE/run/credentials/$name.service/$id"; done
   cd "$(of WorkingDirectory)"
   umask "$(of UMask)"
-  env -i PATH="$PATH" $(of Environment) setsid $(of ExecStart) >> "$MACHINE/$name.log" 2>&1 < /dev/null &
+  env -i PATH="$PATH" NODE_COMPILE_CACHE="\${NODE_COMPILE_CACHE:-}" $(of Environment) setsid $(of ExecStart) >> "$MACHINE/$name.log" 2>&1 < /dev/null &
   echo $! > "$MACHINE/$name.pid"
 }
 case "$1" in

@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { chownSync, mkdtempSync, rmSync } from 'node:fs'
+import { hash } from 'node:crypto'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -165,13 +166,35 @@ export function startPostgres(
     command: paths.postgres,
     unprivileged: true,
     stopSignal: 'SIGINT',
-    prepare: ({ folder, user }) => {
-      const initArgs = ['-D', data(folder), '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
-      execFileSync(paths.initdb, initArgs, { ...user, cwd: folder, stdio: 'ignore' })
-    },
+    prepare: ({ folder, user }) => makeDatabase(paths.initdb, data(folder), user),
     args: ({ port, folder }) => ['-D', data(folder), '-p', String(port), '-k', folder, ...base, ...args],
     isReady: postgresAnswers,
   })
+}
+
+/** Empty databases, one for each `initdb` and user. */
+const DATABASES = path.join(import.meta.dirname, '../../node_modules/.cache/postgres')
+
+/** Makes an empty database. A copy of an earlier one takes a tenth of the time of `initdb`. */
+function makeDatabase(initdb: string, data: string, user: RunsAs): void {
+  const kept = path.join(DATABASES, hash('sha256', `${initdb} ${statSync(initdb).mtimeMs} ${user.uid}`).slice(0, 16))
+  if (existsSync(kept)) return copyFolder(kept, data)
+  const args = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
+  execFileSync(initdb, args, { ...user, cwd: path.dirname(data), stdio: 'ignore' })
+  const next = `${kept}.${process.pid}`
+  mkdirSync(DATABASES, { recursive: true })
+  copyFolder(data, next)
+  try {
+    renameSync(next, kept)
+  } catch {
+    // Another process has kept one.
+    rmSync(next, { recursive: true })
+  }
+}
+
+/** The files belong to the same user as before. */
+function copyFolder(from: string, to: string): void {
+  execFileSync('cp', ['-a', from, to])
 }
 
 /** Returns a port that nobody listens on. */

@@ -5,6 +5,7 @@ import { openRedisCounters, type RedisCounters, type RedisCountersOptions } from
 import { Client } from 'pg'
 import { type OwnServer, startPostgres, startRedis } from './own-server.ts'
 import { openPostgresStores, type PostgresStores, type PostgresStoresOptions } from '@toolgate/stores/postgres'
+import { prepareSchema } from '../../packages/stores/src/postgres/schema.ts'
 
 /** A test or a suite, at whose end the stores are closed. */
 interface Closes {
@@ -20,13 +21,33 @@ export interface OwnPostgres {
   run(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>
   /** Drops the schema of the stores. */
   empty(): Promise<void>
+  /** Gives the tables of the stores their first rows again, in a fifth of the time. Only for tests that change no table. */
+  clear(): Promise<void>
   /** Stops the server and its processes for connections, as a machine that does not answer. Returns what lets them go on. */
   pause(t: Closes): () => void
 }
 
+/** The tables of new stores, beside those of the tests. */
+const FIRST = 'toolgate_first'
+const CLEAR = `
+DO $$
+DECLARE
+  one text;
+BEGIN
+  FOR one IN SELECT relname FROM pg_class WHERE relnamespace = 'toolgate'::regnamespace AND relkind = 'r' LOOP
+    EXECUTE format('DELETE FROM toolgate.%I', one);
+    EXECUTE format('INSERT INTO toolgate.%I OVERRIDING SYSTEM VALUE SELECT * FROM ${FIRST}.%I', one, one);
+  END LOOP;
+  FOR one IN SELECT relname FROM pg_class WHERE relnamespace = 'toolgate'::regnamespace AND relkind = 'S' LOOP
+    PERFORM setval(format('toolgate.%I', one)::regclass, 1, false);
+  END LOOP;
+END
+$$`
+
 /** Starts a Postgres for the tests of this `describe`, and stops it after them. */
 export function ownPostgres(paths: { readonly postgres: string; readonly initdb: string }): OwnPostgres {
   let server: OwnServer | undefined
+  let isPrepared = false
   const started = (): OwnServer => {
     if (server === undefined) throw new Error('Postgres was not started')
     return server
@@ -37,15 +58,17 @@ export function ownPostgres(paths: { readonly postgres: string; readonly initdb:
   })
   after(() => server?.stop())
 
-  async function run(sql: string) {
+  async function withClient<T>(work: (client: Client) => Promise<T>): Promise<T> {
     const client = new Client(url())
     await client.connect()
     try {
-      return (await client.query<Record<string, unknown>>(sql)).rows
+      return await work(client)
     } finally {
       await client.end()
     }
   }
+
+  const run = (sql: string) => withClient(async (client) => (await client.query<Record<string, unknown>>(sql)).rows)
 
   return {
     get server() {
@@ -61,6 +84,13 @@ export function ownPostgres(paths: { readonly postgres: string; readonly initdb:
     },
     run,
     empty: async () => void (await run('DROP SCHEMA IF EXISTS toolgate CASCADE')),
+    async clear() {
+      await withClient(async (client) => {
+        if (!isPrepared) for (const schema of ['toolgate', FIRST]) await prepareSchema(client, schema)
+        isPrepared = true
+        await client.query(CLEAR)
+      })
+    },
     pause(t) {
       let isPaused = true
       const { pid = 0 } = started().child

@@ -50,7 +50,7 @@ export interface ComparedSide {
 type Both<Value> = { readonly before: Value; readonly after: Value }
 type Answer = 'yes' | 'unknown' | Pick<MoreGranted, 'before' | 'after' | 'input' | 'weakerApproval'>
 
-export interface ComparisonOptions {
+interface ComparisonOptions {
   readonly onProgress?: (() => Promise<void> | undefined) | undefined
   readonly signal?: AbortSignal | undefined
 }

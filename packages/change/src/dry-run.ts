@@ -22,7 +22,7 @@ import type { NeededChange } from './needed-change.ts'
 import { whatWouldAllow } from './what-would-allow.ts'
 
 /** A call to try without making it. */
-export interface AskedDryRun {
+interface AskedDryRun {
   readonly tool: string
   readonly input: unknown
   /** A history to use instead of the real one. `checkHistory` must have found no problem in it. */

@@ -29,7 +29,7 @@ export interface Question {
 
 type Both<Value> = { readonly before: Value; readonly after: Value }
 
-export interface QuestionsOptions extends Both<Side> {
+interface QuestionsOptions extends Both<Side> {
   readonly callers: Both<RecordedCallers>
   readonly sameApps: boolean
   /** Whether both sets of rules record the same facts about runs. */

@@ -3,7 +3,7 @@ import { type AmountContext, takeUnknownRead } from '@toolgate/core/policy'
 import type { RecordedSince } from './recorded-runs.ts'
 
 /** `over`: the limit refuses the call, even if some costs are unknown. */
-export type LimitAnswer = 'within' | 'over' | 'unknown'
+type LimitAnswer = 'within' | 'over' | 'unknown'
 
 interface Log {
   uses: Uses | undefined

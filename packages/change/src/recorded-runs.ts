@@ -33,7 +33,7 @@ export function sinceOf({ ts, seq, chain_seq: chainSeq }: AuditRecord): Recorded
 }
 
 /** Options for reading the records of runs. */
-export interface RecordedRunsOptions {
+interface RecordedRunsOptions {
   /** Milliseconds for which a history lasts after its last use. A run whose first record is later has no earlier calls. */
   readonly keepMs: number
   /** Whether the rules about labels are those that were in force when labels were recorded. */

@@ -15,7 +15,7 @@ import type { TrialClock } from './trial.ts'
 
 type Both<Value> = { readonly before: Value; readonly after: Value }
 
-export interface ReplayOptions {
+interface ReplayOptions {
   readonly questions: Questions
   readonly sides: Both<Side>
   readonly clock: TrialClock

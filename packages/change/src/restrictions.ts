@@ -33,7 +33,7 @@ export interface Restrictions {
 }
 
 /** The lax and the strict variant of a caller. Unknown parts count for calls in one, and against calls in the other. */
-export interface Bounds {
+interface Bounds {
   readonly view: CallView
   readonly strict: Caller
   /** Whether the callers' scopes are known. */

@@ -41,7 +41,7 @@ export interface Bench {
 }
 
 /** The part of a test that sets up the situation. */
-export type Situation = Omit<PolicyTest, 'shows' | 'expect'>
+type Situation = Omit<PolicyTest, 'shows' | 'expect'>
 
 /** An expectation that was not met. */
 export interface MissedExpectation {

@@ -38,19 +38,13 @@ export interface SupposedCaller {
   readonly examples: readonly Caller[]
 }
 
-export interface SupposedCallers {
+interface SupposedCallers {
   readonly callers: readonly SupposedCaller[]
   /** The fields that stay unknown, because callers differ in them in too many ways, or in ways that cannot be listed. */
   readonly unknown: readonly string[]
 }
 
 type Fields = Readonly<Record<string, unknown>>
-
-/** The possible values of a field or an attribute. Absence is `undefined`. */
-interface Domain {
-  readonly path: string
-  readonly ways: readonly unknown[]
-}
 
 const MAX_CALLERS = 1024
 const MAX_ENTRIES = 9
@@ -84,7 +78,7 @@ export function supposedCallers(reads: CallerReads, needed: readonly string[], o
 }
 
 function domainsOf(reads: CallerReads, needed: readonly string[], others: OtherCallers) {
-  const domains: Domain[] = []
+  const domains: { readonly path: string; readonly ways: readonly unknown[] }[] = []
   const unknown: string[] = []
   const add = (path: string, ways: readonly unknown[] | undefined) => {
     if (ways) domains.push({ path, ways })

@@ -29,7 +29,7 @@ interface PartAboutResources {
 }
 
 /** The comparison of rules for URIs that no server lists, which clients can read all the same. */
-export interface UnlistedComparison {
+interface UnlistedComparison {
   /** Ids of some of these resources that rules name. */
   readonly samples: readonly string[]
   /** Whether the form of the rules proves that the new rules grant no more for any of them. */

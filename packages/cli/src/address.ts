@@ -26,14 +26,16 @@ export function mcpUrlOf(address: string, app?: string): URL {
   return url
 }
 
-interface Listen {
+/** Returns the address at which a configuration is served, as seen from this machine. */
+export function listenUrlOf({
+  host,
+  port,
+  tls,
+}: {
   readonly host: string
   readonly port: number
   readonly tls?: object
-}
-
-/** Returns the address at which a configuration is served, as seen from this machine. */
-export function listenUrlOf({ host, port, tls }: Listen): string {
+}): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return `${tls ? 'https' : 'http'}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import { EventEmitter, once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,6 +8,7 @@ import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { createGate, ToolgateError } from '@toolgate/core'
+import { createNoteSigner, newSigningKey } from '@toolgate/core/audit'
 import { openJsonlAudit } from '@toolgate/stores/jsonl'
 import { openSqliteAudit } from '@toolgate/stores/sqlite'
 import { checkpointsPath } from '@toolgate/stores/verify'
@@ -595,13 +595,21 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
 
       it('proves that a call is there, and checks the proof without the audit', async () => {
         const { code, out } = await run(['audit', 'prove', '--call', 'c3', '--file', file])
-        assert.deepEqual([code, out.trimEnd().split('\n').length], [0, 2])
+        assert.deepEqual([code, out.match(/^c2sp\.org\/tlog-proof@v1$/gm)?.length], [0, 2])
         const key = ['--public-key', `${checkpointsPath(file)}.pub`]
-        const checked = await run(['audit', 'check-proof', write('proof.jsonl', out), ...key])
+        const checked = await run(['audit', 'check-proof', write('proofs', out), ...key])
         assert.deepEqual([checked.code, checked.out.match(/^holds/gm)?.length], [0, 2])
-        const forged = write('forged.jsonl', out.replace('boom', 'bang'))
-        const refused = await run(['audit', 'check-proof', forged, ...key])
+        const edited = out.replaceAll(/^extra (.*)$/gm, (_, extra: string) => {
+          const link = Buffer.from(extra, 'base64').toString()
+          return `extra ${Buffer.from(link.replace('boom', 'bang')).toString('base64')}`
+        })
+        const refused = await run(['audit', 'check-proof', write('forged', edited), ...key])
         assert.deepEqual([refused.code, refused.out.match(/the record was edited/g)?.length], [1, 1])
+        const none = await run(['audit', 'check-proof', write('none', 'something else\n'), ...key])
+        assert.deepEqual([none.code, none.out], [1, 'does not hold: it is not a proof of a record\n'])
+        const folder = path.join(path.dirname(file), `proofs-${path.basename(file)}`)
+        const one = await run(['audit', 'prove', '--record', '7', '--file', file, '--out', folder])
+        assert.deepEqual([one.code, /7-[\da-f]{16}\.tlog-proof\n$/.test(one.out)], [0, true])
         const unknown = await run(['audit', 'prove', '--call', 'c9', '--file', file])
         assert.deepEqual([unknown.code, unknown.out], [1, ''])
       })
@@ -673,12 +681,10 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
 
     it('trusts the key that it is given, not the one that lies beside', async () => {
       await lines()
-      const { privateKey, publicKey } = generateKeyPairSync('ed25519')
-      assert.ok(privateKey)
-      const pem = write('other.pem', publicKey.export({ type: 'spki', format: 'pem' }).toString())
-      const { code, out } = await run(['audit', 'verify', '--file', file, '--public-key', pem])
+      const other = write('other.pub', `${createNoteSigner('broken.jsonl', newSigningKey()).verifierKey}\n`)
+      const { code, out } = await run(['audit', 'verify', '--file', file, '--public-key', other])
       assert.equal(code, 6)
-      assert.match(out, /which is not trusted/)
+      assert.match(out, /checkpoint 1: Checkpoint 1 is not signed by a trusted key\./)
     })
 
     it('is not ok when the checkpoints that were configured are gone, with 9', async () => {

@@ -4,7 +4,7 @@ import type { AuditCountsBody, AuditOutcome, AuditRecord } from './wire.ts'
 /** Outcomes of calls that ran and therefore have a latency. */
 export const TIMED: readonly AuditOutcome[] = ['done', 'failed', 'abandoned']
 
-export interface Latency {
+interface Latency {
   readonly median: number | null
   /** The 95th percentile of the latencies, in milliseconds. */
   readonly p95: number | null

@@ -37,7 +37,7 @@ export const desktopNotices = {
 }
 
 /** Returns the text of a notification. Invisible characters are marked, as on the page. */
-export function wordsOf(fresh: readonly Pick<WaitingApprovalRow, 'tool' | 'user'>[]): { title: string; body: string } {
+function wordsOf(fresh: readonly Pick<WaitingApprovalRow, 'tool' | 'user'>[]): { title: string; body: string } {
   const [first] = fresh
   if (!first || fresh.length > 1)
     return { title: `${count(fresh.length, 'call')} wait for approval`, body: namesOf(fresh) }

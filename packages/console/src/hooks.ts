@@ -18,7 +18,7 @@ import { live } from './live-updates.ts'
 import { createMoveWatch } from './move-watch.ts'
 import { createListeners, type Store } from './store.ts'
 
-export interface Query {
+interface Query {
   readonly key: readonly unknown[]
   readonly path: string
   readonly parameters?: GetOptions['query']

@@ -16,7 +16,7 @@ export interface Entry {
   readonly focus?: string
 }
 
-export interface Places {
+interface Places {
   readonly pages: readonly { readonly text: string; readonly href: string }[]
   readonly tools: readonly Pick<ToolRow, 'id' | 'title'>[]
   readonly callers: CallersBody['callers']
@@ -55,7 +55,7 @@ export function toSearch(query: string): Entry | undefined {
   return text === '' ? undefined : { kind: 'calls', text, detail: 'search all calls', href: linkTo('calls', { text }) }
 }
 
-export interface Found {
+interface Found {
   readonly entries: readonly Entry[]
   /** The number of other matches. */
   readonly more: number

@@ -42,7 +42,7 @@ export function notesOn({ text = '', countsAreOwn }: Pick<PolicyBody, 'text' | '
 }
 
 export const SHOWN = ['idle', 'unmatched', 'shadow'] as const
-export type Shown = (typeof SHOWN)[number]
+type Shown = (typeof SHOWN)[number]
 
 /** The filters of the page. */
 export const WORDS: Readonly<Record<Shown, string>> = {

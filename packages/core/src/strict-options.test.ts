@@ -476,6 +476,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'createDeadlines',
   'createEmitter',
   'createEnvironment',
+  'createFindings',
   'createReferences',
   'createShares',
   'createSlots',
@@ -542,7 +543,6 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'isReadableStream',
   'isRequestTool',
   'isShownWhole',
-  'isSigned',
   'isStream',
   'isThenable',
   'isToolError',
@@ -586,6 +586,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'parseSelector',
   'parseStateText',
   'parseUriTemplate',
+  'pointOf',
   'portsOf',
   'preview',
   'probeInputs',
@@ -658,7 +659,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
 
 const AUDIT_MISSPELLINGS: typeof MISSPELLINGS = {
   createVerifier: [
-    ['options', 'checkpoint', 'checkpoints', () => audit.createVerifier(loose({ checkpoint: [] }))],
+    ['options', 'sined', 'signed', () => audit.createVerifier(loose({ sined: [] }))],
     ['finish', 'tor', 'torn', () => audit.createVerifier().finish(loose({ tor: true }))],
   ],
   checkCountQuery: [['query', 'bucket', 'bucketMs', () => audit.checkCountQuery(loose({ bucket: 1 }))]],
@@ -677,7 +678,6 @@ const AUDIT_MISSPELLINGS: typeof MISSPELLINGS = {
 
 const AUDIT_WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'checkGrowthProof',
-  'checkProof',
   'checkTlogProof',
   'consistencyParts',
   'countLeaves',
@@ -692,7 +692,6 @@ const AUDIT_WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'eventOfOutcome',
   'formatGrowthProof',
   'formatTlogProof',
-  'hashCheckpoint',
   'hashOfText',
   'holdEntry',
   'inclusionParts',
@@ -700,19 +699,14 @@ const AUDIT_WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'newSigningKey',
   'openNote',
   'outcomeOfRecord',
-  'parseCheckpoint',
   'parseGrowthProof',
   'parseLeaf',
-  'parseSigningKey',
   'parseTlogProof',
   'parseTreeHead',
-  'parseVerifyingKey',
   'placeOf',
-  'proveRecord',
   'readLink',
   'readSeq',
   'recordKeys',
-  'signCheckpoint',
   'verifyConsistency',
   'worse',
 ])

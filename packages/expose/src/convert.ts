@@ -8,13 +8,13 @@ import { type Written, writeSchema } from './schema/writer.ts'
 import { type Extra, EXTRAS, type Parts, type Target } from './targets/target.ts'
 
 /** One tool in the form of a target. */
-export interface Converted {
+interface Converted {
   readonly definition: object | undefined
   readonly warnings: readonly ExposeWarning[]
   readonly error: ExposeError | undefined
 }
 
-export interface Manner {
+interface Manner {
   readonly name: string
   readonly strict: boolean
   readonly deferred: boolean

@@ -9,7 +9,7 @@ import { type Extra, EXTRAS, type Parts, type Target } from './targets/target.ts
  * The features of JSON Schema 2020-12 that a provider supports. Absent: all. Unsupported ones are rewritten, described or
  * removed.
  */
-export interface SchemaFeatures {
+interface SchemaFeatures {
   /** The supported keywords. Default: all, including unknown ones. */
   readonly keywords?: readonly string[] | undefined
   /** Keywords that are not supported at the root. */
@@ -35,7 +35,7 @@ export interface SchemaFeatures {
 }
 
 /** A tool with converted schemas, for `shape`. Optional fields are present only if `keeps` lists them. */
-export type ToolParts = Parts
+type ToolParts = Parts
 
 export interface TargetDefinition<Shape extends object> {
   /** The name, such as `cohere`. Must differ from the built-in targets. */

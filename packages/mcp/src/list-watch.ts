@@ -1,13 +1,12 @@
 import type { Caller, Gate, View } from '@toolgate/core'
 import type { AvailabilitySource } from '@toolgate/core/groups'
-import type { MaybePromise } from '@toolgate/core/internal'
 import type { ItemLists, ListName } from './item-lists.ts'
 import type { ToolLists } from './tool-lists.ts'
 
 export interface ListWatchOptions {
   readonly gate: Pick<Gate, 'catalog' | 'subscribe'>
   /** `isFirst`: the client's list is not known yet. */
-  readonly openView: (caller: Caller, isFirst: boolean) => MaybePromise<View>
+  readonly openView: (caller: Caller, isFirst: boolean) => Promise<View>
   readonly lists: Pick<ToolLists, 'of'>
   /** The lists other than tools. Absent if there are none. */
   readonly items?: Pick<ItemLists, 'keyOf'> | undefined

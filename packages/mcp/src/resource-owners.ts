@@ -8,12 +8,6 @@ export interface ContestedUri {
   readonly servers: readonly string[]
 }
 
-/** The resources and templates that all callers share, and those that only one caller has. */
-interface OwnedCatalog {
-  items(): Toolset
-  of?(caller: Caller): { readonly items: Toolset }
-}
-
 /** Returns the servers that offer resources. */
 export type ResourceServers = () => readonly string[]
 
@@ -47,7 +41,10 @@ export class ResourceOwners {
   readonly #servers: ResourceServers
   readonly #indexes = new WeakMap<Toolset, ResourceIndex>()
 
-  constructor(catalog: OwnedCatalog, servers: ResourceServers) {
+  constructor(
+    catalog: { items(): Toolset; of?(caller: Caller): { readonly items: Toolset } },
+    servers: ResourceServers,
+  ) {
     this.#items = (caller) => (caller && catalog.of ? catalog.of(caller).items : catalog.items())
     this.#servers = servers
   }

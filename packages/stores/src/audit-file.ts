@@ -6,6 +6,7 @@ import type {
   AuditExportQuery,
   AuditQuery,
   AuditRecord,
+  SignedPoint,
 } from '@toolgate/core/audit'
 import type { MaybePromise } from '@toolgate/core/internal'
 import { messageOf } from '@toolgate/values'
@@ -22,10 +23,10 @@ export interface AuditFile {
   /** Syncs all appended entries, so that they survive a power cut. */
   sync(): Promise<void>
   /**
-   * Signs the records since the last checkpoint, after `sync` has made them durable. With `prunedSeq` it also signs
-   * that records up to this number may be removed.
+   * Signs the records since the last checkpoint, after `sync` has made them durable. With `pruned` it also signs
+   * that records up to this point may be removed.
    */
-  checkpoint(file: CheckpointFile, sync: () => Promise<void>, prunedSeq?: number): Promise<void>
+  checkpoint(file: CheckpointFile, sync: () => Promise<void>, pruned?: SignedPoint): Promise<void>
   /** Whether an error of `append` is temporary, such as another process's lock. */
   isPassing(error: unknown): boolean
   query(query: AuditQuery): MaybePromise<readonly AuditRecord[]>

@@ -36,7 +36,7 @@ export interface AuditFileOptions extends SealOptions {
 
 export interface CheckpointOptions {
   /**
-   * The file of the checkpoints, in JSON lines. Default: `checkpoints/<name of the audit>.checkpoints` in the audit's
+   * The file of the checkpoints, each a line of JSON with a signed C2SP `tlog-checkpoint`. Default: `checkpoints/<name of the audit>.checkpoints` in the audit's
    * folder, or `<audit>.checkpoints` if an earlier version created it there. A file on another disk or host is safer.
    */
   readonly path?: string
@@ -50,7 +50,10 @@ export interface CheckpointOptions {
    * The longest time between checkpoints, even without new records, so that a stopped audit is noticed. Default 60,000.
    */
   readonly everyMs?: number
-  /** The audit's name, for a place that collects checkpoints of several audits. Default: the name of its file. */
+  /**
+   * The name of the log of checkpoints, without spaces and `+`. It is in each checkpoint and public key. Default: the name
+   * that the log has, or that of the audit's file.
+   */
   readonly writer?: string
 }
 

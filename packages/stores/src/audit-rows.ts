@@ -12,7 +12,7 @@ import {
   eventOfOutcome,
   outcomeOfRecord,
 } from '@toolgate/core/audit'
-import { type MaybePromise, parseRecord } from '@toolgate/core/internal'
+import { parseRecord } from '@toolgate/core/internal'
 import { fieldText, type Row, textIn } from './rows.ts'
 import type { Schema } from './schema.ts'
 import { numberOf } from './sqlite-file.ts'
@@ -213,7 +213,7 @@ export function countIn(rows: AuditRows, size = PART): (query: AuditCountQuery) 
  * Returns the newest records of a query. A query with filters is answered part by part, because it may read all
  * records.
  */
-export function newestOf(rows: AuditRows, query: AuditQuery, size = PART): MaybePromise<readonly AuditRecord[]> {
+export async function newestOf(rows: AuditRows, query: AuditQuery, size = PART): Promise<readonly AuditRecord[]> {
   const checked = checkAuditQuery(query)
   const { limit: _, beforeSeq: _before, afterSeq: _after, ...filters } = checked
   const isFiltered = Object.values(filters).some((value) => value !== undefined)

@@ -15,54 +15,24 @@ import { basename, dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
-  type Checkpoint,
-  FIRST_CHECKPOINT,
-  hashCheckpoint,
+  createLeaf,
+  createMerkleTree,
+  createNoteSigner,
+  createNoteVerifier,
   newSigningKey,
-  parseCheckpoint,
-  parseSigningKey,
-  parseVerifyingKey,
-  readSeq,
-  signCheckpoint,
-  type SigningKey,
-  type VerifyingKey,
+  type NoteSigner,
+  type NoteVerifier,
+  type SignedPoint,
 } from '@toolgate/core/audit'
-import { isSigned } from '@toolgate/core/internal'
 import type { CheckpointOptions } from './audit-options.ts'
-import { linesBackwards, linesForwards } from './lines.ts'
+import { findNewest, formatCheckpoint, type NewestCheckpoint, pointsBackwards } from './checkpoint-lines.ts'
 import { checkpointsPath, privateKeyOf, secretAt } from './evidence.ts'
+import { linesBackwards } from './lines.ts'
+import { toHex } from './shared-audit/source.ts'
 import { createPrivately, isBusy } from './sqlite-file.ts'
 
 /** The records that a checkpoint signs: those since the previous one. */
-export type Segment = Pick<Checkpoint, 'count' | 'epoch' | 'headHash' | 'merkleRoot' | 'seq'>
-
-/** A file of JSON lines, each a signed checkpoint. Several processes may append, one at a time. */
-export interface CheckpointFile {
-  /** Runs `work` while no other process does, so that the last checkpoint stays the last until `work` has appended. */
-  alone(work: () => void): Promise<void>
-  /** Returns the current last checkpoint. */
-  last(): Checkpoint | undefined
-  readonly path: string
-  /**
-   * Signs a segment and makes the checkpoint durable, or throws and writes none. `prunedSeq`: records up to this number
-   * may be removed.
-   */
-  append(segment: Segment, prunedSeq?: number): void
-  /** Returns the last record that may be removed, according to the last checkpoint with a valid signature. */
-  prunedSeq(): number
-  /**
-   * Yields the checkpoints that sign records after `seq`, oldest first, in groups.
-   * @throws for an invalid checkpoint
-   */
-  linesAfter(seq: number): Generator<readonly SignedLine[]>
-  close(): void
-}
-
-/** A checkpoint whose signature is valid. */
-export interface SignedLine {
-  readonly checkpoint: Checkpoint
-  readonly hash: string
-}
+export type Segment = Omit<SignedPoint, 'prunedSeq' | 'ts'>
 
 interface CheckpointFileOptions extends CheckpointOptions {
   readonly auditPath: string
@@ -72,25 +42,118 @@ interface CheckpointFileOptions extends CheckpointOptions {
 /** @throws if the file or its key cannot be opened */
 export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointFileOptions): CheckpointFile {
   const path = checkpointsPath(auditPath, options)
-  const { writer = basename(auditPath) } = options
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const key =
-    options.key === undefined
-      ? parseSigningKey(secretAt(privateKeyOf(path), newSigningKey))
-      : parseSigningKey(options.key)
-  const keys = new Map(publish(path, key).map((known) => [known.keyId, known]))
+  const key = options.key ?? secretAt(privateKeyOf(path), newSigningKey)
   createPrivately(path)
   const fd = openSync(path, 'a+', 0o600)
-  // Node has no file locks; an SQLite transaction holds one.
-  createPrivately(`${path}.lock`)
-  const lock = new DatabaseSync(`${path}.lock`)
+  try {
+    // An audit that was renamed keeps the name of its log, which its keys contain.
+    const origin = options.writer ?? findNewest(fd, readVerifiers(path))?.origin ?? toOrigin(basename(auditPath))
+    const signer = createNoteSigner(origin, key)
+    publish(path, signer)
+    return new CheckpointFile({ path, fd, origin, signer, nowMs })
+  } catch (error) {
+    closeSync(fd)
+    throw error
+  }
+}
 
-  async function takeLock(): Promise<void> {
+const MAX_NAME = 200
+
+/** Returns the name of the log of a file. It has no spaces and no plus sign. */
+function toOrigin(name: string): string {
+  return encodeURIComponent(name.toWellFormed()).slice(0, MAX_NAME)
+}
+
+/** The longest wait for another process's checkpoint, in milliseconds. */
+const PATIENCE_MS = 2000
+const RETRY_MS = 10
+
+interface CheckpointFileParts {
+  readonly path: string
+  readonly fd: number
+  /** The name of the log. */
+  readonly origin: string
+  readonly signer: NoteSigner
+  readonly nowMs: () => number
+}
+
+/**
+ * The log of an audit in a file: its leaves and signed notes, as replicas have them. Several processes may append, one
+ * at a time.
+ */
+export class CheckpointFile {
+  readonly path: string
+  readonly #fd: number
+  readonly #origin: string
+  readonly #signer: NoteSigner
+  readonly #nowMs: () => number
+  readonly #lock: DatabaseSync
+  /** The newest checkpoint when the file had this many bytes. */
+  #read: { readonly bytes: number; readonly newest: NewestCheckpoint | undefined } | undefined
+
+  constructor({ path, fd, origin, signer, nowMs }: CheckpointFileParts) {
+    this.path = path
+    this.#fd = fd
+    this.#origin = origin
+    this.#signer = signer
+    this.#nowMs = nowMs
+    // Node has no file locks; an SQLite transaction holds one.
+    createPrivately(`${path}.lock`)
+    this.#lock = new DatabaseSync(`${path}.lock`)
+  }
+
+  /** Runs `work` while no other process does, so that the last checkpoint stays the last until `work` has appended. */
+  async alone(work: () => void): Promise<void> {
+    await this.#takeLock()
+    try {
+      work()
+    } finally {
+      this.#lock.exec('COMMIT')
+    }
+  }
+
+  /** Returns what the newest checkpoint with a valid signature says. */
+  last(): SignedPoint | undefined {
+    return this.#newest()?.point
+  }
+
+  /**
+   * Signs a segment and makes the checkpoint durable, or throws and writes none. `pruned`: it also signs that records up
+   * to this point may be removed.
+   */
+  append(segment: Segment, pruned?: Omit<SignedPoint, 'ts'>): void {
+    this.#checkIsThere()
+    this.#cutTorn()
+    const tree = createMerkleTree(this.#newest()?.tree)
+    const before = { size: tree.size, frontier: tree.frontier }
+    const ts = new Date(this.#nowMs()).toISOString()
+    const leaves = [leafOf('live', segment, ts), ...(pruned === undefined ? [] : [leafOf('pruned', pruned, ts)])]
+    for (const leaf of leaves) tree.add(toHex(leaf))
+    const note = this.#signer.sign({ origin: this.#origin, size: tree.size, root: tree.root() })
+    this.#write(Buffer.from(`${formatCheckpoint({ before, leaves, note })}\n`))
+  }
+
+  /**
+   * Yields what the checkpoints say about the records, newest first.
+   *
+   * @throws for an invalid checkpoint
+   */
+  *pointsBackwards(): Generator<SignedPoint> {
+    const isValid = yield* pointsBackwards(this.#fd, this.#keys())
+    if (!isValid) throw new Error(`a checkpoint of ${this.path} is not valid: run toolgate audit verify`)
+  }
+
+  close(): void {
+    closeSync(this.#fd)
+    this.#lock.close()
+  }
+
+  async #takeLock(): Promise<void> {
     const deadlineMs = performance.now() + PATIENCE_MS
     for (;;) {
       try {
-        lock.exec('BEGIN EXCLUSIVE')
-        return
+        return this.#lock.exec('BEGIN EXCLUSIVE')
       } catch (error) {
         if (!isBusy(error) || performance.now() >= deadlineMs) throw error
       }
@@ -98,110 +161,79 @@ export function openCheckpointFile({ auditPath, nowMs, ...options }: CheckpointF
     }
   }
 
-  /** Returns the last complete line and its end. */
-  function lastLine(): { text: string; end: number } | undefined {
-    for (const { text, end } of linesBackwards(fd, fstatSync(fd).size)) return { text, end }
-    return undefined
+  #newest(): NewestCheckpoint | undefined {
+    const { size: bytes } = fstatSync(this.#fd)
+    if (this.#read?.bytes !== bytes) this.#read = { bytes, newest: findNewest(this.#fd, this.#keys()) }
+    return this.#read.newest
+  }
+
+  /** Returns the current keys: another process may sign with another one. */
+  #keys(): readonly NoteVerifier[] {
+    return [createNoteVerifier(this.#signer.verifierKey), ...readVerifiers(this.path)]
   }
 
   /** Checks that the file still exists, because lines that are appended to a removed file are lost. */
-  function checkIsThere(): void {
-    const here = statSync(path, { throwIfNoEntry: false })
-    const { dev, ino } = fstatSync(fd)
+  #checkIsThere(): void {
+    const here = statSync(this.path, { throwIfNoEntry: false })
+    const { dev, ino } = fstatSync(this.#fd)
     if (here?.dev === dev && here.ino === ino) return
-    throw new Error(`the checkpoints ${path} were removed or replaced while the audit was open`)
+    throw new Error(`the checkpoints ${this.path} were removed or replaced while the audit was open`)
   }
 
-  function prunedSeq(): number {
-    for (const { text } of linesBackwards(fd, fstatSync(fd).size)) {
-      const checkpoint = parseCheckpoint(text)
-      if (checkpoint !== undefined && isSigned(checkpoint, keys)) return checkpoint.prunedSeq ?? 0
+  /** Removes an incomplete line, which a crash may leave, because it would corrupt the next one. */
+  #cutTorn(): void {
+    const { size } = fstatSync(this.#fd)
+    const end = linesBackwards(this.#fd, size).next().value?.end ?? 0
+    if (size > end) ftruncateSync(this.#fd, end)
+  }
+
+  #write(bytes: Buffer): void {
+    const { size } = fstatSync(this.#fd)
+    try {
+      for (let at = 0; at < bytes.length;) at += writeSync(this.#fd, bytes, at)
+      fdatasyncSync(this.#fd)
+    } catch (error) {
+      ftruncateSync(this.#fd, size)
+      throw error
     }
-    return 0
-  }
-
-  function* linesAfter(seq: number): Generator<readonly SignedLine[]> {
-    let prev = FIRST_CHECKPOINT
-    for (const texts of linesForwards(fd, fstatSync(fd).size)) {
-      const found: SignedLine[] = []
-      for (const [i, text] of texts.entries()) {
-        if (readSeq(text) <= seq) continue
-        const before = texts[i - 1]
-        if (before !== undefined) prev = hashCheckpoint(before)
-        const checkpoint = parseCheckpoint(text)
-        if (checkpoint === undefined || checkpoint.prevCheckpoint !== prev || !isSigned(checkpoint, keys))
-          throw new Error(`a checkpoint of ${path} is not valid: run toolgate audit verify`)
-        found.push({ checkpoint, hash: hashCheckpoint(text) })
-      }
-      prev = hashCheckpoint(texts.at(-1) ?? '')
-      yield found
-    }
-  }
-
-  return {
-    path,
-    prunedSeq,
-    linesAfter,
-    async alone(work) {
-      await takeLock()
-      try {
-        work()
-      } finally {
-        lock.exec('COMMIT')
-      }
-    },
-    last: () => parseCheckpoint(lastLine()?.text ?? ''),
-    append(segment, pruned = 0) {
-      checkIsThere()
-      const before = lastLine()
-      // A crash may leave an incomplete line, which would corrupt the next one.
-      if (fstatSync(fd).size > (before?.end ?? 0)) ftruncateSync(fd, before?.end ?? 0)
-      const prevCheckpoint = before === undefined ? FIRST_CHECKPOINT : hashCheckpoint(before.text)
-      const ts = new Date(nowMs()).toISOString()
-      const last = Math.max(pruned, prunedSeq())
-      const removal = last === 0 ? {} : { prunedSeq: last }
-      const line = Buffer.from(`${signCheckpoint({ ...segment, prevCheckpoint, ts, writer, ...removal }, key)}\n`)
-      try {
-        for (let at = 0; at < line.length;) at += writeSync(fd, line, at)
-        fdatasyncSync(fd)
-      } catch (error) {
-        ftruncateSync(fd, before?.end ?? 0)
-        throw error
-      }
-    },
-    close() {
-      closeSync(fd)
-      lock.close()
-    },
   }
 }
 
-/** The longest wait for another process's checkpoint, in milliseconds. */
-const PATIENCE_MS = 2000
-const RETRY_MS = 10
+function leafOf(type: 'live' | 'pruned', point: Segment, ts: string): string {
+  const { seq, count, headHash: head, merkleRoot: root } = point
+  return createLeaf({ type, seq, count, head, root, ts })
+}
 
 /** Returns the path of the public keys of checkpoints. */
 export function publicKeysOf(checkpoints: string): string {
   return `${checkpoints}.pub`
 }
 
-const PUBLIC_KEY = /-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----/g
+/** Returns the public keys in a text, `name+id+key`, one a line. */
+export function keysIn(text: string): readonly string[] {
+  return text.split('\n').filter(Boolean)
+}
 
-/** Parses a text with one or more public keys in PEM. */
-export function parsePublicKeys(text: string): readonly VerifyingKey[] {
-  return (text.match(PUBLIC_KEY) ?? []).map((pem) => parseVerifyingKey(pem))
+function readKeys(path: string): readonly string[] {
+  const file = publicKeysOf(path)
+  return existsSync(file) ? keysIn(readFileSync(file, 'utf8')) : []
+}
+
+/** @throws for a file with another key than one of notes */
+function readVerifiers(path: string): readonly NoteVerifier[] {
+  try {
+    return readKeys(path).map((key) => createNoteVerifier(key))
+  } catch (cause) {
+    throw new Error(`${publicKeysOf(path)} has a key that is not "name+id+key"`, { cause })
+  }
 }
 
 /**
- * Adds the public key to the file beside the checkpoints, and returns all keys. Earlier keys stay, because earlier
- * checkpoints need them.
+ * Adds the public key to the file beside the checkpoints. Earlier keys stay, because earlier checkpoints need them.
  */
-function publish(path: string, key: SigningKey): readonly VerifyingKey[] {
+function publish(path: string, { verifierKey }: NoteSigner): void {
+  if (readKeys(path).includes(verifierKey)) return
   const file = publicKeysOf(path)
-  const known = existsSync(file) ? readFileSync(file, 'utf8') : ''
-  const keys = parsePublicKeys(known)
-  if (keys.some(({ keyId }) => keyId === key.keyId)) return keys
   createPrivately(file, 0o644)
-  writeFileSync(file, key.publicKey, { flag: 'a' })
-  return [...keys, parseVerifyingKey(key.publicKey)]
+  writeFileSync(file, `${verifierKey}\n`, { flag: 'a' })
 }

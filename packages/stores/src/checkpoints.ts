@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { messageOf } from '@toolgate/values'
+import type { SignedPoint } from '@toolgate/core/audit'
 import type { AuditFile } from './audit-file.ts'
 import type { AuditFileOptions } from './audit-options.ts'
 import { type CheckpointFile, openCheckpointFile } from './checkpoint-file.ts'
@@ -17,8 +18,8 @@ export interface Checkpoints {
   start(sync: () => Promise<void>): void
   /** Counts stored records. */
   stored(count: number): void
-  /** Signs all records. `prunedSeq` also signs that records up to this number may be removed. @throws if it fails */
-  sign(prunedSeq?: number): Promise<void>
+  /** Signs all records. With `pruned` it also signs that records up to this point may be removed. @throws if it fails */
+  sign(pruned?: SignedPoint): Promise<void>
   /** The file of the checkpoints. Absent if there are none. */
   readonly place?: CheckpointFile
   evidence(): AuditEvidence
@@ -87,9 +88,9 @@ class SignedCheckpoints implements Checkpoints {
     if (this.#since >= this.#everyRecords) void this.#run()
   }
 
-  async sign(prunedSeq?: number): Promise<void> {
+  async sign(pruned?: SignedPoint): Promise<void> {
     while (this.#running !== undefined) await this.#running
-    await this.#run(prunedSeq)
+    await this.#run(pruned)
     if (this.#failure !== undefined) throw this.#failure
   }
 
@@ -110,18 +111,18 @@ class SignedCheckpoints implements Checkpoints {
     this.place.close()
   }
 
-  #run(prunedSeq?: number): Promise<void> {
+  #run(pruned?: SignedPoint): Promise<void> {
     this.#since = 0
-    this.#running ??= this.#make(prunedSeq).finally(() => {
+    this.#running ??= this.#make(pruned).finally(() => {
       this.#running = undefined
     })
     return this.#running
   }
 
   /** Creates a checkpoint. Never rejects, because calls do not depend on checkpoints. */
-  async #make(prunedSeq: number | undefined): Promise<void> {
+  async #make(pruned: SignedPoint | undefined): Promise<void> {
     try {
-      await this.#file.checkpoint(this.place, async () => this.#sync?.(), prunedSeq)
+      await this.#file.checkpoint(this.place, async () => this.#sync?.(), pruned)
       this.#failure = undefined
     } catch (error) {
       this.#failure = error

@@ -161,3 +161,13 @@ export function syncLog(path: string): void {
     closeSync(fd)
   }
 }
+
+/** Returns the inputs of records. */
+export function boxesAt(boxes: InputBoxes | undefined, seqs: readonly number[]): ReadonlyMap<number, string> {
+  return new Map(
+    seqs.flatMap((seq) => {
+      const box = boxes?.get(seq)
+      return box === undefined ? [] : [[seq, box] as const]
+    }),
+  )
+}

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AuditEntry } from '@toolgate/core/audit'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { ownEntry } from './own-records.ts'
 import { Rounds } from './rounds.ts'
 
@@ -8,9 +7,9 @@ interface InputRetentionParts {
   readonly keepForMs: number
   readonly nowMs: () => number
   readonly onFault: (error: unknown) => void
-  readonly hasBefore: (atMs: number) => MaybePromise<boolean>
+  readonly hasBefore: (atMs: number) => Promise<boolean>
   /** Removes some inputs. Returns whether there may be more. */
-  readonly removeBefore: (atMs: number) => MaybePromise<boolean>
+  readonly removeBefore: (atMs: number) => Promise<boolean>
   /** Whether an error of `removeBefore` is temporary. */
   readonly isPassing: (error: unknown) => boolean
   /** Stores a record of the audit itself, durably. */

@@ -11,9 +11,9 @@ import { scratchFolder } from './testing/scratch-folder.ts'
 import { verifyAudit } from './verify.ts'
 
 for (const mode of ['batched', 'required'] as const) {
-  auditSinkContract(`openJsonlAudit, ${mode}`, (t) => {
+  auditSinkContract(`openJsonlAudit, ${mode}`, async (t) => {
     const path = join(scratchFolder(t), 'audit.jsonl')
-    return { sink: openJsonlAudit({ path, mode }), reopen: () => openJsonlAudit({ path, mode }) }
+    return { sink: openJsonlAudit({ path, mode }), reopen: async () => openJsonlAudit({ path, mode }) }
   })
 }
 
@@ -48,7 +48,7 @@ describe('openJsonlAudit', () => {
       const { status, checkpoints, lastSeq } = await verifyAudit({ path, mustBeSigned: true })
       assert.deepEqual([status, checkpoints.lastSeq], ['ok', lastSeq])
       assert.ok(lastSeq > 20_000)
-      const counts = [...readFileSync(checkpointsPath(path), 'utf8').matchAll(/"count":(\d+)/g)].map(([, n]) =>
+      const counts = [...readFileSync(checkpointsPath(path), 'utf8').matchAll(/\\"count\\":(\d+)/g)].map(([, n]) =>
         Number(n),
       )
       const total = counts.reduce((sum, count) => sum + count, 0)

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ToolgateError } from '@toolgate/core'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { toCancelling } from '@toolgate/values'
 import { type Lease, type LockOptions, memoryLock, type SessionLock } from '@toolgate/core/stores'
 
@@ -27,13 +26,13 @@ export interface Leases {
    * Takes the session if it is free and no process has waited longer. Otherwise keeps a place, which each request
    * renews.
    */
-  ask(session: string, ticket: number | undefined): MaybePromise<LeaseAnswer>
+  ask(session: string, ticket: number | undefined): Promise<LeaseAnswer>
   /** Gives up a place. */
-  leave(session: string, ticket: number): MaybePromise<void>
+  leave(session: string, ticket: number): Promise<void>
   /** Returns those tokens that are still leases. */
-  renew(tokens: readonly number[]): MaybePromise<readonly number[]>
-  release(session: string, token: number): MaybePromise<void>
-  releaseAll(tokens: readonly number[]): MaybePromise<void>
+  renew(tokens: readonly number[]): Promise<readonly number[]>
+  release(session: string, token: number): Promise<void>
+  releaseAll(tokens: readonly number[]): Promise<void>
 }
 
 /** How long a place is kept without another request, in milliseconds. */

@@ -14,14 +14,15 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import {
   type AuditRecord,
+  createNoteVerifier,
   EMPTY_ROOT,
   newSigningKey,
-  parseCheckpoint,
-  parseSigningKey,
   sealEntry,
   SOLE_WRITER,
 } from '@toolgate/core/audit'
 import { auditEntry } from '@toolgate/testing'
+import { keysIn, publicKeysOf } from './checkpoint-file.ts'
+import { parseCheckpoint, pointIn } from './checkpoint-lines.ts'
 import { checkpointsPath, privateKeyOf } from './evidence.ts'
 import { openJsonlAudit } from './jsonl.ts'
 import { openSqliteAudit } from './sqlite.ts'
@@ -34,11 +35,15 @@ import { verifyAudit } from './verify.ts'
 const eventsOf = (records: readonly AuditRecord[]): unknown[] =>
   records.map(({ event, reason, tool_call_id: id }) => [event, id ?? reason].filter(Boolean).join(' '))
 
+/** Returns what the checkpoints say, with their notes. */
 const checkpointsOf = (path: string) =>
   readFileSync(checkpointsPath(path), 'utf8')
     .split('\n')
     .filter(Boolean)
-    .map((line) => parseCheckpoint(line) ?? assert.fail())
+    .map((line) => parseCheckpoint(line))
+    .map((checkpoint) => ({ ...(pointIn(checkpoint) ?? assert.fail()), note: checkpoint.note }))
+
+const keysOf = (path: string): readonly string[] => keysIn(readFileSync(publicKeysOf(checkpointsPath(path)), 'utf8'))
 
 for (const format of FORMATS) {
   describe(`an audit in ${format}`, () => {
@@ -110,7 +115,7 @@ for (const format of FORMATS) {
         checkpoints.some(({ count, merkleRoot }) => count === 0 && merkleRoot === EMPTY_ROOT),
         'silence shows',
       )
-      assert.ok(checkpoints.every(({ writer, epoch }) => writer === 'here' && epoch === 1))
+      assert.ok(checkpoints.every(({ note }) => note.startsWith('here\n')))
       const { status, checkpoints: signed } = await verifyAudit({ path })
       assert.deepEqual([status, signed.count, signed.lastSeq], ['ok', checkpoints.length, 27])
     })
@@ -139,10 +144,11 @@ for (const format of FORMATS) {
       assert.equal(readFileSync(privateKeyOf(checkpointsPath(path)), 'utf8'), made)
       const key = newSigningKey()
       await openAny(format, { path, checkpoints: { key } }).close()
-      assert.equal(checkpointsOf(path).at(-1)?.keyId, parseSigningKey(key).keyId)
+      const [trusted = '', given = '', ...others] = keysOf(path)
+      assert.deepEqual(others, [])
+      assert.ok(createNoteVerifier(given).open(checkpointsOf(path).at(-1)?.note ?? ''))
       assert.equal((await verifyAudit({ path })).status, 'ok', 'both public keys are known')
-      const trusted = parseSigningKey(made).publicKey
-      assert.equal((await verifyAudit({ path, publicKeys: trusted })).status, 'tampered')
+      assert.equal((await verifyAudit({ path, verifiers: [trusted] })).status, 'tampered')
     })
 
     it('continues when its checkpoints cannot be written, reports it, and signs all when they can', async (t) => {
@@ -321,7 +327,10 @@ describe('verifyAudit', () => {
     await assert.rejects(verifyAudit({ path }), { code: 'audit_invalid', message: /audit\.db is not an audit/ })
     const jsonl = join(scratchFolder(t), 'audit.jsonl')
     await openJsonlAudit({ path: jsonl }).close()
-    const publicKeys = 'nonsense'
-    await assert.rejects(verifyAudit({ path: jsonl, publicKeys }), { code: 'config_invalid', message: /no public key/ })
+    for (const [verifiers, message] of [
+      [['nonsense'], /is not "name\+id\+key"/],
+      [[], /no public key/],
+    ] as const)
+      await assert.rejects(verifyAudit({ path: jsonl, verifiers }), { code: 'config_invalid', message })
   })
 })

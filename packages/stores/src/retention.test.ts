@@ -6,21 +6,27 @@ import { describe, it, type TestContext } from 'node:test'
 import {
   type AuditEntry,
   type AuditRecord,
-  checkProof,
+  checkTlogProof,
+  createLeaf,
+  createMerkleTree,
+  createNoteSigner,
+  createNoteVerifier,
   createSealer,
-  parseCheckpoint,
-  parseVerifyingKey,
+  newSigningKey,
   readSeq,
 } from '@toolgate/core/audit'
 import { auditEntry } from '@toolgate/testing'
 import type { AuditFileOptions, FileAudit } from './audit-options.ts'
-import { publicKeysOf } from './checkpoint-file.ts'
+import { keysIn, publicKeysOf } from './checkpoint-file.ts'
+import { type Checkpoint, formatCheckpoint, parseCheckpoint, pointIn, treeAfter } from './checkpoint-lines.ts'
 import { checkpointsPath } from './evidence.ts'
 import { closedFiles } from './jsonl/log-files.ts'
+import { toHex } from './shared-audit/source.ts'
 import { type Format, FORMATS, openAny } from './testing/open-any.ts'
+import { proveCall } from './testing/prove-call.ts'
 import { readAll } from './testing/read-all.ts'
 import { scratchFolder } from './testing/scratch-folder.ts'
-import { proveCall, verifyAudit } from './verify.ts'
+import { verifyAudit } from './verify.ts'
 
 const DAY_MS = 86_400_000
 const START_MS = Date.parse('2026-01-01T00:00:00Z')
@@ -63,8 +69,45 @@ async function prune({ open }: Days, day: number): Promise<readonly AuditRecord[
   }
 }
 
-const checkpointLines = (path: string): string[] =>
+const linesOf = (path: string): readonly string[] =>
   readFileSync(checkpointsPath(path), 'utf8').split('\n').filter(Boolean)
+const checkpointsOf = (path: string): readonly Checkpoint[] => linesOf(path).map((line) => parseCheckpoint(line))
+
+/** Writes checkpoints in place of those that are there. */
+function replaceCheckpoints(path: string, edit: (lines: readonly string[]) => readonly string[]): void {
+  writeFileSync(
+    checkpointsPath(path),
+    edit(linesOf(path))
+      .map((line) => `${line}\n`)
+      .join(''),
+  )
+}
+
+/** Returns the line of a checkpoint with other leaves, which another key has signed. */
+function resigned(line: string): string {
+  const checkpoint = parseCheckpoint(line)
+  const leaves = checkpoint.leaves.map((leaf) => leaf.replace('"ts":"2026', '"ts":"2025'))
+  const tree = createMerkleTree(checkpoint.before)
+  for (const leaf of leaves) tree.add(toHex(leaf))
+  const forger = createNoteSigner('audit', newSigningKey())
+  const note = forger.sign({ origin: 'audit', size: tree.size, root: tree.root() })
+  return formatCheckpoint({ ...checkpoint, leaves, note })
+}
+
+/** Returns a checkpoint that goes on from the others and says that records up to 4 may be removed, signed by `sign`. */
+function forgedPruning(path: string, sign: (before: string, size: number, root: string) => string): string {
+  const last = checkpointsOf(path).at(-1) ?? assert.fail()
+  const tree = createMerkleTree(treeAfter(last))
+  const before = { size: tree.size, frontier: tree.frontier }
+  const { seq, headHash: head, merkleRoot: root, ts } = pointIn(last) ?? assert.fail()
+  const leaves = [
+    createLeaf({ type: 'live', seq, head, count: 0, root, ts }),
+    createLeaf({ type: 'pruned', seq: 4, head, root, ts }),
+  ]
+  for (const leaf of leaves) tree.add(toHex(leaf))
+  return formatCheckpoint({ before, leaves, note: sign(last.note, tree.size, tree.root()) })
+}
+
 /** Changes or removes records by hand. `edit` returns the new text of a record, or nothing. */
 function tamper(format: Format, path: string, edit: (text: string, seq: number) => string | undefined): void {
   if (format === 'jsonl') {
@@ -214,10 +257,10 @@ for (const format of FORMATS) {
       await audit.calls(0, ['a'])
       await audit.calls(20, ['b'])
       await prune(audit, 21)
-      const keys = [parseVerifyingKey(readFileSync(publicKeysOf(checkpointsPath(audit.path)), 'utf8'))]
-      const { proofs, unsigned } = await proveCall('b', { path: audit.path })
-      assert.deepEqual([proofs.map((proof) => checkProof(proof, keys)), unsigned], [[undefined, undefined], 0])
-      assert.deepEqual((await proveCall('a', { path: audit.path })).proofs, [])
+      const keys = keysIn(readFileSync(publicKeysOf(checkpointsPath(audit.path)), 'utf8')).map(createNoteVerifier)
+      const { proofs, unsigned } = await proveCall('b', audit.path)
+      assert.deepEqual([proofs.map((proof) => checkTlogProof(proof, keys)), unsigned], [[undefined, undefined], 0])
+      assert.deepEqual((await proveCall('a', audit.path)).proofs, [])
     })
 
     it('gives the space back to the disk', async (t) => {
@@ -251,15 +294,17 @@ for (const format of FORMATS) {
         [
           'whose checkpoints were forged',
           (path) =>
-            writeFileSync(
-              checkpointsPath(path),
-              checkpointLines(path).join('\n').replace('"epoch":1', '"epoch":2') + '\n',
-            ),
+            replaceCheckpoints(path, ([first = '', ...rest]) => [first.replace('\\"seq\\":', '\\"seq\\":1'), ...rest]),
+          /is not valid/,
+        ],
+        [
+          'whose first checkpoint is of another log',
+          (path) => replaceCheckpoints(path, ([first = '', ...rest]) => [resigned(first), ...rest]),
           /is not valid/,
         ],
         [
           'whose checkpoints were cut at their beginning',
-          (path) => writeFileSync(checkpointsPath(path), `${checkpointLines(path).slice(1).join('\n')}\n`),
+          (path) => replaceCheckpoints(path, (lines) => lines.slice(1)),
           /is not valid/,
         ],
       ]
@@ -323,20 +368,27 @@ for (const format of FORMATS) {
       })
 
       it('with a statement that another key signed, or nobody', async (t) => {
-        for (const forge of [
-          (text: string) => text,
-          (text: string) => text.replace(/"sig":"....../, '"sig":"AAAAAA'),
+        const forger = createNoteSigner('audit', newSigningKey())
+        for (const sign of [
+          (_note: string, size: number, root: string) => forger.sign({ origin: 'audit', size, root }),
+          // The signature of the checkpoint before it.
+          (note: string, size: number, root: string) =>
+            `audit\n${size}\n${Buffer.from(root, 'hex').toString('base64')}\n${note.slice(note.indexOf('\n\n') + 1)}`,
         ]) {
           const audit = days(t, format)
           await audit.calls(0, ['a'])
           await audit.calls(1, ['b'])
-          const lines = checkpointLines(audit.path)
-          const forged = forge((lines.at(-1) ?? '').replace(',"seq":', ',"prunedSeq":4,"seq":'))
-          assert.equal(parseCheckpoint(forged)?.prunedSeq, 4)
-          appendFileSync(checkpointsPath(audit.path), `${forged}\n`)
+          appendFileSync(checkpointsPath(audit.path), `${forgedPruning(audit.path, sign)}\n`)
+          const forged = checkpointsOf(audit.path).at(-1) ?? assert.fail()
+          assert.deepEqual([pointIn(forged)?.prunedSeq, treeAfter(forged)?.size], [4, 4])
           // The writer neither takes the statement for its own nor acts on it.
           await assert.rejects(prune(audit, 30), /is not valid/)
-          assert.equal(parseCheckpoint(checkpointLines(audit.path).at(-1) ?? '')?.prunedSeq, undefined)
+          const newest = checkpointsOf(audit.path).at(-1) ?? assert.fail()
+          assert.deepEqual(
+            [pointIn(newest)?.prunedSeq, newest.before.size],
+            [undefined, 2],
+            'it skips what it has not signed',
+          )
           tamper(format, audit.path, (text, seq) => (seq <= 4 ? undefined : text))
           const { status, pruned, findings } = await verifyAudit({ path: audit.path })
           assert.deepEqual([status, pruned], ['tampered', undefined])

@@ -10,13 +10,15 @@ import {
 } from '@toolgate/core/audit'
 import { hashRecord, parseRecord } from '@toolgate/core/internal'
 import type { AuditFile } from './audit-file.ts'
-import type { CheckpointFile, SignedLine } from './checkpoint-file.ts'
+import type { CheckpointFile } from './checkpoint-file.ts'
 import { createOpenCalls, ownEntry } from './own-records.ts'
 import { Rounds } from './rounds.ts'
 
 /** The pause between parts of the work, in milliseconds, so that calls do not wait. A part takes a few milliseconds. */
 const PAUSE_MS = 10
 const SHOWN_CALLS = 8
+/** The number of checkpoints that are read at once. */
+const POINTS = 100
 
 /** The parts of an open audit that retention uses. */
 interface RetentionParts {
@@ -27,17 +29,25 @@ interface RetentionParts {
   readonly onFault: (error: unknown) => void
   /** Stores a record of the audit itself, durably. */
   readonly record: (entry: AuditEntry) => Promise<void>
-  /** Signs all records, and that records up to a number may be removed. */
-  readonly sign: (prunedSeq: number) => Promise<void>
+  /** Signs all records, and that records up to a point may be removed. */
+  readonly sign: (pruned: SignedPoint) => Promise<void>
   /** Returns the time when the oldest running call of this process began. */
   readonly openSince: () => number
+}
+
+/** What checkpoints say about the records that are not removed. */
+interface SignedRecords {
+  /** The last record that may be removed, according to a checkpoint; 0 for none. */
+  readonly prunedSeq: number
+  /** From the point with that record on, oldest first. */
+  readonly points: readonly SignedPoint[]
 }
 
 /** The records that one round removes. */
 interface RecordRemoval {
   readonly from: number
-  /** The last checkpoint over these records. */
-  readonly voucher: SignedLine
+  /** What the last checkpoint over these records says. */
+  readonly voucher: SignedPoint
   readonly openCalls: readonly AuditRecord[]
 }
 
@@ -75,16 +85,15 @@ export class Retention {
   }
 
   async #round(): Promise<void> {
-    const { place, record, sign, nowMs, retainMs } = this.#parts
-    await this.#removeRest(place.prunedSeq())
+    const { record, sign, nowMs, retainMs } = this.#parts
+    await this.#removeRest(await this.#signed())
     // The start time counts, so that the records of a round do not prolong it.
     const untilMs = nowMs() - retainMs
     const next = () => this.#plan(untilMs)
     for (let plan = await next(); plan !== undefined && !this.#rounds.isClosed; plan = await next()) {
       await record(prunedEntry(plan, nowMs()))
-      const { seq } = plan.voucher.checkpoint
-      await sign(seq)
-      await this.#remove(seq)
+      await sign(plan.voucher)
+      await this.#remove(plan.voucher.seq)
     }
     while (!this.#rounds.isClosed && this.#parts.file.reclaim()) await delay(PAUSE_MS)
   }
@@ -94,7 +103,7 @@ export class Retention {
    *
    * @throws if the audit has changed since, such as a new audit with old checkpoints: nobody has decided to prune it
    */
-  async #removeRest(seq: number): Promise<void> {
+  async #removeRest({ prunedSeq: seq, points }: SignedRecords): Promise<void> {
     const { file } = this.#parts
     if (file.firstSeq() > seq) return
     // A closed file of JSON lines is read whole, including the records before this one.
@@ -102,19 +111,12 @@ export class Retention {
       .textsIn(seq - 1, seq)
       .toArray()
       .flat()
-    const text = texts.find((one) => readSeq(one) === seq) ?? ''
+    const hash = readLink(texts.find((one) => readSeq(one) === seq) ?? '')?.hash
     // Another process may have removed these records meanwhile.
     if (file.firstSeq() > seq) return
-    if (!this.#hasSigned(seq, readLink(text)?.hash))
+    if (!points.some((point) => point.seq === seq && point.headHash === hash))
       throw unsafe(`record ${seq} is not the one that a checkpoint signed`)
     await this.#remove(seq)
-  }
-
-  #hasSigned(seq: number, hash: string | undefined): boolean {
-    return this.#parts.place
-      .linesAfter(seq - 1)
-      .flatMap((lines) => lines)
-      .some(({ checkpoint }) => checkpoint.seq === seq && checkpoint.headHash === hash)
   }
 
   async #remove(seq: number): Promise<void> {
@@ -131,11 +133,11 @@ export class Retention {
 
   /** Returns the next records to remove. They were signed before a time and match their checkpoints. */
   async #plan(untilMs: number): Promise<RecordRemoval | undefined> {
-    const { file, place, openSince } = this.#parts
-    const prunedSeq = place.prunedSeq()
-    const signed = await this.#signedUntil(Math.min(untilMs, openSince() - 1), prunedSeq)
-    const cut = file.lastCut(signed.map(({ checkpoint }) => checkpoint.seq))
-    const removed = signed.filter(({ checkpoint }) => checkpoint.seq <= cut)
+    const { file, openSince } = this.#parts
+    const { prunedSeq, points } = await this.#signed()
+    const signed = signedUntil(Math.min(untilMs, openSince() - 1), prunedSeq, points)
+    const cut = file.lastCut(signed.map(({ seq }) => seq))
+    const removed = signed.filter(({ seq }) => seq <= cut)
     const voucher = removed.at(-1)
     if (voucher === undefined) return undefined
     const first = file.firstSeq()
@@ -145,23 +147,20 @@ export class Retention {
   }
 
   /**
-   * Returns the checkpoints that sign records after `after` and were created before `untilMs`, up to the first that is
-   * out of order.
+   * Reads the checkpoints of the records that are not removed.
+   *
+   * @throws for an invalid checkpoint
    */
-  async #signedUntil(untilMs: number, after: number): Promise<readonly SignedLine[]> {
-    const found: SignedLine[] = []
-    let seq = after
-    for (const lines of this.#parts.place.linesAfter(after)) {
-      for (const line of lines) {
-        const { ts, count } = line.checkpoint
-        if (Date.parse(ts) > untilMs) return found
-        if (line.checkpoint.seq - count !== seq) throw unsafe(`no checkpoint signs the records after ${seq}`)
-        seq += count
-        if (count > 0) found.push(line)
-      }
-      await delay(PAUSE_MS)
+  async #signed(): Promise<SignedRecords> {
+    const points: SignedPoint[] = []
+    let prunedSeq = 0
+    for (const point of this.#parts.place.pointsBackwards()) {
+      prunedSeq = Math.max(prunedSeq, point.prunedSeq ?? 0)
+      points.push(point)
+      if (prunedSeq > 0 && point.seq <= prunedSeq) break
+      if (points.length % POINTS === 0) await delay(PAUSE_MS)
     }
-    return found
+    return { prunedSeq, points: points.toReversed() }
   }
 
   /**
@@ -170,10 +169,10 @@ export class Retention {
    *
    * @throws if the records differ from the signed ones
    */
-  async #compare(after: number, signed: readonly SignedLine[]): Promise<readonly AuditRecord[] | undefined> {
+  async #compare(after: number, signed: readonly SignedPoint[]): Promise<readonly AuditRecord[] | undefined> {
     const calls = createOpenCalls<AuditRecord>()
-    const checked = createComparison(signed.map(({ checkpoint }) => checkpoint))
-    const last = signed.at(-1)?.checkpoint.seq ?? after
+    const checked = createComparison(signed)
+    const last = signed.at(-1)?.seq ?? after
     for (const texts of this.#parts.file.textsIn(after, last)) {
       for (const text of texts) {
         checked.add(text)
@@ -186,6 +185,23 @@ export class Retention {
     checked.finish()
     return calls.list()
   }
+}
+
+/**
+ * Returns the points after `after` that were signed before `untilMs`, up to the first that is out of order.
+ *
+ * @throws if a checkpoint is missing
+ */
+function signedUntil(untilMs: number, after: number, points: readonly SignedPoint[]): readonly SignedPoint[] {
+  const found: SignedPoint[] = []
+  let last = after
+  for (const point of points.filter(({ seq }) => seq > after)) {
+    if (Date.parse(point.ts) > untilMs) break
+    if (point.seq - point.count !== last) throw unsafe(`no checkpoint signs the records after ${last}`)
+    last = point.seq
+    if (point.count > 0) found.push(point)
+  }
+  return found
 }
 
 /**
@@ -224,8 +240,8 @@ export function unsafe(why: string): Error {
 }
 
 function prunedEntry({ from, voucher, openCalls }: RecordRemoval, wallMs: number): AuditEntry {
-  const { seq, ts } = voucher.checkpoint
-  const range = `records ${from} to ${seq}, signed by the checkpoint ${voucher.hash} of ${ts}`
+  const { seq, ts, merkleRoot } = voucher
+  const range = `records ${from} to ${seq}, signed by the checkpoint ${merkleRoot} of ${ts}`
   return ownEntry('audit_pruned', wallMs, { reason: 'retention', detail: `${range}${aboutCalls(openCalls)}` })
 }
 

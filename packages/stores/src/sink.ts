@@ -8,7 +8,6 @@ import type {
   AuditQuery,
   AuditRecord,
 } from '@toolgate/core/audit'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { messageOf } from '@toolgate/values'
 import { type AuditFile, closedError, unavailableError } from './audit-file.ts'
 import type { AuditFileProblem, FileAudit } from './audit-options.ts'
@@ -35,7 +34,7 @@ abstract class AuditFileReader {
     this.file = file
   }
 
-  query(query: AuditQuery): MaybePromise<readonly AuditRecord[]> {
+  async query(query: AuditQuery): Promise<readonly AuditRecord[]> {
     this.beforeRead()
     return this.file.query(query)
   }
@@ -141,7 +140,7 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
       nowMs,
       onFault,
       record: (entry) => this.recordOwn(entry),
-      sign: (seq) => checkpoints.sign(seq),
+      sign: (pruned) => checkpoints.sign(pruned),
       openSince: () => Math.min(...openCalls.list().map(({ wallMs }) => wallMs)),
     })
     this.#retention.start()
@@ -154,8 +153,8 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
       keepForMs: keepInputsMs,
       nowMs,
       onFault,
-      hasBefore: (atMs) => boxes.hasBefore(atMs),
-      removeBefore: (atMs) => boxes.removeBefore(atMs),
+      hasBefore: async (atMs) => boxes.hasBefore(atMs),
+      removeBefore: async (atMs) => boxes.removeBefore(atMs),
       isPassing: (error) => file.isPassing(error),
       record: (entry) => this.recordOwn(entry),
     })
@@ -169,7 +168,7 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
     return this.#checkpoints.evidence()
   }
 
-  abstract write(entry: AuditEntry): MaybePromise<void>
+  abstract write(entry: AuditEntry): void | Promise<void>
 
   async flush(): Promise<void> {
     if (!this.isClosed) await this.settle()

@@ -11,9 +11,9 @@ import { scratchFolder } from './testing/scratch-folder.ts'
 import { verifyAudit } from './verify.ts'
 
 for (const mode of ['batched', 'required'] as const) {
-  auditSinkContract(`openSqliteAudit, ${mode}`, (t) => {
+  auditSinkContract(`openSqliteAudit, ${mode}`, async (t) => {
     const path = join(scratchFolder(t), 'audit.db')
-    return { sink: openSqliteAudit({ path, mode }), reopen: () => openSqliteAudit({ path, mode }) }
+    return { sink: openSqliteAudit({ path, mode }), reopen: async () => openSqliteAudit({ path, mode }) }
   })
 }
 

@@ -109,7 +109,6 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   const removal = removalFrom(path)
   const hasBoxes = lock !== undefined && sealsInputs(options)
   const boxes = new InputBoxes(db, { mayWrite: hasBoxes })
-  let epoch = 0
 
   /** Runs an action in one transaction. An exception undoes it. */
   function inTransaction(action: () => void): void {
@@ -128,7 +127,6 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
     const { tool = null, user = null, session = null, atMs } = recordKeys(entry)
     insert?.run(sealer.seq, entry.event, tool, user, session, atMs, record)
     if (hasBoxes) boxes.put(sealer.seq, entry, sealing)
-    if (entry.event === 'audit_opened') epoch = sealer.seq
   }
 
   return {
@@ -146,7 +144,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
       // In `required` mode each commit is synced. In `batched` mode this checkpoint of the WAL syncs them.
       if (mode === 'batched') db.exec('PRAGMA wal_checkpoint(PASSIVE)')
     },
-    async checkpoint(file, _sync, prunedSeq) {
+    async checkpoint(file, _sync, pruned) {
       const from = file.last()?.seq ?? 0
       const tree = createRecordTree()
       const { seq: upTo } = endOf(db.prepare(NEWEST).get())
@@ -163,7 +161,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
         const segment = last === from ? segmentAfter(db, read, tree) : segmentAfter(db, last, createRecordTree())
         // A checkpoint must not be ahead of the disk.
         syncLog(path)
-        file.append({ ...segment, epoch }, prunedSeq)
+        file.append(segment, pruned)
       })
     },
     isPassing: isBusy,
@@ -188,7 +186,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
 const BACKLOG_PART = 1000
 
 /** Returns a segment: the records of a tree, and the records after `after`. */
-function segmentAfter(db: DatabaseSync, after: number, tree: RecordTree): Omit<Segment, 'epoch'> {
+function segmentAfter(db: DatabaseSync, after: number, tree: RecordTree): Segment {
   const { seq, head: headHash } = endOf(db.prepare(NEWEST).get())
   addRecords(db, tree, { after, upTo: seq, most: -1 })
   return { seq, headHash, count: tree.size, merkleRoot: tree.root() }

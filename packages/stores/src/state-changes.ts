@@ -1,5 +1,4 @@
 import { createEmitter } from '@toolgate/values'
-import type { MaybePromise } from '@toolgate/core/internal'
 
 /** The time between polls, in milliseconds. Changes must be seen within a second. */
 const POLL_MS = 250
@@ -10,12 +9,12 @@ const POLL_MS = 250
  */
 export class StateChanges {
   readonly #emitter = createEmitter()
-  readonly #readRevision: () => MaybePromise<number>
+  readonly #readRevision: () => Promise<number>
   /** The latest revision that the listeners know. */
   #revision: number
   #timer: NodeJS.Timeout | undefined
 
-  constructor(readRevision: () => MaybePromise<number>, seen: number) {
+  constructor(readRevision: () => Promise<number>, seen: number) {
     this.#readRevision = readRevision
     this.#revision = seen
   }

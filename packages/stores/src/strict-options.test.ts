@@ -61,9 +61,14 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
   verifySharedAudit: [
     ['options', 'verifyers', 'verifiers', () => verify.verifySharedAudit(loose({}), loose({ verifyers: [] }))],
   ],
-  proveSharedRecords: [['options', 'plac', 'place', () => verify.proveSharedRecords(loose({}), loose({ plac: 3 }))]],
-  proveCall: [
-    ['options', 'publicKey', 'publicKeys', (file) => verify.proveCall('c', loose({ path: file, publicKey: 'x' }))],
+  proveRecords: [['options', 'plac', 'place', () => verify.proveRecords(loose({}), loose({ plac: 3 }))]],
+  withAuditFile: [
+    [
+      'options',
+      'verifier',
+      'verifiers',
+      (file) => verify.withAuditFile(loose({ path: file, verifier: [] }), async () => {}),
+    ],
   ],
 }
 

@@ -2,14 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { type Approval, ToolgateError } from '@toolgate/core'
 import type { ApprovalBinding, ApprovalFilter, ApprovalStore, ApprovalVerdict } from '@toolgate/core/stores'
-import type { MaybePromise } from '@toolgate/core/internal'
 
 /**
  * Defines the tests that every approval store passes: approvals are bound, used once, and expire.
  * @example
- * approvalStoreContract('memoryApprovals', () => memoryApprovals())
+ * approvalStoreContract('memoryApprovals', async () => memoryApprovals())
  */
-export function approvalStoreContract(name: string, make: (t: TestContext) => MaybePromise<ApprovalStore>): void {
+export function approvalStoreContract(name: string, make: (t: TestContext) => Promise<ApprovalStore>): void {
   describe(`${name} (approval store contract)`, () => {
     it('makes a pending approval with what it is bound to and when it ends', async (t) => {
       const store = await make(t)

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { canonicalize } from '@toolgate/values/json'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { sha256Hex } from '@toolgate/values'
 import { AUDIT_OUTCOMES } from '@toolgate/core/words'
 import type {
@@ -24,16 +23,16 @@ type Audit = AuditSink & AuditReader & AuditExporter & AuditCounter
 export interface AuditUnderTest {
   readonly sink: Audit
   /** Opens the same audit again, after `sink` was closed. Absent for a sink that keeps nothing. */
-  readonly reopen?: () => MaybePromise<Audit>
+  readonly reopen?: () => Promise<Audit>
 }
 
 /**
  * Defines the tests that every audit sink passes. Call it once in a test file, for each way to open the sink.
  *
  * @example
- * auditSinkContract('memoryAudit', () => ({ sink: memoryAudit() }))
+ * auditSinkContract('memoryAudit', async () => ({ sink: memoryAudit() }))
  */
-export function auditSinkContract(name: string, make: (t: TestContext) => MaybePromise<AuditUnderTest>): void {
+export function auditSinkContract(name: string, make: (t: TestContext) => Promise<AuditUnderTest>): void {
   describe(`${name} (audit sink contract)`, () => {
     const open = async (t: TestContext): Promise<Audit> => {
       const { sink } = await make(t)

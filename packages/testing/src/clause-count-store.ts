@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { ClauseCountStore } from '@toolgate/core/stores'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { manualClock } from './manual-clock.ts'
 
 export interface ClauseCountsUnderTest {
   readonly store: ClauseCountStore
   /** Returns another handle on the same counts, as in another process. */
-  readonly beside: () => MaybePromise<ClauseCountStore>
+  readonly beside: () => Promise<ClauseCountStore>
 }
 
 type Make = (
   t: TestContext,
   options: { readonly clock: ReturnType<typeof manualClock> },
-) => MaybePromise<ClauseCountsUnderTest>
+) => Promise<ClauseCountsUnderTest>
 
 const NOW = 1_700_000_000_000
 const DAY_MS = 24 * 60 * 60_000

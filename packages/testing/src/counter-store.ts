@@ -2,15 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Clock, CounterStore, LimitAnswer, LimitUse } from '@toolgate/core/stores'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 
-type Make = (options: { clock: Pick<Clock, 'monotonicMs'> }) => MaybePromise<CounterStore>
+type Make = (options: { clock: Pick<Clock, 'monotonicMs'> }) => Promise<CounterStore>
 
 /**
  * Defines the tests that every counter store passes: sliding windows are exact, and uses count together or not at all.
  * @example
- * counterStoreContract('memoryCounters', memoryCounters)
+ * counterStoreContract('memoryCounters', async (options) => memoryCounters(options))
  */
 export function counterStoreContract(name: string, make: Make): void {
   describe(`${name} (counter store contract)`, () => {

@@ -1,21 +1,20 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { HistoryAddition, HistoryItem, HistoryMark, HistoryStore } from '@toolgate/core/stores'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { assertShadowsTakeNoRoom, TINY_ROOM } from './shadow-room.ts'
 
 export interface HistoriesUnderTest {
   readonly store: HistoryStore
   /** Returns another handle on the same histories, as in another process. Absent if there can be no other process. */
-  readonly beside?: () => MaybePromise<HistoryStore>
+  readonly beside?: () => Promise<HistoryStore>
 }
 
-export interface HistoryStoreLimits {
+interface HistoryStoreLimits {
   readonly maxBytes: number
   readonly maxBytesOfOwner: number
 }
 
-type Make = (t: TestContext, limits: HistoryStoreLimits) => MaybePromise<HistoriesUnderTest>
+type Make = (t: TestContext, limits: HistoryStoreLimits) => Promise<HistoriesUnderTest>
 
 const NOW = 1_700_000_000_000
 const HOUR_MS = 3_600_000
@@ -38,7 +37,7 @@ function adding(
  * Defines the tests that every store of histories passes: additions have one order, may depend on what was read, and
  * are refused when the store is full, because nothing is deleted.
  * @example
- * historyStoreContract('memoryHistories', (_t, limits) => ({ store: memoryHistories(limits) }))
+ * historyStoreContract('memoryHistories', async (_t, limits) => ({ store: memoryHistories(limits) }))
  */
 export function historyStoreContract(name: string, make: Make): void {
   describe(`${name} (history store contract)`, () => {

@@ -2,21 +2,20 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createCanceller } from '@toolgate/values'
-import type { MaybePromise } from '@toolgate/core/internal'
 import type { Lease, SessionLock } from '@toolgate/core/stores'
 
 export interface LockUnderTest {
   readonly lock: SessionLock
   /** Returns another handle on the same sessions, as in another process. Absent if there can be no other process. */
-  readonly beside?: () => MaybePromise<SessionLock>
+  readonly beside?: () => Promise<SessionLock>
 }
 
 /**
  * Defines the tests that every session lock passes: one turn at a time, in the order of requests.
  * @example
- * sessionLockContract('memoryLock', () => ({ lock: memoryLock() }))
+ * sessionLockContract('memoryLock', async () => ({ lock: memoryLock() }))
  */
-export function sessionLockContract(name: string, make: (t: TestContext) => MaybePromise<LockUnderTest>): void {
+export function sessionLockContract(name: string, make: (t: TestContext) => Promise<LockUnderTest>): void {
   describe(`${name} (session lock contract)`, () => {
     const open = async (t: TestContext): Promise<SessionLock> => (await make(t)).lock
 
@@ -158,12 +157,7 @@ export function sessionLockContract(name: string, make: (t: TestContext) => Mayb
   })
 }
 
-interface Followed {
-  readonly lease: Promise<Lease>
-  readonly isIn: boolean
-}
-
-function follow(lease: Promise<Lease>): Followed {
+function follow(lease: Promise<Lease>): { readonly lease: Promise<Lease>; readonly isIn: boolean } {
   const followed = { lease, isIn: false }
   const mark = async (): Promise<void> => {
     await lease

@@ -1,22 +1,21 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { Clock, StateStore } from '@toolgate/core/stores'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 import { toJsonText } from '@toolgate/values/json'
 
 export interface StateUnderTest {
   readonly store: StateStore
   /** Returns another handle on the same state, as in another process. Absent if there can be no other process. */
-  readonly beside?: () => MaybePromise<StateStore>
+  readonly beside?: () => Promise<StateStore>
 }
 
-type Make = (t: TestContext, options: { clock: Pick<Clock, 'wallMs'> }) => MaybePromise<StateUnderTest>
+type Make = (t: TestContext, options: { clock: Pick<Clock, 'wallMs'> }) => Promise<StateUnderTest>
 
 /**
  * Defines the tests that every state store passes: entries are plain JSON, taken once, expire, and are visible to all.
  * @example
- * stateStoreContract('memoryState', (_t, { clock }) => ({ store: memoryState({ clock }) }))
+ * stateStoreContract('memoryState', async (_t, { clock }) => ({ store: memoryState({ clock }) }))
  */
 export function stateStoreContract(name: string, make: Make): void {
   describe(`${name} (state store contract)`, () => {
@@ -277,7 +276,7 @@ export function stateStoreContract(name: string, make: Make): void {
 
 const NOW = 1_700_000_000_000
 
-const CHANGES: readonly (readonly [string, (store: StateStore) => MaybePromise<unknown>])[] = [
+const CHANGES: readonly (readonly [string, (store: StateStore) => unknown])[] = [
   ['a value was set', (store) => store.set('new', 1)],
   ['a value was replaced', (store) => store.set('there', 2)],
   ['a value was added', (store) => store.add('new', 1)],

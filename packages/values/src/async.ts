@@ -51,7 +51,7 @@ export function withDeadline<T>(
 /** The result of work. Its error is a `TimeoutError` if the work took too long. */
 export type Outcome<T> = { readonly value: T } | { readonly error: unknown }
 
-export interface Task<T> {
+interface Task<T> {
   run(signal: AbortSignal): T | PromiseLike<T>
   readonly deadlineMs: number
   /** Called once; synchronously if the work is synchronous; not after `stop`. */

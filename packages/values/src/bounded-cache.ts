@@ -4,7 +4,7 @@
  * Two generations: a hit in the older one moves to the younger; when the younger is full, the
  * older is dropped. So it holds at most `2 × capacity` entries and no operation walks them.
  */
-export interface BoundedCache<K, V> {
+interface BoundedCache<K, V> {
   get(key: K): V | undefined
   set(key: K, value: V): void
 }

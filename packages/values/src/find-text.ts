@@ -5,7 +5,7 @@
 const MAX_SHORT = 64
 
 /** Searches a text from an offset on; returns -1 if it is not found. */
-export type Find = (text: string, from: number) => number
+type Find = (text: string, from: number) => number
 
 /** Returns a search that takes linear time for any two texts. */
 export function createFind(wanted: string): Find {

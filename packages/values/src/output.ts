@@ -9,13 +9,13 @@ import { toJsonText } from './json/json-text.ts'
  * Sizes are in characters of JSON, not counting escapes: a string counts its length and two quotes, binary data one
  * character for each byte.
  */
-export interface CappedOutput {
+interface CappedOutput {
   readonly output: unknown
   readonly cut: boolean
 }
 
 /** The default for the longest text of an output. */
-export const MAX_TEXT_CHARS = 10_000_000
+const MAX_TEXT_CHARS = 10_000_000
 
 /**
  * Returns an output with at most `maxChars` characters.

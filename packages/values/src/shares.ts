@@ -1,5 +1,5 @@
 /** The items of each owner, for stores that make room by evicting from the owner with the most. Every operation takes constant time. */
-export interface Shares<Item> {
+interface Shares<Item> {
   add(owner: string, item: Item): void
   delete(owner: string, item: Item): void
   sizeOf(owner: string): number

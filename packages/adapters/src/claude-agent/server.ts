@@ -21,14 +21,11 @@ interface ServerOptions {
   readonly onClose: () => void
 }
 
-/** The gate's own server for the SDK's `mcpServers`: in this process, with the visible tools that the gate runs. */
-interface SdkServerConfig {
+export function createServer({ view, names, calls, serverName, onClose }: ServerOptions): {
   type: 'sdk'
   name: string
   instance: McpServer
-}
-
-export function createServer({ view, names, calls, serverName, onClose }: ServerOptions): SdkServerConfig {
+} {
   const instance = new McpServer({ name: serverName, version: '1.0.0' }, { capabilities: { tools: {} } })
   const { server } = instance
   const tools = listTools(view)

@@ -2,10 +2,15 @@ import type { ToolsInput } from '@mastra/core/agent'
 import type { InputProcessorOrWorkflow } from '@mastra/core/processors'
 import type { RequestContext } from '@mastra/core/request-context'
 import type { ToolBeforeHookResult, ToolHookContext } from '@mastra/core/tools'
-import { type Caller, ConfigError, type Gate } from '@toolgate/core'
-import type { MaybePromise } from '@toolgate/core/internal'
+import { ConfigError, type Gate } from '@toolgate/core'
 import { type Shape, shapeOf } from '@toolgate/values'
-import { checkGiven, checkGuard, GUARD_KEYS, type GuardOptions as SharedOptions } from '../shared/guard-options.ts'
+import {
+  checkGiven,
+  checkGuard,
+  type FindCaller,
+  GUARD_KEYS,
+  type GuardOptions as SharedOptions,
+} from '../shared/guard-options.ts'
 
 /** A request as `guard` sees it: the context that was passed to `generate`, `stream`, or a resuming call. */
 export interface GuardRequest {
@@ -18,7 +23,7 @@ export interface GuardOptions<Name extends string = string> extends SharedOption
    * refused, because Mastra's server copies a request's body into the context. Called again for each call and each
    * resume, so a revoked role stops counting at once. If it throws, nothing runs.
    */
-  readonly caller: (request: GuardRequest) => MaybePromise<Caller>
+  readonly caller: FindCaller<GuardRequest>
   /**
    * Names the run in the audit, and binds approvals to it: return the same id when the run is resumed. Mastra does not
    * pass its own `runId` to tools, so put that into the context too. Default: a random id, to which approvals are not bound.

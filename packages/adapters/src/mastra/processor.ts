@@ -126,14 +126,14 @@ function idsOf(names: ReadonlySet<string>, calls: Calls): string[] {
   return [...names].map((name) => toId(name)).filter((id) => id !== undefined)
 }
 
-interface MadeCall {
-  readonly toolName: string
-  readonly toolCallId: string
-  readonly args: unknown
-}
-
 /** Returns the call of a chunk, unless the provider has run it. */
-function callsOf({ type, payload }: { readonly type: string; readonly payload?: unknown }): readonly MadeCall[] {
+function callsOf({
+  type,
+  payload,
+}: {
+  readonly type: string
+  readonly payload?: unknown
+}): readonly { readonly toolName: string; readonly toolCallId: string; readonly args: unknown }[] {
   const { toolName, toolCallId, args, providerExecuted } = fieldsOf(payload)
   if (type !== 'tool-call' || providerExecuted === true) return []
   // A call without a usable name or id is recorded too.

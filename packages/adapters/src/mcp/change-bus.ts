@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Caller } from '@toolgate/core'
-import type { MaybePromise } from '@toolgate/core/internal'
 import type { ListWatch } from '@toolgate/mcp'
 
 /** A change that a server announces to its clients (`ServerEvent` of SDK v2). */
@@ -20,7 +19,7 @@ export interface McpChangeBus {
 /** A bus that knows the caller of each subscription. */
 export interface ChangeBus extends McpChangeBus {
   /** Sets the caller of later subscriptions within the current request. */
-  enter(caller: () => MaybePromise<Caller>): void
+  enter(caller: () => Promise<Caller>): void
 }
 
 /**
@@ -30,10 +29,10 @@ export interface ChangeBus extends McpChangeBus {
  * caller gets only changes that are published to all, which never include changes of tools.
  */
 export function createChangeBus(watch: ListWatch, onFault: (error: unknown) => void): ChangeBus {
-  const asking = new AsyncLocalStorage<() => MaybePromise<Caller>>()
+  const asking = new AsyncLocalStorage<() => Promise<Caller>>()
   const listeners = new Set<(change: McpChange) => void>()
 
-  const follow = (callerOf: () => MaybePromise<Caller>, listener: (change: McpChange) => void) => {
+  const follow = (callerOf: () => Promise<Caller>, listener: (change: McpChange) => void) => {
     let isOpen = true
     let leave: (() => void) | undefined
     const begin = async () => {

@@ -1,8 +1,7 @@
 import { type Caller, ConfigError, defineCaller, type ViewOptions } from '@toolgate/core'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { safely, type Shape, shapeOf } from '@toolgate/values'
 import { ListWatch, ToolLists } from '@toolgate/mcp'
-import { checkCaller, checkGuard } from '../shared/guard-options.ts'
+import { type CallerOption, checkCaller, checkGuard } from '../shared/guard-options.ts'
 import { type ChangeBus, createChangeBus, type McpChangeBus } from './change-bus.ts'
 import { Connection, type GuardedGate, type Guarding } from './connection.ts'
 import type { McpAuthInfo, McpRequest } from './sdk-context.ts'
@@ -12,7 +11,7 @@ export interface McpGuardOptions<Server extends SdkServer> extends Pick<ViewOpti
   /** Returns a new SDK server without tools: `() => new Server({ name, version })`. */
   readonly server: (context: McpServerContext) => Server
   /** The caller, or a function that finds the caller of a request. If it throws, the client gets an error without details. */
-  readonly caller: Caller | ((request: McpRequest) => MaybePromise<Caller>)
+  readonly caller: CallerOption<McpRequest>
   /** How long clients of MCP 2026-07-28 may cache a list, in milliseconds. Default 0. */
   readonly listTtlMs?: number | undefined
   /**
@@ -83,7 +82,7 @@ export function guard<Server extends SdkServer>(gate: GuardedGate, options: McpG
     const isPerRequest = requestInfo !== undefined
     const server = options.server(context)
     Connection.open(guarding, server, { listChanged: !isPerRequest || (bus !== undefined && era === 'modern') })
-    if (isPerRequest) bus?.enter(() => callerOf({ authInfo, sessionId: undefined, headers: requestInfo.headers }))
+    if (isPerRequest) bus?.enter(async () => callerOf({ authInfo, sessionId: undefined, headers: requestInfo.headers }))
     return server
   }
   return Object.defineProperty(serve, 'bus', {

@@ -4,7 +4,6 @@ import {
   defineCaller,
   type Gate,
   isDefinedCaller,
-  type Tool,
   ToolgateError,
   type View,
   type ViewOptions,
@@ -160,7 +159,10 @@ export function checkVerdict(answer: Verdict): void {
 }
 
 /** A caller, or a function that reads it from the framework's context. */
-type CallerOption<Source> = Caller | ((source: Source) => MaybePromise<Caller>)
+export type CallerOption<Source> = Caller | FindCaller<Source>
+
+/** Reads the caller from the framework's context. If it throws, nothing runs. */
+export type FindCaller<Source> = (source: Source) => MaybePromise<Caller>
 
 /**
  * Returns the caller that the host's own code passed.
@@ -280,7 +282,6 @@ async function idsOf(
   visibility: Visibility,
   context: Parameters<Extract<Visibility, (...args: never) => unknown>>[0],
 ): Promise<ReadonlySet<string>> {
-  const shown: MaybePromise<Iterable<string | Tool>> =
-    typeof visibility === 'function' ? visibility(context) : visibility
-  return new Set(Array.from(await shown, (one) => (typeof one === 'string' ? one : one.id)))
+  const shown = await (typeof visibility === 'function' ? visibility(context) : visibility)
+  return new Set(Array.from(shown, (one) => (typeof one === 'string' ? one : one.id)))
 }

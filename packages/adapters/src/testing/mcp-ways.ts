@@ -21,15 +21,17 @@ export const INFO = { name: 'test', version: '1' }
 
 export type ServeOptions = Partial<Omit<McpGuardOptions<SdkServer>, 'server'>>
 
-interface Called {
-  readonly onProgress?: (progress: { progress: number; total?: number | undefined }) => void
-  readonly signal?: AbortSignal
-}
-
 /** The operations that every client has, with its SDK. */
 export interface AnyClient {
   list(): Promise<readonly ({ readonly name: string } & Record<string, unknown>)[]>
-  call(name: string, args?: Record<string, unknown>, options?: Called): Promise<McpResult>
+  call(
+    name: string,
+    args?: Record<string, unknown>,
+    options?: {
+      readonly onProgress?: (progress: { progress: number; total?: number | undefined }) => void
+      readonly signal?: AbortSignal
+    },
+  ): Promise<McpResult>
   /** Returns the number of notices about a changed list. */
   readonly changes: () => number
   close(): Promise<void>

@@ -16,7 +16,7 @@ export interface ScriptedAnswer {
   readonly between?: (() => Promise<unknown>) | undefined
 }
 
-export interface ScriptedCall {
+interface ScriptedCall {
   readonly name: string
   /** The input: an object, or a text that is sent unchanged. Default: no arguments. */
   readonly input?: unknown

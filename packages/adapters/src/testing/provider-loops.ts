@@ -252,7 +252,10 @@ const anthropic = createLoop<Anthropic.ToolUseBlock, { content: string }>({
     void history.push({ role: 'assistant', content: calls }, { role: 'user', content: outputs }),
 })
 
-const gemini = createLoop<{ id?: string; name?: string; args?: Record<string, unknown> }, GeminiPart>({
+const gemini = createLoop<
+  { id?: string; name?: string; args?: Record<string, unknown> },
+  { functionResponse: { name: string; response: { output: string } | { error: string } } }
+>({
   name: 'Gemini',
   prompt: { role: 'user', parts: [{ text: 'Go.' }] },
   sendsText: false,
@@ -296,9 +299,5 @@ const gemini = createLoop<{ id?: string; name?: string; args?: Record<string, un
       { role: 'user', parts: outputs },
     ),
 })
-
-interface GeminiPart {
-  functionResponse: { name: string; response: { output: string } | { error: string } }
-}
 
 export const PROVIDER_LOOPS: readonly ProviderLoop[] = [responses, chat, anthropic, gemini]

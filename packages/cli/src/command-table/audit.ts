@@ -1,6 +1,7 @@
 import { Option } from 'commander'
 import type { AuditOpenOptions } from '../commands/audit-open.ts'
-import type { AuditProveOptions, AuditVerifyOptions, CheckProofOptions } from '../commands/audit-verify.ts'
+import type { AuditProveOptions, CheckProofOptions } from '../commands/audit-prove.ts'
+import type { AuditVerifyOptions } from '../commands/audit-verify.ts'
 import type { AuditExportOptions, AuditOptions, AuditQueryOptions, AuditTailOptions } from '../commands/audit.ts'
 import { type CommandRow, row } from './row.ts'
 import {
@@ -114,20 +115,19 @@ export const AUDIT_COMMANDS: readonly CommandRow[] = [
   ),
   row(
     'audit prove',
-    'print the proofs that records are in the audit; of an audit that replicas share, as tlog-proof',
+    'print the proofs that records are in the audit, as tlog-proof',
     (command) =>
       auditFileOptions(command)
         .option('--call <id>', 'the records of a call: its tool_call_id')
-        .option('--record <seq>', 'one record of an audit that replicas share', wholeNumber(1, MAX_SEQ))
-        .option('--from <file>', 'that the log of replicas goes on from the checkpoint in this file')
-        .option('--out <folder>', 'a file for each proof about replicas, in this folder')
+        .option('--record <seq>', 'one record, by its seq', wholeNumber(1, MAX_SEQ))
+        .option('--from <file>', 'that the log goes on from the checkpoint in this file')
+        .option('--out <folder>', 'a file for each proof, in this folder')
         .option('--json', ERRORS_AS_JSON),
     async (options: AuditProveOptions, { io }) =>
-      (await import('../commands/audit-verify.ts')).auditProveCommand(options, io),
+      (await import('../commands/audit-prove.ts')).auditProveCommand(options, io),
     [
       ...AUDIT_FILE_RULES,
       ['--offline', 'not with', '--public-key'],
-      ['--file', 'not with', '--record', '--from', '--out'],
       ['needs', '--call', '--record', '--from'],
       ['--call', 'not with', '--record', '--from'],
       ['--record', 'not with', '--from'],
@@ -139,11 +139,11 @@ export const AUDIT_COMMANDS: readonly CommandRow[] = [
     (command) =>
       command
         .argument('<file>', 'the proofs')
-        .option('--public-key <file>', 'the public key that is trusted, in PEM; of replicas: name+id+key')
+        .option('--public-key <file>', 'the public keys that are trusted, name+id+key, one a line')
         .option('--from <file>', 'the earlier checkpoint, for a proof that a log goes on')
         .option('--json', ERRORS_AS_JSON),
     async (options: CheckProofOptions, { io }, file) =>
-      (await import('../commands/audit-verify.ts')).auditCheckProofCommand(file, options, io),
+      (await import('../commands/audit-prove.ts')).auditCheckProofCommand(file, options, io),
     [['needs', '--public-key']],
   ),
 ]

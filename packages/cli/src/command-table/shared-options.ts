@@ -105,7 +105,10 @@ export function auditFileOptions(command: Command): Command {
     .option('--config <file>', 'the configuration', DEFAULT_CONFIG)
     .option('--checkpoints <file>', 'default: as the configuration says, or in the folder checkpoints beside the file')
     .option('--offline <folder>', 'an audit that "audit export --folder" has written; needs no database')
-    .option('--public-key <file>', 'the public key that is trusted, in PEM; default: <checkpoints>.pub')
+    .option(
+      '--public-key <file>',
+      'the public keys that are trusted, name+id+key, one a line; default: <checkpoints>.pub',
+    )
 }
 
 export const AUDIT_FILE_RULES: readonly OptionRule[] = [

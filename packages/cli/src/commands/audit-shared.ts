@@ -1,24 +1,7 @@
-import { existsSync, mkdirSync } from 'node:fs'
-import { readOwnJson } from '@toolgate/values/json'
-import path from 'node:path'
-import { ToolgateError } from '@toolgate/core'
-import {
-  checkGrowthProof,
-  checkTlogProof,
-  createNoteVerifier,
-  formatGrowthProof,
-  formatTlogProof,
-  type NoteVerifier,
-  openNote,
-  parseGrowthProof,
-  parseTlogProof,
-  TLOG_PROOF,
-  type TlogProof,
-} from '@toolgate/core/audit'
+import { existsSync } from 'node:fs'
 import { loadConfig } from '@toolgate/gateway'
-import type { SharedAuditSource, SharedVerdict, SoughtRecords } from '@toolgate/stores/verify'
+import type { AuditSource, SharedVerdict } from '@toolgate/stores/verify'
 import { CliError, type ExitName } from '../exit.ts'
-import { writeOutput } from '../new-file.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { countOf, inputsText, OPENERS_CHAIN, readInput, VERDICTS } from './audit-common.ts'
 
@@ -37,16 +20,6 @@ export interface SharedVerifyOptions extends SharedAuditOptions {
   readonly witness?: string
 }
 
-export interface SharedProveOptions extends SharedAuditOptions {
-  readonly call?: string
-  /** The `seq` of a record, as in lists of records. */
-  readonly record?: number
-  /** A file with an earlier checkpoint. */
-  readonly from?: string
-  /** A folder to which the proofs are written. */
-  readonly out?: string
-}
-
 const SHOWN = 20
 
 /**
@@ -56,7 +29,7 @@ const SHOWN = 20
 export async function withSharedAudit<T>(
   { file, config, offline }: SharedAuditOptions,
   { env }: Io,
-  use: (source: SharedAuditSource) => Promise<T>,
+  use: (source: AuditSource) => Promise<T>,
 ): Promise<T | undefined> {
   if (file !== undefined) return undefined
   if (offline !== undefined) {
@@ -76,7 +49,7 @@ export async function withSharedAudit<T>(
 
 /** Verifies all chains with the log that signs them, and the log with its witness. */
 export async function verifyShared(
-  source: SharedAuditSource,
+  source: AuditSource,
   { publicKey, witness, json }: SharedVerifyOptions,
   io: Io,
 ): Promise<ExitName> {
@@ -125,44 +98,6 @@ function printShared(verdict: SharedVerdict, areKeysOwn: boolean, io: Io): void 
     )
 }
 
-/** Prints the proofs of records, or the proof that the log extends an earlier checkpoint. */
-export async function proveShared(source: SharedAuditSource, options: SharedProveOptions, io: Io): Promise<ExitName> {
-  const { call, record, from, out } = options
-  const { proveGrowth, proveSharedRecords } = await import('@toolgate/stores/verify')
-  try {
-    if (from !== undefined) {
-      const text = formatGrowthProof(await proveGrowth(source, readInput(from, 'earlier checkpoint')))
-      if (out === undefined) io.stdout.write(text)
-      else writeProof(out, 'growth.add-checkpoint', text, io)
-      return 'ok'
-    }
-    const sought: SoughtRecords = call === undefined ? { place: record ?? 0 } : { call }
-    const { proofs, unsigned } = await proveSharedRecords(source, sought)
-    for (const proof of proofs) {
-      if (out === undefined) io.stdout.write(formatTlogProof(proof))
-      else writeProof(out, nameOf(proof), formatTlogProof(proof), io)
-    }
-    if (unsigned > 0) printLine(io.stderr, `No checkpoint has signed ${countOf(unsigned, 'record')} of this yet.`)
-    else if (proofs.length === 0) printLine(io.stderr, 'The audit has no such record.')
-    return proofs.length > 0 ? 'ok' : 'no'
-  } catch (error) {
-    if (!(error instanceof ToolgateError) || error.code !== 'audit_invalid') throw error
-    throw new CliError('tampered', error.message, { hint: 'Run: toolgate audit verify', cause: error })
-  }
-}
-
-function nameOf({ record }: TlogProof): string {
-  const { seq, hash } = readOwnJson(record) as { seq: number; hash: string }
-  return `${seq}-${hash.slice(0, 16)}.tlog-proof`
-}
-
-function writeProof(folder: string, name: string, text: string, io: Io): void {
-  mkdirSync(folder, { recursive: true })
-  const file = path.join(folder, name)
-  writeOutput(file, text)
-  printLine(io.stdout, file)
-}
-
 /** `toolgate audit export --folder`: writes the audit of all replicas to a folder, which `audit verify --offline` reads. */
 export async function exportShared(folder: string, options: SharedAuditOptions, io: Io): Promise<ExitName> {
   const { exportSharedAudit } = await import('@toolgate/stores/verify')
@@ -182,50 +117,6 @@ export async function exportShared(folder: string, options: SharedAuditOptions, 
 }
 
 /** Returns the trusted keys of logs in a file, one per line. */
-function readKeys(file: string): readonly string[] {
+export function readKeys(file: string): readonly string[] {
   return readInput(file, 'public key').split('\n').filter(Boolean)
-}
-
-/** Whether a text contains proofs about the log of replicas. */
-export function isSharedProof(text: string): boolean {
-  return text.startsWith(`${TLOG_PROOF}\n`) || text.startsWith('old ')
-}
-
-/** Checks each proof in a text. `from` is a file with the earlier checkpoint of a growth proof. */
-export function checkSharedProofs(
-  text: string,
-  { publicKey, from }: { readonly publicKey: string; readonly from?: string },
-  io: Io,
-): ExitName {
-  const keys = readKeys(publicKey).map((key) => createNoteVerifier(key))
-  if (text.startsWith('old ')) return checkGrowth(text, { keys, from }, io)
-  let exit: ExitName = 'ok'
-  for (const part of text.split(`${TLOG_PROOF}\n`).slice(1)) {
-    const proof = parseTlogProof(`${TLOG_PROOF}\n${part}`)
-    const problem = proof === undefined ? 'it is not a proof of a record' : checkTlogProof(proof, keys)
-    if (problem !== undefined) exit = 'no'
-    printLine(
-      io.stdout,
-      problem === undefined ? `holds  ${printable(proof?.record ?? '')}` : `does not hold: ${problem}`,
-    )
-  }
-  return exit
-}
-
-function checkGrowth(
-  text: string,
-  { keys, from }: { readonly keys: readonly NoteVerifier[]; readonly from: string | undefined },
-  io: Io,
-): ExitName {
-  if (from === undefined) throw new CliError('usage', 'Name the earlier checkpoint with --from.')
-  const old = openNote(readInput(from, 'earlier checkpoint'), keys)
-  const proof = parseGrowthProof(text)
-  const problem =
-    old === undefined
-      ? 'no trusted key signed the earlier checkpoint'
-      : proof === undefined
-        ? 'it is not a proof'
-        : checkGrowthProof(proof, old, keys)
-  printLine(io.stdout, problem === undefined ? `holds  from ${old?.size} leaves on` : `does not hold: ${problem}`)
-  return problem === undefined ? 'ok' : 'no'
 }

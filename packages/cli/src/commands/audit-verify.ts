@@ -1,33 +1,16 @@
-import {
-  type AuditFinding,
-  type AuditVerdict,
-  checkProof,
-  parseVerifyingKey,
-  type RecordProof,
-} from '@toolgate/core/audit'
+import type { AuditFinding, AuditVerdict } from '@toolgate/core/audit'
 import { loadConfig } from '@toolgate/gateway'
 import type { VerifyAuditOptions } from '@toolgate/stores/verify'
 import { CliError, type ExitName } from '../exit.ts'
-import { parseObject } from '../json.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
-import { countOf, inputsText, readInput, VERDICTS } from './audit-common.ts'
-import {
-  checkSharedProofs,
-  isSharedProof,
-  proveShared,
-  type SharedProveOptions,
-  type SharedVerifyOptions,
-  verifyShared,
-  withSharedAudit,
-} from './audit-shared.ts'
+import { countOf, inputsText, VERDICTS } from './audit-common.ts'
+import { readKeys, type SharedVerifyOptions, verifyShared, withSharedAudit } from './audit-shared.ts'
 
 export interface AuditVerifyOptions extends SharedVerifyOptions {
   readonly checkpoints?: string
   /** A record that a checkpoint must have signed, to detect a truncated audit. */
   readonly signed?: number
 }
-
-export type AuditProveOptions = Omit<AuditVerifyOptions, 'signed'> & SharedProveOptions
 
 const SHOWN = 20
 
@@ -49,69 +32,13 @@ export async function auditVerifyCommand(options: AuditVerifyOptions, io: Io): P
   return 'gap'
 }
 
-/** `toolgate audit prove`: prints the proofs that the records of a call are in the audit, as JSON lines. */
-export async function auditProveCommand(options: AuditProveOptions, io: Io): Promise<ExitName> {
-  const exit = await withSharedAudit(options, io, (source) => {
-    refuse(options, ['checkpoints', 'publicKey'], 'files')
-    return proveShared(source, options, io)
-  })
-  if (exit !== undefined) return exit
-  refuse(options, ['record', 'from', 'out'], 'replicas')
-  const { call = '' } = options
-  const { proveCall } = await import('@toolgate/stores/verify')
-  const { proofs, unsigned } = await proveCall(call, placesOf(options, io))
-  for (const proof of proofs) printLine(io.stdout, JSON.stringify(proof))
-  if (unsigned > 0) printLine(io.stderr, `No checkpoint has signed ${countOf(unsigned, 'record')} of this call yet.`)
-  if (proofs.length > 0) return 'ok'
-  if (unsigned === 0) printLine(io.stderr, `The audit has no chained record of the call ${JSON.stringify(call)}.`)
-  return 'no'
-}
-
-export interface CheckProofOptions {
-  readonly publicKey: string
-  /** A file with the earlier checkpoint of a growth proof. */
-  readonly from?: string
-}
-
-/** `toolgate audit check-proof`: checks each proof in a file. */
-export function auditCheckProofCommand(file: string, options: CheckProofOptions, io: Io): ExitName {
-  const { publicKey } = options
-  const text = readInput(file, 'proof')
-  if (isSharedProof(text)) return checkSharedProofs(text, options, io)
-  refuse(options, ['from'], 'replicas')
-  const key = parseVerifyingKey(readInput(publicKey, 'public key'))
-  let exit: ExitName = 'ok'
-  for (const line of text.split('\n').filter(Boolean)) {
-    const proof = parseProof(line)
-    const problem = proof === undefined ? 'it is not a proof' : checkProof(proof, [key])
-    if (problem !== undefined) exit = 'no'
-    printLine(
-      io.stdout,
-      problem === undefined ? `holds  ${printable(proof?.record ?? '')}` : `does not hold: ${problem}`,
-    )
-  }
-  return exit
-}
-
-function parseProof(line: string): RecordProof | undefined {
-  const proof = parseObject(line)
-  if (!proof) return undefined
-  const { record, checkpoint, index, leaf, path } = proof
-  return typeof record === 'string' &&
-    typeof checkpoint === 'string' &&
-    typeof index === 'number' &&
-    typeof leaf === 'string' &&
-    Array.isArray(path)
-    ? { record, checkpoint, index, leaf, path }
-    : undefined
-}
-
-function placesOf(options: AuditVerifyOptions, io: Io): VerifyAuditOptions {
+/** Returns the paths of an audit in a file, from the options or the configuration. */
+export function placesOf(options: Omit<AuditVerifyOptions, 'signed' | 'witness'>, io: Io): VerifyAuditOptions {
   const { file, checkpoints, publicKey } = options
   return {
     ...(file === undefined ? configuredPlaces(options.config, io) : { path: file }),
     ...(checkpoints === undefined ? {} : { checkpoints, mustBeSigned: true }),
-    ...(publicKey === undefined ? {} : { publicKeys: readInput(publicKey, 'public key') }),
+    ...(publicKey === undefined ? {} : { verifiers: readKeys(publicKey) }),
   }
 }
 
@@ -132,7 +59,7 @@ function configuredPlaces(config: string, { env }: Io): VerifyAuditOptions {
 }
 
 /** Throws for options that only the other kind of audit has. */
-function refuse(options: object, names: readonly string[], kind: keyof typeof KINDS): void {
+export function refuse(options: object, names: readonly string[], kind: keyof typeof KINDS): void {
   const name = names.find((one) => one in options)?.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
   if (name !== undefined)
     throw new CliError('usage', `The option --${name} is for ${KINDS[kind].is}.`, { hint: KINDS[kind].hint })

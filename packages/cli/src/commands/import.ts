@@ -141,13 +141,15 @@ function toJson({ opened, config, servers, left }: Plan, isWritten: boolean): ob
   return { client: opened.client.id, file: opened.file, config: config.file, written: isWritten, servers, left }
 }
 
-interface PrintedPlan {
-  readonly client: string
-  readonly isWritten: boolean
-  readonly options: ImportOptions
-}
-
-function printPlan(plan: Plan, { client, isWritten, options }: PrintedPlan, io: Io): void {
+function printPlan(
+  plan: Plan,
+  {
+    client,
+    isWritten,
+    options,
+  }: { readonly client: string; readonly isWritten: boolean; readonly options: ImportOptions },
+  io: Io,
+): void {
   const { opened, config, servers, left, entry } = plan
   const paint = painter(io.stdout, io.env)
   const say = (line: string) => printLine(io.stdout, line)

@@ -1,12 +1,13 @@
-/** The hashes of the three keys, as in the configuration. */
-interface KeyHashes {
+/** Returns the text of a new configuration: no server, two roles, one person. */
+export function initFile({
+  reader,
+  writer,
+  owner,
+}: {
   readonly reader: string
   readonly writer: string
   readonly owner: string
-}
-
-/** Returns the text of a new configuration: no server, two roles, one person. */
-export function initFile({ reader, writer, owner }: KeyHashes): string {
+}): string {
   return `# The configuration of a Toolgate gateway. "toolgate check" lists its problems, with their lines.
 
 # The MCP servers behind the gateway. The name of a server is the namespace of its tools: files:read_file.

@@ -24,7 +24,7 @@ export interface GateRecorder {
   pinned(pin: PinEvent): void
 }
 
-export interface GateRecorderOptions {
+interface GateRecorderOptions {
   readonly audit: AuditSink
   readonly clock: Pick<Clock, 'wallMs'>
   readonly events: Emitter<[GateNotice]>

@@ -7,7 +7,7 @@ import { auditSinkContract } from '../../../testing/src/audit-sink.ts'
 import { auditEntry } from '../../../testing/src/entries.ts'
 import { type MemoryAudit, memoryAudit } from './memory.ts'
 
-auditSinkContract('memoryAudit', () => ({ sink: memoryAudit() }))
+auditSinkContract('memoryAudit', async () => ({ sink: memoryAudit() }))
 
 describe('memoryAudit', () => {
   it('keeps its records, oldest first', () => {

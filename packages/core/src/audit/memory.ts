@@ -29,7 +29,7 @@ export interface MemoryAudit extends AuditSink, AuditReader, AuditExporter, Audi
   hashText(text: string): string
 }
 
-export interface MemoryAuditOptions extends SealOptions {
+interface MemoryAuditOptions extends SealOptions {
   /** How many records are kept. Default 10,000. */
   readonly capacity?: number
 }

@@ -119,7 +119,7 @@ function rootsOf(entries: readonly string[], parts: readonly TreePart[]): Merkle
   return parts.map(({ from, to }) => merkleRoot(entries.slice(from, to)))
 }
 
-export interface Inclusion {
+interface Inclusion {
   readonly entry: string
   readonly index: number
   readonly size: number
@@ -141,7 +141,7 @@ export function verifyInclusion({ entry, index, size, path, root }: Inclusion): 
   return way.isAtRoot && toHex(node) === root
 }
 
-export interface Consistency {
+interface Consistency {
   readonly oldSize: number
   readonly oldRoot: string
   readonly size: number

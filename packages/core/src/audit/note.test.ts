@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { newSigningKey } from './checkpoint.ts'
 import { createMerkleTree, merkleRoot } from './merkle.ts'
-import { createNoteSigner, createNoteVerifier, createWitnessVerifier } from './note.ts'
+import { createNoteSigner, createNoteVerifier, createWitnessVerifier, newSigningKey } from './note.ts'
 
 const HEAD = { origin: 'example.com/audit', size: 7, root: 'ab'.repeat(32) }
 

@@ -1,4 +1,12 @@
-import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  verify,
+} from 'node:crypto'
 import { ConfigError } from '@toolgate/values'
 import { isHash } from './merkle.ts'
 
@@ -41,6 +49,11 @@ const RAW_BYTES = 32
 /** The head of an Ed25519 public key in SPKI form. The raw key follows. */
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex')
 const NAME = /^[^\s+]{1,200}$/u
+
+/** Returns a new Ed25519 private key, PEM, PKCS #8. */
+export function newSigningKey(): string {
+  return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+}
 
 /** Creates a signer. @throws {ConfigError} for an invalid name, and for anything but an Ed25519 private key in PEM */
 export function createNoteSigner(name: string, pem: string): NoteSigner {

@@ -5,7 +5,7 @@ import { previewField } from './preview.ts'
 import { readOwnJson } from '@toolgate/values/json'
 
 /** A recorded fact that counted against a call. Every value is a text, redacted and cut. */
-export interface Operand {
+interface Operand {
   readonly kind: FactRead['kind']
   readonly of: string
   readonly origin?: FactRead['origin']

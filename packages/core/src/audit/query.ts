@@ -75,7 +75,7 @@ export function checkCountQuery(query: AuditCountQuery): AuditCountQuery {
 }
 
 /** Returns how many buckets a query for counts has. */
-export function bucketCount({ since, until, bucketMs }: AuditCountQuery): number {
+function bucketCount({ since, until, bucketMs }: AuditCountQuery): number {
   return Math.ceil((until - since) / bucketMs)
 }
 

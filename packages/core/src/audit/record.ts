@@ -38,7 +38,7 @@ export function checkSealOptions(options: SealOptions): void {
 }
 
 /** An entry that waits to be stored. It has the hash and the preview of the input instead of the input. */
-export interface HeldEntry extends AuditEntry {
+interface HeldEntry extends AuditEntry {
   readonly held: Pick<AuditRecord, 'input_hash' | 'input_preview' | 'operands' | 'facts'> & {
     readonly sealed?: SealedInput
   }
@@ -194,7 +194,7 @@ export function holdEntry(entry: AuditEntry | HeldEntry, options: SealOptions = 
 }
 
 /** A record as text without its `hash`, in two parts: `{"agent":…,"event":"tool_call"` and `,"input_hash":…,"user_id":"vera"}`. */
-export interface RecordText {
+interface RecordText {
   readonly beforeHash: string
   readonly afterHash: string
 }
@@ -314,7 +314,7 @@ export function isCanonicalRecord(record: string): boolean {
 }
 
 /** The fields by which records are queried, as they are in the record. */
-export interface RecordKeys {
+interface RecordKeys {
   readonly tool: string | undefined
   readonly user: string | undefined
   readonly session: string | undefined

@@ -15,7 +15,7 @@ export interface SealedInputs {
 }
 
 /** What an audit keeps of inputs. */
-export const AUDIT_INPUTS = ['redacted', 'facts'] as const
+const AUDIT_INPUTS = ['redacted', 'facts'] as const
 export type AuditInputs = (typeof AUDIT_INPUTS)[number] | SealedInputs
 
 const INPUTS = shapeOf<SealedInputs>({ keep: true, key: true, olderKeys: true, keepForMs: true })
@@ -94,7 +94,7 @@ export interface SealedInput {
 }
 
 /** The fields that a box is bound to, so that it is valid for one record only. */
-export type BoundTo = readonly (string | number | undefined)[]
+type BoundTo = readonly (string | number | undefined)[]
 
 /** Returns an input in a box for one record; `undefined` if it is not JSON. */
 export function sealInput({ id, key }: InputKey, input: unknown, to: BoundTo): SealedInput | undefined {
@@ -122,7 +122,7 @@ function aadOf(keyId: string, to: BoundTo): Buffer {
 }
 
 /** Returns the fields that the box of a record is bound to. */
-export function boundTo(record: BoxedRecord): BoundTo {
+function boundTo(record: BoxedRecord): BoundTo {
   const { event, ts, tool, tool_call_id: call, user_id: user, session_id: session, tenant } = record
   return [event, Date.parse(ts), tool, call, user, session, tenant]
 }
@@ -144,7 +144,7 @@ export type OpenedInput =
   | { readonly status: 'opened'; readonly text: string }
   | { readonly status: 'wrong_key' | 'altered' }
 
-export type InputKeys = Pick<SealedInputs, 'key' | 'olderKeys'>
+type InputKeys = Pick<SealedInputs, 'key' | 'olderKeys'>
 
 const KEYS = shapeOf<InputKeys>({ key: true, olderKeys: true })
 

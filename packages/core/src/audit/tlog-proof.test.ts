@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { auditEntry } from '../../../testing/src/entries.ts'
 import { createSealer } from './chain.ts'
-import { newSigningKey } from './checkpoint.ts'
 import { createLeaf } from './leaf.ts'
 import { consistencyParts, createPartRoots, inclusionPath } from './merkle-proof.ts'
 import { createRecordTree, merkleRoot, placeOf, toLeaves } from './merkle.ts'
-import { createNoteSigner, createNoteVerifier } from './note.ts'
+import { createNoteSigner, createNoteVerifier, newSigningKey } from './note.ts'
 import {
   checkGrowthProof,
   checkTlogProof,
@@ -21,13 +20,18 @@ const signer = createNoteSigner('example.com/audit', newSigningKey())
 const keys = [createNoteVerifier(signer.verifierKey)]
 const hexOf = (text: string): string => Buffer.from(text).toString('hex')
 
-/** A log with a chain of 40 records at leaf 3, and the proof of one of them. */
-function prove(seq: number) {
+/**
+ * A log with a chain of 40 records at leaf 3, and the proof of one of them. The leaf covers the last `count` records, or
+ * all.
+ */
+function prove(seq: number, count?: number) {
   const sealer = createSealer()
   const tree = createRecordTree()
+  const after = 40 - (count ?? 40)
   const hashes: string[] = []
   const records = Array.from({ length: 40 }, (_, i) => {
     const text = sealer.seal(auditEntry({ tool_call_id: `call-${i}` }))
+    if (i < after) return text
     hashes.push(sealer.head)
     tree.add(sealer.head)
     return text
@@ -35,8 +39,7 @@ function prove(seq: number) {
   const ts = '2026-11-23T00:00:00.000Z'
   const leaf = createLeaf({
     type: 'live',
-    replica: 'a',
-    incarnation: '1',
+    ...(count === undefined ? { replica: 'a', incarnation: '1' } : { count }),
     seq: 40,
     head: sealer.head,
     root: tree.root(),
@@ -49,7 +52,7 @@ function prove(seq: number) {
   const noteOf = (size: number) =>
     signer.sign({ origin: 'example.com/audit', size, root: merkleRoot(entries.slice(0, size)) })
   const ofChain = toLeaves(hashes)
-  const { leaf: at } = placeOf(seq - 1)
+  const { leaf: at } = placeOf(seq - 1 - after)
   const proof: TlogProof = {
     record: records[seq - 1] ?? '',
     hashes: ofChain[at] ?? '',
@@ -74,6 +77,18 @@ describe('a tlog-proof of a record', () => {
         /^c2sp\.org\/tlog-proof@v1\nextra [\w+/=]+\nindex 3\n(?:[\w+/]{43}=\n){4}\nexample\.com\/audit\n9\n/,
       )
     }
+  })
+
+  it('proves each record of an audit without replicas, whose leaves cover only the records since the one before', () => {
+    for (const count of [40, 39, 17, 16, 15, 1])
+      for (let seq = 41 - count; seq <= 40; seq++) {
+        const { proof, records } = prove(seq, count)
+        assert.deepEqual(parseTlogProof(formatTlogProof(proof)), proof)
+        assert.equal(checkTlogProof(proof, keys), undefined, `record ${seq} of ${count}`)
+        const before = records[39 - count]
+        if (before !== undefined)
+          assert.match(checkTlogProof({ ...proof, record: before }, keys) ?? '', /not in the chain/)
+      }
   })
 
   it('names what is not proved', () => {

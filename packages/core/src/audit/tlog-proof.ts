@@ -6,7 +6,7 @@ import { countLeaves, isHash, placeOf } from './merkle.ts'
 import { type NoteVerifier, openNote, type TreeHead } from './note.ts'
 import { isCanonicalRecord } from './record.ts'
 
-/** Links a record to a signed leaf of the log, through the chain of its replica. */
+/** Links a record to a signed leaf of the log, through its chain. */
 export interface RecordLink {
   /** The record as it is stored. */
   readonly record: string
@@ -79,10 +79,11 @@ export function checkTlogProof(proof: TlogProof, keys: readonly NoteVerifier[]):
   const link = readLink(record)
   if (!link || !isCanonicalRecord(record) || hashRecord(link.prev, link.hashed) !== link.hash)
     return 'the record was edited'
-  const { leaf: of, at } = placeOf(link.seq - 1)
+  const { seq, count = seq, root } = leaf
+  const { leaf: of, at } = placeOf(link.seq - 1 - (seq - count))
   const isThere =
     proof.hashes.slice(at, at + link.hash.length) === link.hash &&
-    verifyInclusion({ entry: proof.hashes, index: of, size: countLeaves(leaf.seq), path: proof.path, root: leaf.root })
+    verifyInclusion({ entry: proof.hashes, index: of, size: countLeaves(count), path: proof.path, root })
   return isThere ? undefined : 'the record is not in the chain that the leaf names'
 }
 

@@ -15,7 +15,7 @@ export const AUDIT_FINDINGS = {
   torn: 'torn',
 } as const satisfies Record<string, Exclude<AuditVerdictStatus, 'ok'>>
 
-export type AuditFindingKind = keyof typeof AUDIT_FINDINGS
+type AuditFindingKind = keyof typeof AUDIT_FINDINGS
 
 /**
  * `tampered`: records were changed. `gap`: records are missing. `unsigned`: checkpoints are missing. `torn`: the last line
@@ -32,7 +32,7 @@ export interface AuditFinding {
   readonly seq?: number
   /** The line in the audit (in a database: the row), counted from 1. */
   readonly line?: number
-  /** The line among the checkpoints, counted from 1. */
+  /** The number of the checkpoint, counted from 1. */
   readonly checkpoint?: number
   /** The finding as a sentence. */
   readonly text: string
@@ -64,7 +64,7 @@ export interface AuditVerdict {
   readonly pruned?: {
     /** The last removed record. The audit begins after it. */
     readonly seq: number
-    /** The checkpoint that signed the last removed record: its line, counted from 1, and its time. */
+    /** The checkpoint that signed the last removed record: its number, counted from 1, and its time. */
     readonly checkpoint: number
     readonly ts: string
   }
@@ -87,4 +87,35 @@ const STRICTNESS: readonly AuditVerdictStatus[] = ['ok', 'torn', 'unsigned', 'ga
 /** Returns the worse of two statuses. */
 export function worse(a: AuditVerdictStatus, b: AuditVerdictStatus): AuditVerdictStatus {
   return STRICTNESS.indexOf(a) >= STRICTNESS.indexOf(b) ? a : b
+}
+
+/** Collects findings. */
+interface Findings {
+  readonly report: (finding: AuditFinding) => void
+  /** The worst status of all findings. */
+  readonly status: AuditVerdictStatus
+  readonly findings: readonly AuditFinding[]
+  /** The number of all findings. */
+  readonly findingCount: number
+}
+
+/** Returns a collection that keeps at most `maxFindings`, and counts all. */
+export function createFindings(maxFindings = 100): Findings {
+  const findings: AuditFinding[] = []
+  let findingCount = 0
+  let status: AuditVerdictStatus = 'ok'
+  return {
+    findings,
+    get status() {
+      return status
+    },
+    get findingCount() {
+      return findingCount
+    },
+    report(finding) {
+      findingCount++
+      status = worse(status, AUDIT_FINDINGS[finding.kind])
+      if (findings.length < maxFindings) findings.push(finding)
+    },
+  }
 }

@@ -4,7 +4,7 @@ import { isBoxOf, TOO_LARGE } from './sealed-input.ts'
 import type { AuditFinding, InputsVerdict } from './verdict.ts'
 
 /** Compares sealed inputs with their records. Memory grows by the hour, not by the record. */
-export interface InputsCheck {
+interface InputsCheck {
   /** Adds a record. `box`: `null` if the box is missing; `undefined` if it was not looked up. */
   add(text: string, box: string | null | undefined): void
   /** Returns the verdict. `removedBefore`: records of other chains say that inputs before this time were removed. */

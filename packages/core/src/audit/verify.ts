@@ -1,20 +1,15 @@
 import type { AuditRecord } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '@toolgate/values'
 import { GENESIS, hashRecord, type Link, readLink } from './chain.ts'
-import { areMissing, createSegments, readTrail, type SignedPoint, trailOf } from './checkpoint-trail.ts'
-import type { VerifyingKey } from './checkpoint.ts'
+import { areMissing, createSegments, type SignedPoint } from './segments.ts'
 import { isHash } from './merkle.ts'
 import { isCanonicalRecord, parseRecord } from './record.ts'
 import { createInputsCheck } from './verify-inputs.ts'
-import { AUDIT_FINDINGS, type AuditFinding, type AuditVerdict, type AuditVerdictStatus, worse } from './verdict.ts'
+import { type AuditFinding, type AuditVerdict, createFindings } from './verdict.ts'
 
 export interface VerifyOptions {
-  /** Lines of checkpoints, oldest first. */
-  readonly checkpoints?: Iterable<string> | undefined
-  /** Checkpoints that were already checked, instead of lines. */
+  /** What the checkpoints of the log say about the chain, oldest first. Their signatures were checked. */
   readonly signed?: readonly SignedPoint[] | undefined
-  /** The trusted keys. */
-  readonly keys?: readonly VerifyingKey[] | undefined
   /**
    * The text of the finding `unsigned`, for records without a checkpoint. Default: no such finding, unless the records say
    * that checkpoints exist.
@@ -25,13 +20,11 @@ export interface VerifyOptions {
 }
 
 const OPTIONS = shapeOf<VerifyOptions>({
-  checkpoints: true,
   signed: true,
-  keys: true,
   missing: true,
   maxFindings: true,
 })
-export interface VerifyEnd {
+interface VerifyEnd {
   /** The last line is incomplete. */
   readonly torn?: boolean
   /** Wall-clock milliseconds: records of other chains say that sealed inputs before this time were removed. */
@@ -54,28 +47,18 @@ export interface AuditVerifier {
 }
 
 /**
- * Creates a verifier that checks an audit against its chain and its checkpoints. It takes one pass and constant memory.
+ * Creates a verifier that checks a chain of an audit and its checkpoints. It takes one pass, and no memory for records.
  *
  * It finds and locates edits, insertions, deletions, reorderings, a cut-off end, a complete rewriting, and lost
  * checkpoints. It works on the stored texts, and parses only records with a problem.
  */
 export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
   checkShape('createVerifier', options, OPTIONS)
-  const { checkpoints = [], signed, keys = [], missing, maxFindings = 100 } = options
-  const findings: AuditFinding[] = []
-  let findingCount = 0
-  let status: AuditVerdictStatus = 'ok'
-  const report = (finding: AuditFinding): void => {
-    findingCount++
-    status = worse(status, AUDIT_FINDINGS[finding.kind])
-    if (findings.length < maxFindings) findings.push(finding)
-  }
-  const trail =
-    signed === undefined
-      ? readTrail(checkpoints, new Map(keys.map((key) => [key.keyId, key])), report)
-      : trailOf(signed)
+  const { signed = [], missing, maxFindings = 100 } = options
+  const found = createFindings(maxFindings)
+  const { report } = found
   const sequence = createSequence(report)
-  const segments = createSegments(trail, report)
+  const segments = createSegments(signed, report)
   const claims = createClaims(report)
   const inputs = createInputsCheck(report)
   let line = 0
@@ -113,7 +96,7 @@ export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
       const { firstSeq, lastSeq, head, unchainedBefore } = sequence
       const { count, lastSeq: checkedSeq, lastTs } = segments
       return {
-        status,
+        status: found.status,
         records: line,
         firstSeq,
         lastSeq,
@@ -122,8 +105,8 @@ export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
         ...(prunedTo > 0 && segments.voucher !== undefined ? { pruned: { seq: prunedTo, ...segments.voucher } } : {}),
         ...(foundInputs && { inputs: foundInputs }),
         checkpoints: { count, lastSeq: checkedSeq, lastTs },
-        findings,
-        findingCount,
+        findings: found.findings,
+        findingCount: found.findingCount,
       }
     },
   }

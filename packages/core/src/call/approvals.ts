@@ -36,7 +36,7 @@ export interface Approvals {
   ): Promise<Approval>
 }
 
-export interface ApprovalsPorts {
+interface ApprovalsPorts {
   readonly approvals: Pick<ApprovalStore, 'get' | 'list' | 'decide'>
   readonly clock: Clock
   /** Called after each verdict. */

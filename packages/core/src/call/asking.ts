@@ -1,5 +1,5 @@
 import { type Reason, strictest } from '../decide/decision.ts'
-import type { Approval, ApprovalAbout, ApprovalBinding, MaybePromise } from '../ports/ports.ts'
+import type { Approval, ApprovalAbout, ApprovalBinding } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import { chain, sizeOf } from '@toolgate/values'
 import { type ApprovalDemand, askingReasons, coversDemand, demandOf, whyAsked } from './approval-demand.ts'
@@ -9,6 +9,7 @@ import {
   type Attempt,
   type CallRequest,
   type CallView,
+  type CheckResult,
   type Stop,
   storeInTime,
 } from './attempt.ts'
@@ -20,7 +21,7 @@ import { isYes, peekLimits, takenInTime } from './take-limits.ts'
 import { trailOf } from './trail.ts'
 
 /** Checks the limits before a person is asked, so that nobody approves a call that cannot run. */
-export function peekBeforeAsking(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+export function peekBeforeAsking(attempt: Attempt, tool: Tool): CheckResult {
   const takes = attempt.uses.length > 0 && continuedBy(attempt, tool) === undefined
   return takes && needsApproval(attempt, tool) ? peekLimits(attempt, tool) : undefined
 }
@@ -38,7 +39,7 @@ function wantedBy({ view, decided, withInput }: Attempt): ApprovalDemand {
 }
 
 /** Stops the call until a person has approved it. Lets it pass if no approval is needed any longer. */
-export function askPeople(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+export function askPeople(attempt: Attempt, tool: Tool): CheckResult {
   if (!needsApproval(attempt, tool)) return undefined
   const { as, spends } = attempt.request
   if (as) return { decision: approvalImpossible(as.kind) }
@@ -133,7 +134,7 @@ function askerOf({ app, caller: { session } }: CallView, { asker: id }: CallRequ
 }
 
 /** Consumes the approval. */
-export function takeApproval(attempt: Attempt): MaybePromise<Stop | undefined> {
+export function takeApproval(attempt: Attempt): CheckResult {
   return attempt.approval ? consume(attempt, attempt.approval) : undefined
 }
 

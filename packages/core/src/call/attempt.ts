@@ -48,14 +48,14 @@ import type { CallDone, CallFailed, CallInputRequired, CallOutcome, Continuation
 import type { Slots } from './slots.ts'
 
 /** The purpose of a call that is not made for the item's result. Each kind has its own list of checks. */
-export type CallAs = CallInstead | CallToCompare | CallAbandoned
+type CallAs = CallInstead | CallToCompare | CallAbandoned
 
 /**
  * Completes an argument or subscribes to updates. `run` replaces the item's `execute`, under the same decision, limits,
  * hooks and records. A call that would need an approval is refused. The input of `complete` is not validated, because its
  * arguments are incomplete.
  */
-export interface CallInstead {
+interface CallInstead {
   readonly kind: 'complete' | 'subscribe'
   readonly run: (input: unknown, call: CallContext) => unknown
 }
@@ -65,7 +65,7 @@ export interface CallInstead {
  * the same checks, but takes no limit, is not in the history of the run, counts for no clause, and calls no `afterToolCall`
  * hook. A call that would need an approval is refused.
  */
-export interface CallToCompare {
+interface CallToCompare {
   readonly kind: 'compare'
   /** The id of the approval. */
   readonly approval: string
@@ -74,7 +74,7 @@ export interface CallToCompare {
 }
 
 /** The client no longer continues the call. It is recorded as abandoned whatever the policy decides, and runs nothing. */
-export interface CallAbandoned {
+interface CallAbandoned {
   readonly kind: 'abandoned'
   readonly why: string
 }
@@ -243,6 +243,9 @@ export interface Stop {
   readonly approval?: Approval | undefined
 }
 
+/** What a check returns: what stops the call, if anything. Synchronous if all that it asks is. */
+export type CheckResult = MaybePromise<Stop | undefined>
+
 /** One check that a call must pass before its tool runs. */
 export interface Check {
   readonly name: string
@@ -253,14 +256,8 @@ export interface Check {
   readonly needs?: 'stepUp' | 'limits' | 'slots' | 'admission' | 'lease' | 'history'
   /** The check runs only for calls with hooks, with a person who must approve, or while a tool needs a place. */
   readonly of?: 'hooks' | 'person' | 'place'
-  /** Returns what stops the call. Answers synchronously if everything it asks does. An error refuses the call. */
-  readonly run: (attempt: Attempt, tool: Tool) => MaybePromise<Stop | undefined>
-}
-
-/** The decision that shadow policies would have made. `unknown`: it depends on the history of the run, which is unknown. */
-export interface Would {
-  readonly outcome: 'ask' | 'deny' | 'unknown'
-  readonly clause: string | undefined
+  /** An error refuses the call. */
+  readonly run: (attempt: Attempt, tool: Tool) => CheckResult
 }
 
 /** One call under way. */
@@ -285,7 +282,7 @@ export interface Attempt {
   /** The clauses that hold for its input and its run. */
   hits: readonly ParsedClause[]
   /** What shadow policies would decide, if that is stricter. */
-  would: Would | undefined
+  would: { readonly outcome: 'ask' | 'deny' | 'unknown'; readonly clause: string | undefined } | undefined
   /** Whether its clauses are counted. */
   isCounted: boolean
   /** Whether policy requires an approval. Known once the input is decided. */
@@ -322,7 +319,7 @@ export interface HistoryOfCall {
 }
 
 /** A resource that one call holds at a time. */
-export interface Held {
+interface Held {
   release(): void
 }
 
@@ -538,7 +535,7 @@ export function insteadOf({ as }: CallRequest): CallInstead['run'] | undefined {
   return as && 'run' in as ? as.run : undefined
 }
 
-export type StorePorts = Pick<CallPorts, 'deadlines' | 'clock' | 'storeDeadlineMs'>
+type StorePorts = Pick<CallPorts, 'deadlines' | 'clock' | 'storeDeadlineMs'>
 
 /** Returns a store's answer. Rejects if it is late. */
 export function storeInTime<T>(ports: StorePorts, answer: MaybePromise<T>): MaybePromise<T> {

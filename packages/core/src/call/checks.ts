@@ -1,7 +1,6 @@
-import type { MaybePromise } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import { askPeople, peekBeforeAsking, takeApproval } from './asking.ts'
-import type { Attempt, Check, CheckList, Collaborators, Stop } from './attempt.ts'
+import type { Attempt, Check, CheckList, CheckResult, Collaborators } from './attempt.ts'
 import {
   askHooks,
   checkDecision,
@@ -201,7 +200,7 @@ export function checksOf(has: Readonly<Record<NonNullable<Check['needs']>, boole
 }
 
 /** If the store was slow to answer, the call is checked once more. */
-function enterCall(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+function enterCall(attempt: Attempt, tool: Tool): CheckResult {
   const begun = beginCall(attempt, tool, () => {
     const decision = decideNow(attempt, tool)
     return decision && { decision }

@@ -118,7 +118,7 @@ function firstLine(error: unknown): string | undefined {
 }
 
 /** The end of a call, as far as its cost depends on it. */
-export interface CostEnd {
+interface CostEnd {
   readonly failed: boolean
   /** The structured output of a tool that the operator trusts. */
   readonly output?: unknown

@@ -1,7 +1,6 @@
 import { type Decided, decideWithInput } from '../decide/decide.ts'
 import { type Decision, mayGoOn, type Reason } from '../decide/decision.ts'
 import type { ParsedClause } from '../policy/parse.ts'
-import type { MaybePromise } from '../ports/ports.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
 import type { Tool } from '../tools/tool.ts'
 import { catchRejection, chain } from '@toolgate/values'
@@ -9,10 +8,11 @@ import { frozenCopy, type InputProblem } from '@toolgate/values/json'
 import { askingReasons, coversDemand, demandOf } from './approval-demand.ts'
 import {
   type Attempt,
+  callerNow,
   type CallPorts,
   type CallRequest,
   type CallView,
-  callerNow,
+  type CheckResult,
   hookPorts,
   insteadOf,
   type Stop,
@@ -116,7 +116,7 @@ export function decideInput(attempt: Attempt): Stop | undefined {
   return outcome === 'allow' || outcome === 'ask' ? undefined : { decision }
 }
 
-export function askHooks(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+export function askHooks(attempt: Attempt, tool: Tool): CheckResult {
   const { ports, hooks } = attempt
   const asking = waitWhile(attempt, tool, (cancelling) =>
     askBefore(hooks, toHooked(attempt, tool, cancelling), hookPorts(ports)),

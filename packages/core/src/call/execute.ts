@@ -32,7 +32,7 @@ export interface Execution {
 }
 
 /** The call that a context belongs to. */
-export type Through = Attempt
+type Through = Attempt
 
 export type Executed =
   | { readonly ok: true; readonly output: unknown; readonly lasting: Lasting | undefined }
@@ -46,7 +46,7 @@ export interface Lasting extends Cancelling {
   close(): void
 }
 
-export interface ExecutionPorts {
+interface ExecutionPorts {
   readonly deadlines: Deadlines
   readonly live: LiveCalls
 }

@@ -5,7 +5,7 @@ import type { Histories } from '../history/histories.ts'
 import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
 import type { CallContext, Progress, Tool } from '../tools/tool.ts'
 import { chain, isToolError, ToolgateError } from '@toolgate/values'
-import type { Attempt, CallPorts, CallView, HistoryOfCall, Stop } from './attempt.ts'
+import type { Attempt, CallPorts, CallView, CheckResult, HistoryOfCall, Stop } from './attempt.ts'
 import { type Executed, throughOf } from './execute.ts'
 import { InputRequired } from './outcome.ts'
 import { continuedBy } from './rounds.ts'
@@ -131,18 +131,14 @@ export function refreshFacts({ history, decided }: Attempt): boolean {
  * Adds the beginning of the call to the history. If that fails, the call does not begin. Failures of shadow histories stop
  * nothing.
  */
-export function beginCall(
-  attempt: Attempt,
-  tool: Tool,
-  decide: () => Stop | undefined,
-): MaybePromise<Stop | undefined> {
+export function beginCall(attempt: Attempt, tool: Tool, decide: () => Stop | undefined): CheckResult {
   const { rules, shadows } = attempt.ports.histories
   const begun = rules && enterBegin(attempt, tool, decide)
   if (!shadows?.rules) return begun
   return chain(begun, (stop) => stop ?? forShadows(attempt, () => enterShadow(attempt, tool, shadows)))
 }
 
-function enterBegin(attempt: Attempt, tool: Tool, decide: () => Stop | undefined): MaybePromise<Stop | undefined> {
+function enterBegin(attempt: Attempt, tool: Tool, decide: () => Stop | undefined): CheckResult {
   const { ports, view, request } = attempt
   const reads = readsRun(attempt.decided)
   // Most calls are of tools that no rule about runs reads. Later rounds count by themselves.

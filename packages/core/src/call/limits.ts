@@ -172,7 +172,7 @@ function readText(path: string, text: string): RateLimit {
 }
 
 /** Who a call is counted for. Holds authenticated values only; an unknown value is counted separately. */
-export type CountedParts = Readonly<Record<LimitPart, string | undefined>>
+type CountedParts = Readonly<Record<LimitPart, string | undefined>>
 
 /** A limit that matches a tool, with the prefix of its keys. */
 interface MatchingLimit extends ParsedLimit {

@@ -80,7 +80,7 @@ export interface CallInputRequired {
   readonly text: string
 }
 
-export const FAILURES = ['tool_failed', 'tool_timeout', 'tool_aborted'] as const
+const FAILURES = ['tool_failed', 'tool_timeout', 'tool_aborted'] as const
 export type FailureCode = (typeof FAILURES)[number]
 
 export interface CallFailed {

@@ -8,7 +8,7 @@ import { storeFailed } from './refusals.ts'
 export type CallPreview = PreviewPass | PreviewRefused
 
 /** `allow`: the call would run. `ask`: an approval would be requested first, or was already given. */
-export interface PreviewPass {
+interface PreviewPass {
   readonly status: 'allow' | 'ask'
   /** The decision, with the reasons of clauses that ask, including those that read the input and the run. */
   readonly decision: Decision
@@ -18,7 +18,7 @@ export interface PreviewPass {
   readonly shadowFacts?: RunFacts
 }
 
-export interface PreviewRefused {
+interface PreviewRefused {
   readonly status: 'refused'
   readonly decision: Decision
   /** The text that the call would return. */

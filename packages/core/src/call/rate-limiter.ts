@@ -20,7 +20,7 @@ import {
 } from './limits.ts'
 
 /** The answer of a limiter. */
-export interface RateLimitAnswer {
+interface RateLimitAnswer {
   readonly allowed: boolean
   /** Calls left after this one, by the limit with the fewest; `Infinity` if no limit matches the tool. */
   readonly remaining: number
@@ -39,7 +39,7 @@ export interface ToolRateLimiter<Answer = RateLimitAnswer> {
   check(tool: string | Tool, chatId?: string, userId?: string): Answer
 }
 
-export interface ToolRateLimiterOptions<Counters extends CounterStore = SyncCounterStore> {
+interface ToolRateLimiterOptions<Counters extends CounterStore = SyncCounterStore> {
   /** The groups for `group:` selectors. */
   readonly groups?: Readonly<Record<string, Group>> | ReadonlyMap<string, Group>
   /** The tools for `tag:`, `category:` and `hint:` selectors. */

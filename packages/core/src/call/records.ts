@@ -1,5 +1,5 @@
 import type { Decision } from '../decide/decision.ts'
-import type { AttemptEvent, AuditEntry, MaybePromise } from '../ports/ports.ts'
+import type { AttemptEvent, AuditEntry } from '../ports/ports.ts'
 import { recordedKind } from '../tools/tool-id.ts'
 import { catchRejection } from '@toolgate/values'
 import { operandsOfCall } from './asked-call.ts'
@@ -7,6 +7,7 @@ import {
   type Attempt,
   calledAs,
   type CallPorts,
+  type CheckResult,
   type HistoryOfCall,
   type Stop,
   storeInTime,
@@ -55,7 +56,7 @@ function labelsOf({ facts, shadowFacts }: HistoryOfCall): AuditEntry['run_labels
 }
 
 /** Writes a record. Throws or rejects if the sink does. */
-export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
+function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields) {
   const { view, request, callId, decided, ports, input, trace, would, withInput, history, uses } = attempt
   const { caller } = view
   const { run, as } = request
@@ -113,7 +114,7 @@ export function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields
 }
 
 /** Writes the terminal record, which ends the attempt. An error goes to `onFault` and does not change the answer. */
-export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFields): MaybePromise<void> {
+export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFields): Promise<void> | undefined {
   const { onFault, live } = attempt.ports
   try {
     const written = write(attempt, event, fields)
@@ -122,10 +123,11 @@ export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFi
     onFault(error)
   }
   live.end()
+  return undefined
 }
 
 /** Records that a call is about to run. A call that cannot be recorded does not run. */
-export function recordCall(attempt: Attempt): MaybePromise<Stop | undefined> {
+export function recordCall(attempt: Attempt): CheckResult {
   const { approval: used, continues, ports } = attempt
   try {
     const detail = used && `approved by ${used.approval.decidedBy}`

@@ -130,7 +130,7 @@ export interface HeldSlots {
   release(): void
 }
 
-export interface SlotPorts {
+interface SlotPorts {
   readonly deadlines: Deadlines
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly cancelling?: Cancelling | undefined

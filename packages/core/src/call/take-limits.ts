@@ -1,7 +1,15 @@
 import type { LimitAnswer, MaybePromise } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import { TimeoutError } from '@toolgate/values'
-import { type Attempt, type CallPorts, callerNow, type Stop, storeInTime, usesToTake } from './attempt.ts'
+import {
+  type Attempt,
+  callerNow,
+  type CallPorts,
+  type CheckResult,
+  type Stop,
+  storeInTime,
+  usesToTake,
+} from './attempt.ts'
 import type { LimitUseOf } from './costs.ts'
 import { decideNow } from './deciding.ts'
 import { rateLimited } from './refusals.ts'
@@ -17,7 +25,7 @@ export async function peekLimits(attempt: Attempt, tool: Tool): Promise<Stop | u
 }
 
 /** Takes the call's cost from every limit, or from none. A later round of a call takes nothing. */
-export function takeLimits(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+export function takeLimits(attempt: Attempt, tool: Tool): CheckResult {
   const { ports, view, decided, request } = attempt
   const now = view.isStale(decided) ? usesNow(attempt) : attempt.uses
   attempt.uses = now
@@ -65,14 +73,14 @@ export async function takenInTime<T>(
 }
 
 /** Checks again, because other calls, halts and rule changes happen while a call waits for an answer. */
-export function checkStillAllowed(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+export function checkStillAllowed(attempt: Attempt, tool: Tool): CheckResult {
   const decision = decideNow(attempt, tool)
   if (decision) return { decision }
   return attempt.view.isStale(attempt.decided) ? checkLimitsNow(attempt, tool) : undefined
 }
 
 /** If the limits were replaced after the call took from them, the call takes from the new limits, too. */
-function checkLimitsNow(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+function checkLimitsNow(attempt: Attempt, tool: Tool): CheckResult {
   const uses = usesNow(attempt)
   if (isSameUses(uses, attempt.uses) || continuedBy(attempt, tool)) return undefined
   return takeOtherLimits(attempt, tool, uses)

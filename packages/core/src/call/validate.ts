@@ -15,7 +15,7 @@ import { findSchemaProblem } from '../tools/schema.ts'
  * The most steps of checking one input, about 5 ns each. A pattern takes one step for each character, so it can search the
  * largest body that the gateway reads once.
  */
-export const MAX_VALIDATION_STEPS = 5_000_000
+const MAX_VALIDATION_STEPS = 5_000_000
 
 /**
  * Creates a validator for JSON Schema draft-04 to 2020-12, chosen by `$schema`.

@@ -1,14 +1,14 @@
-import type { MaybePromise, NoPlace, Place } from '../ports/ports.ts'
+import type { NoPlace, Place } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import { type Cancelling, chain } from '@toolgate/values'
-import type { Attempt, Stop } from './attempt.ts'
+import type { Attempt, CheckResult, Stop } from './attempt.ts'
 import { stoppedBy } from './deciding.ts'
 import { waitWhile } from './lifetime.ts'
 import { callerGone, noCapacity } from './refusals.ts'
 import { isHeld } from './slots.ts'
 
 /** Waits for a free slot before the call takes anything that others could use meanwhile. */
-export function takeSlots(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+export function takeSlots(attempt: Attempt, tool: Tool): CheckResult {
   const { slots } = attempt.ports
   if (!slots) return undefined
   const caps = slots.capsOf(tool, attempt.view.caller)
@@ -22,7 +22,7 @@ export function takeSlots(attempt: Attempt, tool: Tool): MaybePromise<Stop | und
 }
 
 /** Takes a place, such as an instance of the server for this user. */
-export function takePlace(attempt: Attempt, tool: Tool): MaybePromise<Stop | undefined> {
+export function takePlace(attempt: Attempt, tool: Tool): CheckResult {
   const answer = attempt.ports.admission?.admit(tool, attempt.view.caller)
   if (!(answer instanceof Promise)) return tookPlace(attempt, answer)
   const waited = waitWhile(attempt, tool, (cancelling) => placeWhileWanted(answer, cancelling))

@@ -75,7 +75,7 @@ export function sortReasons(reasons: readonly Reason[]): readonly Reason[] {
 }
 
 /** The form of the refusal text for this code. See `message.ts`. */
-export type MessageKind =
+type MessageKind =
   | 'hidden'
   | 'blocked'
   | 'unavailable'
@@ -177,7 +177,7 @@ export interface Reason {
  * What a call of a listed item can still depend on: its input, the history of its run, code of the host, or the current
  * state, such as a used-up limit.
  */
-export const DEPENDS_ON = ['input', 'run', 'code', 'now'] as const
+const DEPENDS_ON = ['input', 'run', 'code', 'now'] as const
 export type DependsOn = (typeof DEPENDS_ON)[number]
 
 /** A reason that is not against an item in a list, and that may be against a call of it. */

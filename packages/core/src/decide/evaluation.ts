@@ -117,7 +117,7 @@ function widen(effect: Effect, snapshot: Toolset, templates: readonly TemplateIn
  *
  * Each form is computed at first use. A class, because a literal with getters costs a hidden class each time.
  */
-export class VisibleTools {
+class VisibleTools {
   readonly #snapshot: Toolset
   readonly #deny: Bits
   readonly #wait: Bits

@@ -75,7 +75,7 @@ export interface CallerHolds {
 export type EffectsOver = (snapshot: Toolset) => (caller: Caller) => readonly Effect[]
 
 /** A source of restrictions on all callers, because of tool definitions. */
-export interface PinSource {
+interface PinSource {
   /** Returns the same list while neither the pins nor the snapshot change. */
   effectsFor(snapshot: Toolset): readonly Effect[]
 }
@@ -216,7 +216,7 @@ function nothingAllowed({ size }: Toolset): Effect {
 }
 
 /** The parts that stay the same while catalog and policies do. */
-export interface Indexes {
+interface Indexes {
   readonly policyRevision: number
   readonly policy: PolicyDocument
   readonly catalogRevision: number

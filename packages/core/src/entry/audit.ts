@@ -52,21 +52,6 @@ export {
 
 // Checkpoints and proofs
 export {
-  type Checkpoint,
-  checkProof,
-  FIRST_CHECKPOINT,
-  hashCheckpoint,
-  newSigningKey,
-  parseCheckpoint,
-  parseSigningKey,
-  parseVerifyingKey,
-  proveRecord,
-  type RecordProof,
-  signCheckpoint,
-  type SigningKey,
-  type VerifyingKey,
-} from '../audit/checkpoint.ts'
-export {
   countLeaves,
   createMerkleTree,
   createRecordTree,
@@ -89,6 +74,7 @@ export {
   createNoteSigner,
   createNoteVerifier,
   createWitnessVerifier,
+  newSigningKey,
   type NoteSigner,
   type NoteVerifier,
   openNote,
@@ -108,7 +94,7 @@ export {
   TLOG_PROOF,
   type TlogProof,
 } from '../audit/tlog-proof.ts'
-export { createLeaf, type Leaf, LEAF_TYPES, parseLeaf } from '../audit/leaf.ts'
+export { type ChainLeaf, createLeaf, type Leaf, LEAF_TYPES, parseLeaf } from '../audit/leaf.ts'
 
 // Verification
 export {
@@ -119,5 +105,5 @@ export {
   type InputsVerdict,
   worse,
 } from '../audit/verdict.ts'
-export type { SignedPoint } from '../audit/checkpoint-trail.ts'
+export type { SignedPoint } from '../audit/segments.ts'
 export { type AuditVerifier, createVerifier } from '../audit/verify.ts'

@@ -7,9 +7,10 @@ export { Mirror } from '../state/mirror.ts'
 // Stores
 export type { Fact, KeptFacts } from '../audit/facts.ts'
 export { hashRecord } from '../audit/chain.ts'
-export { isSigned } from '../audit/checkpoint.ts'
+export { pointOf } from '../audit/leaf.ts'
 export { parseRecord, RECORD_FIELDS, sealedOf } from '../audit/record.ts'
 export { TOO_LARGE } from '../audit/sealed-input.ts'
+export { createFindings } from '../audit/verdict.ts'
 export { inputsRemovedBefore } from '../audit/verify-inputs.ts'
 
 // Callers, gates and views

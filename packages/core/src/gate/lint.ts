@@ -239,14 +239,14 @@ function readPolicies(
 }
 
 /** A fault of a group. A gate refuses the first one. */
-export interface GroupProblem {
+interface GroupProblem {
   readonly code: 'group_cycle' | 'group_unknown' | 'selector_invalid' | 'config_invalid'
   readonly path: string
   readonly text: string
 }
 
 /** Returns all faults of groups: unknown groups, each cycle once, invalid selectors. */
-export function lintGroups(groups: ReadonlyMap<string, Group>): readonly GroupProblem[] {
+function lintGroups(groups: ReadonlyMap<string, Group>): readonly GroupProblem[] {
   return [
     ...[...groups].flatMap(([name, group]) => [
       ...memberProblems(name, group),

@@ -92,7 +92,7 @@ const DEFAULT_MAX_OUTPUT_CHARS = 10_000_000
 type AnyOptions = GateOptions | NamedGateOptions<string> | NativeGateOptions<object> | RecordGateOptions
 
 /** The parts of a gate. */
-export interface GateParts {
+interface GateParts {
   readonly shared: Shared
   readonly ports: CallPorts
   readonly policies: PolicyStack
@@ -136,7 +136,7 @@ export interface Shared {
 }
 
 /** The rules of a gate beside its policies, which are replaced together. */
-export interface Rules {
+interface Rules {
   readonly groups: Groups
   readonly definitions: ReadonlyMap<string, Group>
   readonly apps: ReadonlyMap<string, ParsedApp>

@@ -13,7 +13,7 @@ export interface StepCall {
   readonly status: 'done' | 'refused' | 'waiting' | 'failed' | 'input_required'
 }
 
-export interface StepRecord {
+interface StepRecord {
   readonly stepNumber: number
   readonly calls: readonly StepCall[]
 }
@@ -89,7 +89,7 @@ export interface Step<Context = unknown> {
 }
 
 /** The host's data about a step that is not prepared yet. */
-export interface StepInput {
+interface StepInput {
   readonly messages?: readonly unknown[] | undefined
   /** The history of the run, for rules that hide tools because of it. */
   readonly facts?: RunFacts | undefined

@@ -1,8 +1,7 @@
 import type { CallPorts } from '../call/attempt.ts'
 import type { Coverage } from '../decide/coverage.ts'
 import { factsOfRun } from '../call/history.ts'
-import type { RunFacts } from '../history/facts.ts'
-import type { MaybePromise, RunOfCall } from '../ports/ports.ts'
+import type { RunOfCall } from '../ports/ports.ts'
 import { portsOf, toCallView, type View } from './view.ts'
 
 /**
@@ -26,7 +25,7 @@ export function rememberGate(
  * Returns the history of a run, for `createSteps` and `narrow`; `undefined` if no rule reads it. Call it when the run
  * begins: a run that continues without a history counts as one whose history was lost.
  */
-export function factsOf(view: View, run: RunOfCall): MaybePromise<RunFacts | undefined> {
+export function factsOf(view: View, run: RunOfCall) {
   const ports = portsOf(view)
   return ports && factsOfRun(toCallView(view), run, ports)
 }

@@ -122,7 +122,7 @@ interface VisibleNow {
 }
 
 /** Returns the effects and policies that tighten a run's bounds, over the items of a snapshot. */
-export type Narrowing = (snapshot: Toolset) => {
+type Narrowing = (snapshot: Toolset) => {
   readonly effects: readonly Effect[]
   readonly policies: readonly PolicyIndex[]
 }

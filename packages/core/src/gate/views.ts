@@ -23,7 +23,7 @@ export interface ViewOptions<Name extends string = string> {
  */
 export type Visibility = Iterable<string | Tool> | ((offer: VisibilityOffer) => MaybePromise<Iterable<string | Tool>>)
 
-export interface VisibilityOffer {
+interface VisibilityOffer {
   readonly tools: readonly Tool[]
   /** The resources, templates and prompts. */
   readonly items: readonly Tool[]
@@ -31,7 +31,7 @@ export interface VisibilityOffer {
 }
 
 /** Opens the views of apps. */
-export interface AppHosts {
+interface AppHosts {
   hasApp(app: string): boolean
   /** @throws {ToolgateError} `app_unknown` */
   hostOf(app: string, host: ViewHost): ViewHost

@@ -41,7 +41,7 @@ export interface ParsedApp extends AppRules {
 }
 
 /** A parsed app. */
-export interface AppGround {
+interface AppGround {
   readonly groups: Groups
   readonly definitions: ReadonlyMap<string, Group>
   parsePolicy(policy: Policies | undefined, root?: string): readonly ParsedPolicy[]
@@ -171,12 +171,12 @@ function didYouMean(asked: string, names: Iterable<string>): string {
 }
 
 /** A tool of an app: a selector, or a definition. */
-export type OwnTool = string | Tool | ToolDefinition
+type OwnTool = string | Tool | ToolDefinition
 
 const made = new WeakMap<object, Tool>()
 
 /** Returns the tools of an app as selectors: a definition becomes its id. */
-export function readOwnTools(path: string, tools: readonly OwnTool[] = []): readonly string[] {
+function readOwnTools(path: string, tools: readonly OwnTool[] = []): readonly string[] {
   return tools.map((tool, i) => (typeof tool === 'string' ? tool : toTool(`${path}.tools[${i}]`, tool).id))
 }
 

@@ -73,7 +73,7 @@ export function openAvailability(
   const probes = new Probes(byName, { clock, random, onResult: (affected) => settle(affected) })
   const resultsOf = (group: string) => probes.of(group)
   let states = createStates(byName, resultsOf, clock)
-  const changes = createChanges({ clock, states: () => states.all, emit: emitter.emit })
+  const changes = createChanges(clock, () => states.all, emitter.emit)
 
   function settle(affected: Iterable<string>): void {
     const changed = states.settle(affected)

@@ -8,13 +8,7 @@ export interface GroupChange {
   readonly state: GroupState
 }
 
-export interface ChangesDeps {
-  readonly clock: Clock
-  readonly states: () => ReadonlyMap<string, GroupState>
-  readonly emit: (changes: readonly GroupChange[]) => void
-}
-
-export interface Changes {
+interface Changes {
   /** Emits the changes of these groups, now or as soon as the limits allow. */
   add(groups: readonly string[]): void
   close(): void
@@ -29,7 +23,11 @@ const GAP_MS = 20
  * Limits how often changes are emitted: the first change of a group at once, then its latest state at most once a second. A
  * group that returns to the last emitted state has not changed.
  */
-export function createChanges({ clock, states, emit }: ChangesDeps): Changes {
+export function createChanges(
+  clock: Clock,
+  states: () => ReadonlyMap<string, GroupState>,
+  emit: (changes: readonly GroupChange[]) => void,
+): Changes {
   const emitted = new Map<string, { state: GroupState; atMs: number }>()
   for (const [name, state] of states()) emitted.set(name, { state, atMs: Number.NEGATIVE_INFINITY })
   const waiting = new Set<string>()

@@ -18,7 +18,7 @@ import type { Unlocks } from './unlocks.ts'
 import { GroupTask } from './task.ts'
 
 /** The state of a group's load. */
-export interface GroupLoad {
+interface GroupLoad {
   /** `idle`: the group has not been used yet. A `failed` load is retried automatically. */
   readonly status: 'idle' | 'loading' | 'loaded' | 'failed'
   /** Why tools are missing. Shown to people. */
@@ -40,7 +40,7 @@ export interface Loads {
   subscribe(listener: (group: string) => void): () => void
 }
 
-export interface LoadsOptions {
+interface LoadsOptions {
   readonly groups: Groups
   readonly availability: AvailabilitySource
   readonly clock: Clock
@@ -50,7 +50,7 @@ export interface LoadsOptions {
 }
 
 /** The bounds on the groups that a view can use. */
-export interface UsedWithin {
+interface UsedWithin {
   readonly unlocks: Pick<Unlocks, 'openFor'>
   readonly app:
     | {

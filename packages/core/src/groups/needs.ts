@@ -13,7 +13,7 @@ import { matchesSelector, type Selector, selectorsOverlap } from '../tools/selec
 import type { Toolset } from '../tools/toolset.ts'
 
 /** `group`: the host reports the availability of the group, but not its needs. */
-export type NeedKind = ProbeKind | 'group'
+type NeedKind = ProbeKind | 'group'
 
 /** A thing that must work so that tools are available. */
 export interface Need {
@@ -38,7 +38,7 @@ interface NeedsRules {
   readonly apps: ReadonlyMap<string, ParsedApp>
 }
 
-export interface NeedsDeps {
+interface NeedsDeps {
   readonly rules: { readonly now: NeedsRules }
   readonly catalog: Pick<Catalog, 'snapshot'>
   readonly availability: AvailabilitySource

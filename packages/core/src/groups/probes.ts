@@ -6,7 +6,7 @@ import { isObject } from '@toolgate/values/json'
 import { NOT_CHECKED, type ProbeResult } from './states.ts'
 import { GroupTask } from './task.ts'
 
-export interface ProbesOptions {
+interface ProbesOptions {
   readonly clock: Clock
   /** Called with the groups that name a probe, after the probe ran. */
   readonly onResult: (groups: Iterable<string>) => void

@@ -10,7 +10,7 @@ export interface ProbeResult {
 }
 
 /** The states of all groups. */
-export interface States {
+interface States {
   readonly all: ReadonlyMap<string, GroupState>
   /** Updates some groups and the groups that require them. Returns those that changed. */
   settle(names: Iterable<string>): readonly string[]

@@ -1,6 +1,6 @@
 import { type Outcome, startTask, TimeoutError } from '@toolgate/values'
 
-export interface GroupTaskOptions<T> {
+interface GroupTaskOptions<T> {
   run(signal: AbortSignal): T | PromiseLike<T>
   readonly deadlineMs: () => number
   /** Called at the start, before `run`. */

@@ -12,17 +12,11 @@ import { saysNothing } from './origins/worst-of.ts'
 import { hashOfTuple, type HistoryRules, valuesOf } from './rules.ts'
 
 /** The histories that contain a call. */
-export interface CallHost {
+interface CallHost {
   readonly rules: HistoryRules | undefined
   readonly labels: () => ParsedLabels
   nowMs(): number
   newEvent(): string
-}
-
-/** The result of a call. `done`: it ended without reporting a failure. */
-export interface CallResult {
-  readonly done: boolean
-  readonly output: unknown
 }
 
 /** One call in the history of its run: the facts that it may know, and what it adds. */
@@ -121,7 +115,11 @@ export class CallHistory {
   }
 
   /** Adds the end of the call, with its last output. */
-  end(tool: Tool, input: unknown, { done, output }: CallResult): MaybePromise<void> {
+  end(
+    tool: Tool,
+    input: unknown,
+    { done, output }: { readonly done: boolean; readonly output: unknown },
+  ): MaybePromise<void> {
     const items = isPassingTool(tool) && this.#hasPassed ? [] : [...this.#textsOf(output)]
     const rules = this.#histories.rules as HistoryRules
     const { monitor } = this.#history

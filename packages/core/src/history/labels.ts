@@ -10,7 +10,7 @@ import { UNTRUSTED } from './facts.ts'
 export type LabelsInput = Readonly<Record<string, readonly string[]>>
 
 /** The labels of a tool's output, known before it is called. */
-export interface ToolLabels {
+interface ToolLabels {
   readonly trusted: boolean
   /** What a call raises, sorted. */
   readonly raises: readonly string[]
@@ -69,7 +69,7 @@ function readRows(input: LabelsInput, groups: GroupSelectors): readonly Row[] {
 const LABEL = /^[a-z][a-z0-9_-]{0,63}$/
 
 /** Checks a label. @throws {ConfigError} for an invalid one */
-export function checkLabel(path: string, label: string): void {
+function checkLabel(path: string, label: string): void {
   if (label === TRUSTED) throw new ConfigError(path, '"trusted" is no label: a tool has `trusted: true`')
   if (!LABEL.test(label))
     throw new ConfigError(path, 'a label has at most 64 small letters, digits, _ and -, and begins with a letter')

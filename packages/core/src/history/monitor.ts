@@ -43,7 +43,7 @@ export interface RaisedLabel {
 
 /** In an `unkept` item, stands for the whole history and all calls. */
 export const EVERYTHING = '*'
-export const ALL_CALLS = 'calls'
+const ALL_CALLS = 'calls'
 
 const MAX_TOOLS = 8
 const NOTHING: readonly HistoryItem[] = []

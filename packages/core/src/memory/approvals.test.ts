@@ -4,7 +4,7 @@ import type { ApprovalBinding } from '../ports/ports.ts'
 import { approvalStoreContract } from '../../../testing/src/approval-store.ts'
 import { memoryApprovals } from './approvals.ts'
 
-approvalStoreContract('memoryApprovals', () => memoryApprovals())
+approvalStoreContract('memoryApprovals', async () => memoryApprovals())
 
 const NOW = 1_700_000_000_000
 

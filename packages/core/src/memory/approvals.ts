@@ -12,7 +12,7 @@ import {
 } from './approval-rules.ts'
 import { toJsonText } from '@toolgate/values/json'
 
-export interface MemoryApprovalsOptions {
+interface MemoryApprovalsOptions {
   /** How long an approval lives from its request. Default 10 minutes. */
   readonly ttlMs?: number
   /** Makes ids that cannot be guessed. Default: random UUIDs. */
@@ -32,124 +32,158 @@ const DEFAULT_LIMIT = 100
 export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalStore {
   checkShape('memoryApprovals', options, OPTIONS)
   const { ttlMs = 600_000, randomId = () => crypto.randomUUID() } = options
+  const kept = new KeptApprovals(ttlMs)
+  return {
+    request(binding, input, nowMs, about = {}) {
+      const keys = approvalKeys(binding)
+      const current = kept.findByBinding(keys.binding, nowMs)
+      if (current && isLiveAt(current, nowMs)) return current
+      kept.makeRoom(nowMs)
+      const length = toJsonText(input)?.length ?? 0
+      checkPendingApprovals(kept.pendingOf(keys.user, nowMs), length)
+      return kept.add(newApproval(randomId(), binding, input, about, nowMs, nowMs + ttlMs), length)
+    },
+    get: (id, nowMs) => kept.find(id, nowMs),
+    list: (filter, nowMs) => kept.list(filter, nowMs),
+    decide: (id, verdict) => kept.keep(decidedApproval(kept.find(id, verdict.atMs), id, verdict)),
+    consume: (id, nowMs, spend) => kept.consume(id, nowMs, spend),
+    giveBack: (id, spend) => kept.giveBack(id, spend),
+  }
+}
+
+type Request = Parameters<ApprovalStore['request']>
+
+function newApproval(
+  id: string,
+  { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy, behind, asked }: Request[0],
+  input: unknown,
+  { chat, why, trail, asker }: NonNullable<Request[3]>,
+  requestedAt: number,
+  expiresAt: number,
+): Approval {
+  return Object.freeze({
+    id,
+    status: 'pending',
+    tenant,
+    user,
+    tool,
+    definitionHash,
+    inputHash,
+    run,
+    ...(keyMadeBy !== undefined && { keyMadeBy }),
+    ...(behind !== undefined && { behind }),
+    ...(approver !== undefined && { approver }),
+    ...(asked !== undefined && { asked }),
+    ...(chat !== undefined && { chat }),
+    ...(why !== undefined && { why }),
+    ...(trail !== undefined && { trail }),
+    ...(asker !== undefined && { asker }),
+    input: structuredClone(input),
+    requestedAt,
+    expiresAt,
+  })
+}
+
+class KeptApprovals {
+  readonly #ttlMs: number
   /** By id, in the order of requests, which is also that of expiry. */
-  const kept = new Map<string, Approval>()
-  const idByBinding = new Map<string, string>()
+  readonly #byId = new Map<string, Approval>()
+  readonly #idByBinding = new Map<string, string>()
   /** The use that consumed each approval, by id. */
-  const spendOf = new Map<string, string | undefined>()
+  readonly #spendOf = new Map<string, string | undefined>()
   /** The ids of each user's pending ones, with the length of their inputs. */
-  const pendingByUser = new Map<string, Map<string, number>>()
+  readonly #pendingByUser = new Map<string, Map<string, number>>()
 
-  function find(id: string, nowMs: number): Approval | undefined {
-    const approval = kept.get(id)
-    return approval && see(approval, nowMs)
+  constructor(ttlMs: number) {
+    this.#ttlMs = ttlMs
   }
 
-  function see(approval: Approval, nowMs: number): Approval {
-    const now = approvalAt(approval, nowMs)
-    return isEndSeen(approval, nowMs) ? keep(now) : now
+  find(id: string, nowMs: number): Approval | undefined {
+    const approval = this.#byId.get(id)
+    return approval && this.#see(approval, nowMs)
   }
 
-  function keep(approval: Approval): Approval {
-    kept.set(approval.id, Object.freeze(approval))
+  findByBinding(binding: string, nowMs: number): Approval | undefined {
+    return this.find(this.#idByBinding.get(binding) ?? '', nowMs)
+  }
+
+  list(filter: ApprovalFilter, nowMs: number): readonly Approval[] {
+    checkApprovalFilter(filter)
+    const { before, limit = DEFAULT_LIMIT } = filter
+    const newestFirst = [...this.#byId.values()].toReversed()
+    const start = before === undefined ? 0 : newestFirst.findIndex(({ id }) => id === before) + 1
+    if (before !== undefined && start === 0) return []
+    return newestFirst
+      .slice(start)
+      .map((approval) => this.#see(approval, nowMs))
+      .filter((approval) => matches(approval, filter))
+      .slice(0, limit)
+  }
+
+  /** Adds a request whose input has this many characters. */
+  add(approval: Approval, characters: number): Approval {
+    const { binding, user } = approvalKeys(approval)
+    this.#pendingByUser.get(user)?.set(approval.id, characters)
+    this.#idByBinding.set(binding, approval.id)
+    return this.keep(approval)
+  }
+
+  keep(approval: Approval): Approval {
+    this.#byId.set(approval.id, Object.freeze(approval))
     return approval
   }
 
-  function forget(approval: Approval): void {
-    kept.delete(approval.id)
-    spendOf.delete(approval.id)
-    const { binding, user } = approvalKeys(approval)
-    if (idByBinding.get(binding) === approval.id) idByBinding.delete(binding)
-    const pending = pendingByUser.get(user)
-    pending?.delete(approval.id)
-    if (pending?.size === 0) pendingByUser.delete(user)
+  consume(id: string, nowMs: number, spend: string | undefined): boolean {
+    const approval = this.find(id, nowMs)
+    if (approval?.status !== 'approved')
+      return approval?.status === 'consumed' && spend !== undefined && this.#spendOf.get(id) === spend
+    this.keep({ ...approval, status: 'consumed' })
+    this.#spendOf.set(id, spend)
+    return true
   }
 
-  function makeRoom(nowMs: number): void {
-    for (const approval of kept.values()) {
-      if (approval.expiresAt + ttlMs > nowMs) break
-      forget(approval)
+  giveBack(id: string, spend: string | undefined): void {
+    const approval = this.#byId.get(id)
+    if (approval?.status !== 'consumed' || (spend !== undefined && this.#spendOf.get(id) !== spend)) return
+    this.keep({ ...approval, status: 'approved' })
+    this.#spendOf.delete(id)
+  }
+
+  /** @throws {ToolgateError} `approval_too_many` if all are live */
+  makeRoom(nowMs: number): void {
+    for (const approval of this.#byId.values()) {
+      if (approval.expiresAt + this.#ttlMs > nowMs) break
+      this.#forget(approval)
     }
-    if (kept.size < MAX_KEPT) return
-    for (const approval of kept.values()) {
-      if (!isLiveAt(approval, nowMs)) return forget(approval)
-    }
+    if (this.#byId.size < MAX_KEPT) return
+    for (const approval of this.#byId.values()) if (!isLiveAt(approval, nowMs)) return this.#forget(approval)
     throw tooManyApprovals()
   }
 
-  function pendingOf(key: string, nowMs: number): Map<string, number> {
-    const pending = pendingByUser.get(key) ?? new Map<string, number>()
-    pendingByUser.set(key, pending)
-    for (const id of pending.keys()) if (find(id, nowMs)?.status !== 'pending') pending.delete(id)
-    return pending
+  /** Returns the number of a user's pending requests, and the characters of their inputs. */
+  pendingOf(user: string, nowMs: number): { readonly count: number; readonly characters: number } {
+    const pending = this.#pendingByUser.get(user) ?? new Map<string, number>()
+    this.#pendingByUser.set(user, pending)
+    let characters = 0
+    for (const [id, length] of pending)
+      if (this.find(id, nowMs)?.status === 'pending') characters += length
+      else pending.delete(id)
+    return { count: pending.size, characters }
   }
 
-  return {
-    request(binding, input, nowMs, { chat, why, trail, asker } = {}) {
-      const keys = approvalKeys(binding)
-      const current = find(idByBinding.get(keys.binding) ?? '', nowMs)
-      if (current && isLiveAt(current, nowMs)) return current
-      makeRoom(nowMs)
-      const pending = pendingOf(keys.user, nowMs)
-      const length = toJsonText(input)?.length ?? 0
-      let characters = 0
-      for (const other of pending.values()) characters += other
-      checkPendingApprovals({ count: pending.size, characters }, length)
-      const { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy, behind, asked } = binding
-      const approval: Approval = Object.freeze({
-        id: randomId(),
-        status: 'pending',
-        tenant,
-        user,
-        tool,
-        definitionHash,
-        inputHash,
-        run,
-        ...(keyMadeBy !== undefined && { keyMadeBy }),
-        ...(behind !== undefined && { behind }),
-        ...(approver !== undefined && { approver }),
-        ...(asked !== undefined && { asked }),
-        ...(chat !== undefined && { chat }),
-        ...(why !== undefined && { why }),
-        ...(trail !== undefined && { trail }),
-        ...(asker !== undefined && { asker }),
-        input: structuredClone(input),
-        requestedAt: nowMs,
-        expiresAt: nowMs + ttlMs,
-      })
-      pending.set(approval.id, length)
-      kept.set(approval.id, approval)
-      idByBinding.set(keys.binding, approval.id)
-      return approval
-    },
-    get: find,
-    list(filter, nowMs) {
-      checkApprovalFilter(filter)
-      const { before, limit = DEFAULT_LIMIT } = filter
-      const newestFirst = [...kept.values()].toReversed()
-      const start = before === undefined ? 0 : newestFirst.findIndex(({ id }) => id === before) + 1
-      if (before !== undefined && start === 0) return []
-      return newestFirst
-        .slice(start)
-        .map((approval) => see(approval, nowMs))
-        .filter((approval) => matches(approval, filter))
-        .slice(0, limit)
-    },
-    decide: (id, verdict) => keep(decidedApproval(find(id, verdict.atMs), id, verdict)),
-    consume(id, nowMs, spend) {
-      const approval = find(id, nowMs)
-      if (approval?.status !== 'approved')
-        return approval?.status === 'consumed' && spend !== undefined && spendOf.get(id) === spend
-      keep({ ...approval, status: 'consumed' })
-      spendOf.set(id, spend)
-      return true
-    },
-    giveBack(id, spend) {
-      const approval = kept.get(id)
-      if (approval?.status !== 'consumed' || (spend !== undefined && spendOf.get(id) !== spend)) return
-      keep({ ...approval, status: 'approved' })
-      spendOf.delete(id)
-    },
+  #see(approval: Approval, nowMs: number): Approval {
+    const now = approvalAt(approval, nowMs)
+    return isEndSeen(approval, nowMs) ? this.keep(now) : now
+  }
+
+  #forget(approval: Approval): void {
+    this.#byId.delete(approval.id)
+    this.#spendOf.delete(approval.id)
+    const { binding, user } = approvalKeys(approval)
+    if (this.#idByBinding.get(binding) === approval.id) this.#idByBinding.delete(binding)
+    const pending = this.#pendingByUser.get(user)
+    pending?.delete(approval.id)
+    if (pending?.size === 0) this.#pendingByUser.delete(user)
   }
 }
 

@@ -8,7 +8,7 @@ import { naiveCounters } from '../../../testing/support/naive-counters.ts'
 import { memoryCounters } from './counters.ts'
 import { runs } from '../../../testing/src/runs.ts'
 
-counterStoreContract('memoryCounters', memoryCounters)
+counterStoreContract('memoryCounters', async (options) => memoryCounters(options))
 
 function use(key: string, max = 1, windowMs = 1000): LimitUse {
   return { key, max, windowMs }

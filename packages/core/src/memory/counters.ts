@@ -15,7 +15,7 @@ export interface MemoryCounters extends SyncCounterStore {
   readonly size: number
 }
 
-export interface MemoryCountersOptions {
+interface MemoryCountersOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>
   /** The most keys at one time; a use of another key is refused. Default 200,000, which take about 64 MB. */
   readonly maxKeys?: number

@@ -1,4 +1,4 @@
 import { historyStoreContract } from '../../../testing/src/history-store.ts'
 import { memoryHistories } from './histories.ts'
 
-historyStoreContract('memoryHistories', (_t, limits) => ({ store: memoryHistories(limits) }))
+historyStoreContract('memoryHistories', async (_t, limits) => ({ store: memoryHistories(limits) }))

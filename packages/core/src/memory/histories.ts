@@ -9,7 +9,7 @@ import type {
 } from '../ports/history.ts'
 import { checkShape, shapeOf, ToolgateError } from '@toolgate/values'
 
-export interface MemoryHistoriesOptions {
+interface MemoryHistoriesOptions {
   /** Approximate bytes of all histories together. Default 64 MB. Shadow histories have the same amount of their own. */
   readonly maxBytes?: number
   /** Bytes of the histories of one user and client. Default 16 MB. */
@@ -58,18 +58,13 @@ export function memoryHistories(options: MemoryHistoriesOptions = {}): MemoryHis
   }
 }
 
-interface Kept {
-  readonly item: HistoryItem
-  readonly version: number
-}
-
 interface Held {
   readonly owner: string
   /** The space that it shares with other histories. */
   readonly all: Room
   readonly kept: readonly string[]
   /** The newest last. */
-  readonly items: Map<string, Kept>
+  readonly items: Map<string, { readonly item: HistoryItem; readonly version: number }>
   version: number
   bytes: number
   /** The answer for a reader who has read everything: the same object until something is added. */

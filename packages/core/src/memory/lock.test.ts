@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { sessionLockContract } from '../../../testing/src/session-lock.ts'
 import { memoryLock } from './lock.ts'
 
-sessionLockContract('memoryLock', () => ({ lock: memoryLock() }))
+sessionLockContract('memoryLock', async () => ({ lock: memoryLock() }))
 
 describe('memoryLock', () => {
   it('keeps nothing of a session that is idle', async () => {

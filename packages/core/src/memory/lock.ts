@@ -18,7 +18,7 @@ export interface MemoryLock extends SessionLock {
   readonly size: number
 }
 
-export interface MemoryLockOptions {
+interface MemoryLockOptions {
   readonly clock?: Pick<Clock, 'monotonicMs'>
 }
 

@@ -4,7 +4,7 @@ import { manualClock } from '../../../testing/src/manual-clock.ts'
 import { stateStoreContract } from '../../../testing/src/state-store.ts'
 import { memoryState } from './state.ts'
 
-stateStoreContract('memoryState', (_t, { clock }) => ({ store: memoryState({ clock }) }))
+stateStoreContract('memoryState', async (_t, { clock }) => ({ store: memoryState({ clock }) }))
 
 describe('memoryState', () => {
   it('holds no entries that have expired for longer than it takes as many new ones to come', () => {

@@ -9,7 +9,7 @@ export interface MemoryState extends StateStore {
   readonly size: number
 }
 
-export interface MemoryStateOptions {
+interface MemoryStateOptions {
   readonly clock?: Pick<Clock, 'wallMs'>
 }
 

@@ -1,6 +1,6 @@
 import { type CelNode, childrenOf } from '@toolgate/values/cel'
 
-export { type CelNode, childrenOf, countNodes, isMacro, textOf } from '@toolgate/values/cel'
+export { type CelNode, childrenOf, isMacro, textOf } from '@toolgate/values/cel'
 
 /** Returns whether a variable of this name occurs in a tree. */
 export function mentions(tree: CelNode, name: string): boolean {

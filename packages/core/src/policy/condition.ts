@@ -20,7 +20,7 @@ import type { RunUse } from './run-use.ts'
 import type { Condition } from './policy.ts'
 
 /** The variables of a condition. */
-export interface ConditionContext {
+interface ConditionContext {
   readonly caller: Caller
   readonly tool: Tool
   readonly input?: unknown

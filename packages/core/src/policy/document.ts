@@ -110,7 +110,7 @@ export interface PolicyStack {
   replace(own: readonly ParsedPolicy[], again?: () => readonly ParsedPolicy[]): void
 }
 
-export interface PolicyStackOptions {
+interface PolicyStackOptions {
   readonly own: readonly ParsedPolicy[]
   /** Bumped with each replacement. */
   readonly changes: Revision

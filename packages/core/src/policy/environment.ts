@@ -60,7 +60,7 @@ const inChats = (types: readonly string[]) =>
   `has(caller.chat) && has(caller.chat.type) && caller.chat.type in [${types.map((type) => `'${type}'`).join(', ')}]`
 
 /** The base, and the variants for some chats. */
-export const VARIANTS: readonly Variant[] = [
+const VARIANTS: readonly Variant[] = [
   { suffix: '', unless: undefined },
   { suffix: '_DM', unless: inChats(['group', 'supergroup', 'channel']) },
   { suffix: '_GROUP', unless: inChats(['dm', 'private']) },
@@ -76,7 +76,7 @@ function denyPolicy(name: string, selectors: readonly string[], unless: string |
  * Returns a policy that allows what some clauses match. In chats to which the variant does not apply, only the base
  * decides.
  */
-export function allowPolicy(name: string, clauses: readonly (string | Clause)[], unless: string | undefined): Policy {
+function allowPolicy(name: string, clauses: readonly (string | Clause)[], unless: string | undefined): Policy {
   const elsewhere: readonly Clause[] =
     unless === undefined ? [] : [{ id: `${name} is not for this chat`, match: '*', when: unless }]
   return { name, allow: [...clauses, ...elsewhere] }
@@ -97,7 +97,7 @@ function checkEntry(path: string, list: List, text: string, groups: GroupSelecto
 }
 
 /** Returns the checked entries of a variable; nothing if it is unset or blank. */
-export function readEntries(
+function readEntries(
   variable: string,
   env: Environment,
   check: (path: string, entry: string) => void,

@@ -140,7 +140,7 @@ export function lacksField(tool: Tool, field: string, how: 'listed' | 'never' = 
 }
 
 /** Returns a warning for each addressee of a tool that is not a field of its input. */
-export function findWrongAddressees(snapshot: Toolset): readonly LintWarning[] {
+function findWrongAddressees(snapshot: Toolset): readonly LintWarning[] {
   return snapshot.tools.flatMap((tool) =>
     tool.addressees
       .filter((name) => lacksField(tool, `input.${name}`))

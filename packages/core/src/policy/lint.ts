@@ -27,7 +27,7 @@ export interface LintWarning {
   readonly tools?: readonly string[]
 }
 
-export type LintCode =
+type LintCode =
   | 'selector_unmatched'
   | 'tool_unreachable'
   | 'kind_not_allowed'
@@ -46,7 +46,7 @@ export type LintCode =
   | 'memory_trusted'
   | FaultCode
 
-export interface LintMore {
+interface LintMore {
   /** Selectors outside policies and groups. */
   readonly written?: readonly WrittenSelector[]
   /** Sources whose tools are not known yet. Names that they may still list cause no warning. */
@@ -116,7 +116,7 @@ export function selectorsOfGroups(groups: GroupSelectors): readonly WrittenSelec
 }
 
 /** Tools that nobody can ever see, and the part of a policy that denies them. */
-export interface Unreachable {
+interface Unreachable {
   readonly path: string
   readonly tools: readonly string[]
   readonly text: string
@@ -126,7 +126,7 @@ export interface Unreachable {
  * Finds tools that no caller can ever see: a clause denies them for every caller, no `allow` rule mentions them, or they
  * lack a required tag. Does not evaluate function policies.
  */
-export function findUnreachable(policies: readonly ParsedPolicy[], snapshot: Toolset): readonly Unreachable[] {
+function findUnreachable(policies: readonly ParsedPolicy[], snapshot: Toolset): readonly Unreachable[] {
   const found = new Map<string, { blocker: Blocker; tools: string[] }>()
   for (const tool of snapshot) {
     const blocker = firstBlocker(policies, tool)
@@ -171,7 +171,7 @@ function blockerIn(policy: ParsedPolicy, path: string, tool: Tool): Blocker | un
  * Finds the servers whose resources or prompts a policy never allows: each policy denies them unless its own `allow` names
  * them.
  */
-export function findUnallowed(policies: readonly ParsedPolicy[], items: Toolset): readonly Unreachable[] {
+function findUnallowed(policies: readonly ParsedPolicy[], items: Toolset): readonly Unreachable[] {
   const offered = Map.groupBy(items, ({ kind, namespace }) => `${kind === 'prompt' ? kind : 'resource'}:${namespace}`)
   const blocking = [...policies.entries()].filter(([, { decide, isPart }]) => !decide && !isPart)
   return [...offered].flatMap(([start, all]) => {

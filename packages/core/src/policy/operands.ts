@@ -1,7 +1,7 @@
 import { type CelNode, childrenOf } from './cel-tree.ts'
 
 /** How a condition uses a path of the input. `equality`: only compares it with texts, so a hash of it is enough. */
-export type OperandUse = 'equality' | 'value'
+type OperandUse = 'equality' | 'value'
 
 /**
  * What a condition reads of a call: input paths such as `order.id`, caller attributes, and the texts that it compares them

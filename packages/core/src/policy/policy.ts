@@ -9,7 +9,7 @@ export type Condition = string | ((context: { caller: Caller; tool: Tool; input?
  * A selector as text. If the tool names are a type, other texts must be a glob, a group, a tag, a category or a hint.
  * Otherwise any text is accepted, and is checked when it is parsed.
  */
-export type SelectorText<Name extends string = string> =
+type SelectorText<Name extends string = string> =
   | Name
   | `${string}*${string}`
   | `${'group' | 'tag' | 'category' | 'hint' | 'resource' | 'prompt' | 'server'}:${string}`
@@ -77,7 +77,7 @@ export type Policies<Name extends string = string> =
 declare const met: unique symbol
 
 /** The result of `combinePolicies`. Names in it are checked when it is parsed, not by the compiler. */
-export type CombinedPolicies = readonly (Policy | FunctionPolicy)[] & { readonly [met]: true }
+type CombinedPolicies = readonly (Policy | FunctionPolicy)[] & { readonly [met]: true }
 
 /**
  * Combines policies. The strictest answer decides: denies, asks and required tags add up, allowlists intersect, and the

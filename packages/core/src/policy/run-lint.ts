@@ -46,7 +46,7 @@ function clausesAbout(policies: readonly ParsedPolicy[]): readonly PlacedClause[
 }
 
 /** A label that no output has: the rule never holds, or always holds. */
-export interface UnknownLabel extends LintWarning {
+interface UnknownLabel extends LintWarning {
   /** Whether the label is similar to a known one, and so certainly a mistake. */
   readonly isMistake: boolean
 }

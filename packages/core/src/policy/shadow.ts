@@ -1,13 +1,10 @@
 import type { ParsedClause, ParsedPolicy } from './parse.ts'
 
-/** A policy split in two: the enforced part, and the shadow part. */
-export interface PolicyParts {
+/** Splits a policy. The enforced part is as if the shadow part were not written. */
+export function partsOf(policy: ParsedPolicy): {
   readonly enforced: ParsedPolicy
   readonly shadow: ParsedPolicy | undefined
-}
-
-/** Splits a policy. The enforced part is as if the shadow part were not written. */
-export function partsOf(policy: ParsedPolicy): PolicyParts {
+} {
   if (policy.isShadow) return { enforced: { ...EMPTY, name: policy.name, path: policy.path }, shadow: policy }
   const { deny, ask } = policy
   if (![...deny, ...ask].some(isShadow)) return { enforced: policy, shadow: undefined }

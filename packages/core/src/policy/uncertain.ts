@@ -27,20 +27,11 @@ export interface KnownParts {
 
 export const NOTHING_KNOWN: KnownParts = { parts: new Map(), partly: new Map() }
 
-const uncertain = new WeakSet<object>()
-
 /** Returns a value of which only these parts are known. */
 export function uncertainValue(known: KnownParts, leaning: Leaning): object {
   const own = new Map<string, unknown>(known.parts)
   for (const [name, inner] of known.partly) own.set(name, uncertainValue(inner, leaning))
-  const value = new Proxy({}, new UncertainParts(own, leaning))
-  uncertain.add(value)
-  return value
-}
-
-/** Returns whether {@link uncertainValue} created a value. Reads no part of it. */
-export function isUncertain(value: object): boolean {
-  return uncertain.has(value)
+  return new Proxy({}, new UncertainParts(own, leaning))
 }
 
 /** Returns known parts, and notes each read of an unknown one. */

@@ -12,7 +12,7 @@ export interface HistoryMark {
  * `label`: a label of the run. `tuple`: the hash of a call that a rule asks about. `user`, `trusted`, `untrusted`: texts of
  * that origin. `unkept`: something that the history did not keep whole or from its beginning.
  */
-export const HISTORY_ITEM_KINDS = ['label', 'tuple', 'user', 'trusted', 'untrusted', 'unkept'] as const
+const HISTORY_ITEM_KINDS = ['label', 'tuple', 'user', 'trusted', 'untrusted', 'unkept'] as const
 export type HistoryItemKind = (typeof HISTORY_ITEM_KINDS)[number]
 
 /** One thing that a history keeps. A later item of the same kind, text and `again` replaces it. */

@@ -97,7 +97,7 @@ export interface ApprovalAbout {
 }
 
 /** Who asked first, as the host names them, and where. For the host: no person sees it, and an approval is not bound to it. */
-export interface ApprovalAsker {
+interface ApprovalAsker {
   readonly id: string
   readonly app?: string
   readonly session?: string
@@ -186,7 +186,7 @@ export interface ApprovalStore {
 }
 
 /** The events of an attempt: `tool_call` when the tool is about to run, and one of the others when the attempt ends. */
-export const ATTEMPT_EVENTS = [
+const ATTEMPT_EVENTS = [
   'tool_call',
   'tool_result',
   'tool_blocked',
@@ -196,7 +196,7 @@ export const ATTEMPT_EVENTS = [
   'tool_abandoned',
 ] as const
 /** Events of the gate and of the audit itself, outside attempts. */
-export const GATE_EVENTS = [
+const GATE_EVENTS = [
   'policy_changed',
   'policy_recorded',
   'config_changed',
@@ -482,7 +482,7 @@ export interface AuditCountQuery extends AuditFilter {
 }
 
 /** How many attempts ended in each way. */
-export type OutcomeCounts = Readonly<Record<AuditOutcome, number>>
+type OutcomeCounts = Readonly<Record<AuditOutcome, number>>
 
 export interface AuditCounts {
   /** Wall-clock milliseconds: the start of the first bucket. */

@@ -7,7 +7,7 @@ import { type Calling, callingOf } from './calling.ts'
 import { MAX_QUERY_LENGTH } from './rank.ts'
 import { DEFAULT_LIMIT, MAX_LIMIT, SEARCH_DETAILS, type SearchDetail, type SearchHit } from './search.ts'
 
-export interface MetaToolOptions {
+interface MetaToolOptions {
   /** Which meta-tools. Default: all three. `call_tool` is for clients whose list of tools cannot grow. */
   readonly names?: readonly MetaToolName[]
   readonly namespace?: string
@@ -24,28 +24,27 @@ export interface MetaToolOptions {
 
 /** The result of a meta-tool, before it is put into the form of a protocol. */
 export type MetaAnswer =
-  | { readonly kind: 'value'; readonly value: SearchAnswer | DetailsAnswer }
+  | {
+      readonly kind: 'value'
+      readonly value: SearchAnswer | { readonly tools: readonly (ToolDetails | UnknownDetails)[] }
+    }
   /** The outcome of `call_tool`. */
   | { readonly kind: 'outcome'; readonly outcome: CallOutcome }
   /** `call_tool` was to call itself. */
   | { readonly kind: 'refusal'; readonly text: string }
 
-export interface SearchAnswer {
+interface SearchAnswer {
   readonly tools: readonly (Omit<SearchHit, 'id' | 'kind' | 'score' | 'tags'> & { readonly name: string })[]
   /** Advice if nothing was found, or the tools that can be used only from the next step on. */
   readonly hint?: string
 }
 
-export interface DetailsAnswer {
-  readonly tools: readonly (ToolDetails | UnknownDetails)[]
-}
-
-export type ToolDetails = { readonly name: string } & Partial<
+type ToolDetails = { readonly name: string } & Partial<
   Pick<Tool, 'title' | 'description' | 'inputSchema' | 'outputSchema' | 'annotations'>
 >
 
 /** The result for an unknown tool, and the same for a hidden one. */
-export interface UnknownDetails {
+interface UnknownDetails {
   readonly name: string
   readonly error: string
 }
@@ -147,13 +146,11 @@ function detailsOf(name: string, calling: Calling): ToolDetails | UnknownDetails
   }
 }
 
-interface CallInput {
-  readonly name: string
-  readonly arguments?: Readonly<Record<string, unknown>>
-}
-
 /** Calls another tool. It cannot call itself, since the inner calls would count against no other limit. */
-async function callOther({ name, arguments: input = {} }: CallInput, calling: Calling): Promise<MetaAnswer> {
+async function callOther(
+  { name, arguments: input = {} }: { readonly name: string; readonly arguments?: Readonly<Record<string, unknown>> },
+  calling: Calling,
+): Promise<MetaAnswer> {
   const tool = calling.get(calling.toId(name))
   if (tool && made.get(tool) === 'call_tool') return { kind: 'refusal', text: META_TEXTS.calls_itself }
   return { kind: 'outcome', outcome: await calling.call(name, input) }
@@ -176,7 +173,7 @@ function toPlainOutput(answer: MetaAnswer): unknown {
   }
 }
 
-export type MetaToolName = 'search_tools' | 'get_tool_details' | 'call_tool'
+type MetaToolName = 'search_tools' | 'get_tool_details' | 'call_tool'
 
 /** The texts of the meta-tools for a model. */
 export const META_TEXTS = {
@@ -203,7 +200,7 @@ export const META_TEXTS = {
 /** A name is at most as long as an id. */
 const NAME: JsonSchema = { type: 'string', minLength: 1, maxLength: 257, description: 'As search_tools gives it' }
 
-export const META_INPUTS: Readonly<Record<MetaToolName, JsonSchema>> = {
+const META_INPUTS: Readonly<Record<MetaToolName, JsonSchema>> = {
   search_tools: {
     type: 'object',
     properties: {
@@ -233,6 +230,6 @@ export const META_INPUTS: Readonly<Record<MetaToolName, JsonSchema>> = {
 }
 
 /** Returns the same text for a hidden tool and an unknown one. */
-export function notAvailable(name: string): string {
+function notAvailable(name: string): string {
   return `Tool "${name}" ${META_TEXTS.not_available}`
 }

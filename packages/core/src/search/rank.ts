@@ -7,7 +7,7 @@ import { endsInWord, joinWords, tokenize } from './tokenize.ts'
 export const PREFIX_WEIGHT = 0.25
 
 /** One item that was found: its index in the snapshot of its part. */
-export interface Ranked {
+interface Ranked {
   readonly part: number
   readonly at: number
   readonly score: number
@@ -131,12 +131,12 @@ export const K1 = 1.2
 export const B = 0.75
 
 /** Returns the weight of a word that `withTerm` of `count` tools have. */
-export function inverseFrequency(count: number, withTerm: number): number {
+function inverseFrequency(count: number, withTerm: number): number {
   return Math.log(1 + (count - withTerm + 0.5) / (withTerm + 0.5))
 }
 
 /** Returns the weight of `frequency` repetitions in a text of `length` words, if the average is `averageLength`. */
-export function saturation(frequency: number, length: number, averageLength: number): number {
+function saturation(frequency: number, length: number, averageLength: number): number {
   return frequency / (frequency + K1 * (1 - B + (B * length) / averageLength))
 }
 

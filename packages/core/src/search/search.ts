@@ -42,7 +42,7 @@ export interface SearchHit {
 }
 
 /** The items that a search of several kinds reads. Items are read only if a search names their kind. */
-export interface Searchable {
+interface Searchable {
   visibleToday(): Visible
   /** Returns the visible resources, templates and prompts. */
   visibleItemsToday(): Visible

@@ -76,7 +76,7 @@ export interface Halts {
   close(): void
 }
 
-export interface HaltsOptions {
+interface HaltsOptions {
   readonly state: StateStore
   /** The current groups. */
   readonly groups: () => GroupSelectors

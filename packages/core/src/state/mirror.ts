@@ -1,4 +1,4 @@
-import type { MaybePromise, StateChange, StateEntry, StateStore } from '../ports/ports.ts'
+import type { StateChange, StateEntry, StateStore } from '../ports/ports.ts'
 import { backgroundTimeout, backoffMs, type Outcome, runWithDeadline, startTask } from '@toolgate/values'
 
 export interface MirrorOptions {
@@ -31,7 +31,7 @@ const RETRY_MS = 1000
 const PATIENCE_MS = 300
 
 /** The phase of a mirror. After a read comes `gap` or another read; after `gap` comes `waiting`. */
-type Phase = Reading | Gap | Waiting | { readonly kind: 'closed' }
+type Phase = Reading | Gap | { readonly kind: 'waiting'; readonly timer?: NodeJS.Timeout } | { readonly kind: 'closed' }
 
 interface Reading {
   readonly kind: 'reading'
@@ -51,12 +51,6 @@ interface Gap {
   /** The store has changed, so read it at the end of the gap. */
   isStale: boolean
   timer?: NodeJS.Timeout
-}
-
-/** Waits for a change of the store or, after a failure, for the next try. */
-interface Waiting {
-  readonly kind: 'waiting'
-  readonly timer?: NodeJS.Timeout
 }
 
 /**
@@ -121,7 +115,7 @@ export class Mirror {
   }
 
   /** Runs a write. Writes to one key run one after the other, each with its own deadline. */
-  async write(key: string, work: () => MaybePromise<unknown>): Promise<void> {
+  async write(key: string, work: () => unknown): Promise<void> {
     this.#outdate()
     const before = this.#writing.get(key) ?? Promise.resolve()
     const written = before.then(() => runWithDeadline(work, this.#options.deadlineMs))

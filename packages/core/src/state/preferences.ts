@@ -28,7 +28,7 @@ export interface UserPreferences {
   close(): void
 }
 
-export interface PreferencesOptions {
+interface PreferencesOptions {
   readonly state: StateStore
   /** The current groups. */
   readonly groups: () => GroupSelectors

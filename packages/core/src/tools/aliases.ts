@@ -40,14 +40,11 @@ export function selectorsOfAliases(aliases: Aliases) {
   return [...aliases].map(([alias, id]) => ({ path: pathOf(alias), selector: { kind: 'id' as const, text: id } }))
 }
 
-/** Names of different tools that differ only in letter case, `-` and `_`. */
-export interface NearNames {
-  readonly ids: readonly string[]
-  readonly text: string
-}
-
 /** Returns tool ids and aliases that are easily confused: `read-file` and `Read_File`. */
-export function findNearNames(ids: readonly string[], aliases: Aliases = new Map()): readonly NearNames[] {
+export function findNearNames(
+  ids: readonly string[],
+  aliases: Aliases = new Map(),
+): readonly { readonly ids: readonly string[]; readonly text: string }[] {
   const named = new Map([...ids.map((id) => [id, id] as const), ...aliases])
   const byFold = Map.groupBy(named.keys(), (name) => name.toLowerCase().replaceAll('-', '_'))
   return [...byFold.values()].flatMap((names) => {

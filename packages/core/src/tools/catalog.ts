@@ -1,4 +1,5 @@
 import type { Caller } from '../ports/caller.ts'
+import { inOrder, oneAtATime } from './in-order.ts'
 import { type CatalogPart, type OwnList, OwnLists, type OwnSource, type OwnSources } from './own-lists.ts'
 import { NOTHING_READ, readAgain, type Reading, type RejectedTool } from './read-source.ts'
 import type { GroupSelectors } from './selector.ts'
@@ -34,19 +35,19 @@ export interface Source {
 }
 
 /** Two sources offered the same id. The catalog has the tool of the first source. */
-export interface Conflict {
+interface Conflict {
   readonly id: string
   readonly kept: string
   readonly dropped: string
 }
 
 /** A tool that a source offered and the catalog rejected. */
-export interface Rejection extends RejectedTool {
+interface Rejection extends RejectedTool {
   readonly source: string
 }
 
 /** A source that could not be read. Its previous tools are kept. */
-export interface SourceFailure {
+interface SourceFailure {
   readonly source: string
   readonly error: unknown
 }
@@ -101,15 +102,15 @@ export interface Catalog {
 }
 
 /** The parts that a catalog is built from. */
-export interface CatalogParts {
+interface CatalogParts {
   readonly tools?: Iterable<Tool>
   readonly sources?: readonly Source[]
   /** The groups that tools of sources may join. Default: any. */
-  readonly groups?: Pick<GroupSelectors, 'has' | 'keys'>
+  readonly groups?: Pick<GroupSelectors, 'has' | 'keys'> | undefined
 }
 
 /** A catalog whose fixed tools and sources can be replaced. */
-export interface LiveCatalog extends Catalog {
+interface LiveCatalog extends Catalog {
   /**
    * Reads new parts while the current ones stay in use. Sources that stay are not read again. Nothing changes until
    * `commit`, which must be called synchronously.
@@ -118,12 +119,12 @@ export interface LiveCatalog extends Catalog {
 }
 
 /** A catalog before it takes effect. */
-export interface StagedCatalog extends Pick<Catalog, 'sources' | 'dynamic' | 'snapshot' | 'items'> {
+interface StagedCatalog extends Pick<Catalog, 'sources' | 'dynamic' | 'snapshot' | 'items'> {
   /** Replaces the parts, and returns a function that notifies the listeners. */
   commit(): () => void
 }
 
-export interface CatalogOptions extends CatalogParts {
+interface CatalogOptions extends CatalogParts {
   /** Bumped with every change of a tool. */
   readonly changes: Revision
   /** Called after each read of a source, also if its tools stay the same. Default: ignores it. */
@@ -148,142 +149,198 @@ export function createCatalog({
   onRead = () => {},
   onFault = () => {},
 }: CatalogOptions): LiveCatalog {
-  let fixed = toFixed(tools)
-  let readings: Map<Source, Reading> = new Map(sources.map((source) => [source, readAgain(source, groups)]))
-  /** A source that listed its tools once stays in this set, also when it lists none later. */
-  const listed = new Set<Source>()
   const emitter = createEmitter<[change: CatalogChange]>(onFault)
-  const emit = inOrder(emitter.emit)
-  let revision = 1
-  let itemsRevision = 1
-  let state = merge(fixed, readings)
-  /** The same object until a tool or an item changes. */
-  let part: CatalogPart = state
-  const seen = new Set(state.snapshot.ids)
-  // Items have their own set, so that many resources do not push tools out.
-  const seenItems = new Set(state.items.ids)
-  const ownChanged = (changed: OwnSource) => {
-    emit(Object.freeze({ revision, added: NO_IDS, changed: NO_IDS, removed: NO_IDS, own: changed.owner }))
-    onRead()
+  const contents = new Contents({ tools, sources, groups }, { changes, onRead, emit: inOrder(emitter.emit) })
+  return {
+    get revision() {
+      return contents.revision
+    },
+    get conflicts() {
+      return contents.now.conflicts
+    },
+    get rejected() {
+      return contents.now.rejected
+    },
+    get failures() {
+      return contents.now.failures
+    },
+    get sources() {
+      return contents.sources
+    },
+    get dynamic() {
+      return isDynamic(contents.sources)
+    },
+    stage: (parts) => contents.stage(parts),
+    get unlisted() {
+      return contents.unlisted()
+    },
+    get itemsRevision() {
+      return contents.itemsRevision
+    },
+    snapshot: () => contents.now.snapshot,
+    items: () => contents.now.items,
+    get: (id) => contents.now.snapshot.get(id) ?? contents.now.items.get(id),
+    of: (caller) => (contents.own.isEmpty ? contents.part : contents.own.of(caller, contents.part)),
+    get hasOwn() {
+      return contents.sources.some((source) => source.own !== undefined)
+    },
+    get own() {
+      return contents.own.lists
+    },
+    hasSeen: (id) => contents.hasSeen(id),
+    subscribe: emitter.subscribe,
+    close() {
+      contents.close()
+      emitter.clear()
+    },
   }
-  let own = new OwnLists(sources, groups, ownChanged)
+}
 
-  const update = (source: Source) => {
+/** The parts of a catalog with every source read, before they take effect. */
+interface ReadParts {
+  readonly fixed: Toolset
+  readonly readings: Map<Source, Reading>
+  readonly sources: readonly Source[]
+  readonly groups: CatalogParts['groups']
+}
+
+/** What a catalog tells others of its changes. */
+interface Listening {
+  readonly changes: Revision
+  readonly onRead: () => void
+  readonly emit: (change: CatalogChange) => void
+}
+
+/** The fixed tools of a catalog and the last reading of each source, merged. */
+class Contents {
+  revision = 1
+  itemsRevision = 1
+  own: OwnLists
+  now: Merged
+  /** The same object until a tool or an item changes. */
+  part: CatalogPart
+  #parts: ReadParts
+  readonly #listening: Listening
+  /** A source that listed its tools once stays in this set, also when it lists none later. */
+  readonly #listed = new Set<Source>()
+  readonly #seen: Set<string>
+  // Items have their own set, so that many resources do not push tools out.
+  readonly #seenItems: Set<string>
+  readonly #subscriptions = new Map<Source, (() => void) | undefined>()
+
+  constructor({ tools, sources = [], groups }: CatalogParts, listening: Listening) {
+    const readings = new Map(sources.map((source) => [source, readAgain(source, groups)]))
+    this.#parts = { fixed: toFixed(tools), readings, sources, groups }
+    this.#listening = listening
+    this.now = this.part = merge(this.#parts)
+    this.#seen = new Set(this.now.snapshot.ids)
+    this.#seenItems = new Set(this.now.items.ids)
+    this.own = new OwnLists(sources, groups, this.#ownChanged)
+    this.#subscribeToAll()
+  }
+
+  get sources(): readonly Source[] {
+    return this.#parts.sources
+  }
+
+  hasSeen(id: string): boolean {
+    const { snapshot, items } = this.now
+    return snapshot.has(id) || this.#seen.has(id) || items.has(id) || this.#seenItems.has(id) || this.own.mayHave(id)
+  }
+
+  unlisted(): readonly Source[] {
+    const { sources, readings } = this.#parts
+    for (const source of sources) if (isListed(source, readings.get(source))) this.#listed.add(source)
+    return sources.filter((source) => !this.#listed.has(source))
+  }
+
+  stage({ tools, sources = [], groups }: CatalogParts): StagedCatalog {
+    const fixed = toFixed(tools)
+    const sameGroups = isSameNames(this.#parts.groups, groups)
+    const readings = new Map(
+      sources.map((source) => {
+        const before = this.#parts.readings.get(source)
+        return [source, before && sameGroups ? before : readAgain(source, groups, before)]
+      }),
+    )
+    const parts = { fixed, readings, sources, groups }
+    const next = merge(parts)
+    return {
+      sources,
+      dynamic: isDynamic(sources),
+      snapshot: () => next.snapshot,
+      items: () => next.items,
+      commit: () => this.#commit(parts, next, sameGroups),
+    }
+  }
+
+  #commit(parts: ReadParts, next: Merged, sameGroups: boolean): () => void {
+    const { sources, groups, readings } = parts
+    for (const [source, unsubscribe] of this.#subscriptions) {
+      if (readings.has(source)) continue
+      unsubscribe?.()
+      this.#subscriptions.delete(source)
+    }
+    const before = this.now
+    this.own.close()
+    this.own = new OwnLists(sources, groups, this.#ownChanged, sameGroups ? this.own : undefined)
+    this.#parts = parts
+    // New objects even if the tools are the same, because data cached for a snapshot may depend on the other rules.
+    this.now = this.part = next
+    this.#subscribeToAll()
+    return this.#announce(compare(before.snapshot, next.snapshot), compare(before.items, next.items))
+  }
+
+  #subscribeToAll(): void {
+    for (const source of this.sources) {
+      if (this.#subscriptions.has(source)) continue
+      this.#subscriptions.set(source, source.subscribe?.(oneAtATime(() => this.#update(source))))
+    }
+  }
+
+  #update(source: Source): void {
+    const { readings, groups } = this.#parts
     if (!readings.has(source)) return
     readings.set(source, readAgain(source, groups, readings.get(source)))
-    renew()
-    onRead()
+    this.#renew()
+    this.#listening.onRead()
   }
-  const renew = () => {
-    const before = state
-    const now = merge(fixed, readings)
+
+  #renew(): void {
+    const before = this.now
+    const now = merge(this.#parts)
     const change = compare(before.snapshot, now.snapshot)
     const itemsChange = compare(before.items, now.items)
-    state = {
+    this.now = {
       ...now,
       snapshot: change ? now.snapshot : before.snapshot,
       items: itemsChange ? now.items : before.items,
     }
-    announce(change, itemsChange)()
+    this.#announce(change, itemsChange)()
   }
+
   /** Counts a change, and returns a function that notifies the listeners. */
-  const announce = (change: Difference | undefined, itemsChange: Difference | undefined): (() => void) => {
+  #announce(change: Difference | undefined, itemsChange: Difference | undefined): () => void {
     if (!change && !itemsChange) return () => {}
-    part = state
-    if (change) revision += 1
-    if (itemsChange) itemsRevision += 1
-    changes.bump()
-    remember(seen, change?.added ?? [])
-    remember(seenItems, itemsChange?.added ?? [])
-    const told = Object.freeze({ revision, ...join(change, itemsChange) })
-    return () => emit(told)
-  }
-  const subscribeTo = (source: Source) => source.subscribe?.(oneAtATime(() => update(source)))
-  const subscriptions = new Map(sources.map((source) => [source, subscribeTo(source)]))
-
-  const stage = (parts: CatalogParts): StagedCatalog => {
-    const { sources: nextSources = [], groups: nextGroups } = parts
-    const nextFixed = toFixed(parts.tools)
-    const sameGroups = isSameNames(groups, nextGroups)
-    const nextReadings = new Map(
-      nextSources.map((source) => {
-        const before = readings.get(source)
-        return [source, before && sameGroups ? before : readAgain(source, nextGroups, before)]
-      }),
-    )
-    const next = merge(nextFixed, nextReadings)
-    return {
-      sources: nextSources,
-      dynamic: isDynamic(nextSources),
-      snapshot: () => next.snapshot,
-      items: () => next.items,
-      commit() {
-        for (const [source, unsubscribe] of subscriptions) {
-          if (nextReadings.has(source)) continue
-          unsubscribe?.()
-          subscriptions.delete(source)
-        }
-        const before = state
-        own.close()
-        own = new OwnLists(nextSources, nextGroups, ownChanged, sameGroups ? own : undefined)
-        fixed = nextFixed
-        readings = nextReadings
-        sources = nextSources
-        groups = nextGroups
-        // New objects even if the tools are the same, because data cached for a snapshot may depend on the other rules.
-        state = next
-        part = next
-        for (const source of sources) if (!subscriptions.has(source)) subscriptions.set(source, subscribeTo(source))
-        return announce(compare(before.snapshot, next.snapshot), compare(before.items, next.items))
-      },
-    }
+    this.part = this.now
+    if (change) this.revision += 1
+    if (itemsChange) this.itemsRevision += 1
+    this.#listening.changes.bump()
+    remember(this.#seen, change?.added ?? [])
+    remember(this.#seenItems, itemsChange?.added ?? [])
+    const told = Object.freeze({ revision: this.revision, ...join(change, itemsChange) })
+    return () => this.#listening.emit(told)
   }
 
-  return {
-    get revision() {
-      return revision
-    },
-    get conflicts() {
-      return state.conflicts
-    },
-    get rejected() {
-      return state.rejected
-    },
-    get failures() {
-      return state.failures
-    },
-    get sources() {
-      return sources
-    },
-    get dynamic() {
-      return isDynamic(sources)
-    },
-    stage,
-    get unlisted() {
-      for (const source of sources) if (isListed(source, readings.get(source))) listed.add(source)
-      return sources.filter((source) => !listed.has(source))
-    },
-    get itemsRevision() {
-      return itemsRevision
-    },
-    snapshot: () => state.snapshot,
-    items: () => state.items,
-    get: (id) => state.snapshot.get(id) ?? state.items.get(id),
-    of: (caller) => (own.isEmpty ? part : own.of(caller, part)),
-    get hasOwn() {
-      return sources.some((source) => source.own !== undefined)
-    },
-    get own() {
-      return own.lists
-    },
-    hasSeen: (id) =>
-      state.snapshot.has(id) || seen.has(id) || state.items.has(id) || seenItems.has(id) || own.mayHave(id),
-    subscribe: emitter.subscribe,
-    close() {
-      for (const unsubscribe of subscriptions.values()) unsubscribe?.()
-      own.close()
-      emitter.clear()
-    },
+  readonly #ownChanged = ({ owner }: OwnSource): void => {
+    const { emit, onRead } = this.#listening
+    emit(Object.freeze({ revision: this.revision, added: NO_IDS, changed: NO_IDS, removed: NO_IDS, own: owner }))
+    onRead()
+  }
+
+  close(): void {
+    for (const unsubscribe of this.#subscriptions.values()) unsubscribe?.()
+    this.own.close()
   }
 }
 
@@ -319,7 +376,9 @@ function remember(seen: Set<string>, ids: readonly string[]): void {
   }
 }
 
-function merge(fixed: Toolset, readings: ReadonlyMap<Source, Reading>) {
+type Merged = Pick<Catalog, 'conflicts' | 'rejected' | 'failures'> & CatalogPart
+
+function merge({ fixed, readings }: ReadParts): Merged {
   const owners = new Map<string, { tool: Tool; source: string }>()
   for (const tool of fixed) owners.set(tool.id, { tool, source: 'tools' })
   const conflicts: Conflict[] = []
@@ -358,41 +417,4 @@ function join(tools: Difference | undefined, items: Difference | undefined): Dif
   if (!tools || !items) return tools ?? (items as Difference)
   const both = (part: keyof Difference) => Object.freeze([...tools[part], ...items[part]].toSorted(compareToolIds))
   return { added: both('added'), changed: both('changed'), removed: both('removed') }
-}
-
-const MAX_ROUNDS = 8
-
-/** A source that changes while it is read is read again afterwards, up to `MAX_ROUNDS` times. */
-function oneAtATime(run: () => void): () => void {
-  let running = false
-  let again = false
-  return () => {
-    again = true
-    if (running) return
-    running = true
-    try {
-      for (let round = 0; again && round < MAX_ROUNDS; round++) {
-        again = false
-        run()
-      }
-    } finally {
-      running = false
-    }
-  }
-}
-
-/** Emits changes one after the other, also when a listener causes the next one. */
-function inOrder(emit: (change: CatalogChange) => void): (change: CatalogChange) => void {
-  const waiting: CatalogChange[] = []
-  let isEmitting = false
-  return (change) => {
-    waiting.push(change)
-    if (isEmitting) return
-    isEmitting = true
-    try {
-      for (let next = waiting.shift(); next; next = waiting.shift()) emit(next)
-    } finally {
-      isEmitting = false
-    }
-  }
 }

@@ -2,7 +2,7 @@ import table from 'unhomoglyph/data.json' with { type: 'json' }
 import { formatNonAscii } from '@toolgate/values'
 
 /** Ids that look alike, or one id that mixes scripts. */
-export interface Confusion {
+interface Confusion {
   readonly ids: readonly string[]
   /** For people. */
   readonly text: string

@@ -39,7 +39,7 @@ export interface Group {
  */
 export type UnlockRule = 'request' | 'search' | { readonly event: string }
 
-export type LoadTools = (asking: { readonly signal: AbortSignal }) => MaybePromise<Iterable<Tool | ToolDefinition>>
+type LoadTools = (asking: { readonly signal: AbortSignal }) => MaybePromise<Iterable<Tool | ToolDefinition>>
 
 /** A group whose tools are loaded at its first use. */
 export type LoadedGroup = Group & { readonly load: LoadTools }
@@ -116,7 +116,7 @@ const GROUP = shapeOf<Group>(
 const UNLOCK = shapeOf<Exclude<UnlockRule, string>>({ event: true }, 'field')
 
 /** Returns whether a group can be unavailable by itself. */
-export function isConditional(group: Group | undefined): boolean {
+function isConditional(group: Group | undefined): boolean {
   return group !== undefined && (group.visibility === 'conditional' || hasProbes(group))
 }
 
@@ -167,17 +167,14 @@ export function closure(start: string, groups: ReadonlyMap<string, Group>): stri
   return [...found]
 }
 
-/** The fields of a group that determine its order. */
-export interface Depending {
-  readonly dependsOn?: readonly string[]
-}
-
 /**
  * Returns the names of the groups, each after all groups that it depends on.
  *
  * @throws {ConfigError} for an unknown dependency, and for a cycle
  */
-export function orderGroups(groups: ReadonlyMap<string, Depending>): readonly string[] {
+export function orderGroups(
+  groups: ReadonlyMap<string, { readonly dependsOn?: readonly string[] }>,
+): readonly string[] {
   const done = new Set<string>()
   const trail = new Set<string>()
   const visit = (name: string) => {
@@ -260,7 +257,7 @@ const PROBE = shapeOf<Probe>(
 )
 
 /** Checks probes. @throws {ConfigError} with the path of an invalid probe */
-export function checkProbes(path: string, probes: unknown): readonly (Probe | ProbeFunction)[] {
+function checkProbes(path: string, probes: unknown): readonly (Probe | ProbeFunction)[] {
   if (!Array.isArray(probes)) throw new ConfigError(path, 'must be a list of probes')
   for (const [i, probe] of probes.entries()) checkProbe(`${path}[${i}]`, probe)
   return probes
@@ -278,7 +275,7 @@ function checkProbe(path: string, probe: unknown): void {
 }
 
 /** Checks a number of milliseconds. @throws {ConfigError} unless it is from 1 to a day */
-export function checkMs(path: string, ms: number): number {
+function checkMs(path: string, ms: number): number {
   if (Number.isFinite(ms) && ms >= 1 && ms <= MAX_MS) return ms
   throw new ConfigError(path, `${String(ms)} is not a number of milliseconds from 1 to ${MAX_MS}`)
 }

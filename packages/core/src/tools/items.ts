@@ -33,7 +33,7 @@ const COMMON = {
 const COMMON_NAMES = Object.keys(COMMON) as readonly (keyof typeof COMMON)[]
 
 /** The fields that resources, templates and prompts have in common. */
-export interface ItemDefinition extends Pick<ToolDefinition, keyof typeof COMMON> {
+interface ItemDefinition extends Pick<ToolDefinition, keyof typeof COMMON> {
   /** The name of the server. */
   readonly namespace: string
   readonly annotations?: ItemAnnotations | undefined

@@ -40,12 +40,6 @@ export interface CatalogPart {
   readonly items: Toolset
 }
 
-interface WithOwn {
-  readonly name: string
-  readonly namespaces?: readonly string[]
-  readonly own?: OwnSources | undefined
-}
-
 interface OwnServer {
   readonly name: string
   readonly namespaces: ReadonlySet<string>
@@ -69,7 +63,11 @@ export class OwnLists {
 
   /** `onChange` is called after a list was read again. Lists that `before` has read are not read again. */
   constructor(
-    sources: readonly WithOwn[],
+    sources: readonly {
+      readonly name: string
+      readonly namespaces?: readonly string[]
+      readonly own?: OwnSources | undefined
+    }[],
     groups: Pick<GroupSelectors, 'has' | 'keys'> | undefined,
     onChange: (list: OwnSource) => void,
     before?: OwnLists,

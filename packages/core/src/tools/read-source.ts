@@ -13,7 +13,7 @@ export interface RejectedTool {
   readonly reason: string
 }
 
-export interface SourceReading {
+interface SourceReading {
   readonly tools: readonly Tool[]
   readonly rejected: readonly RejectedTool[]
 }

@@ -14,7 +14,7 @@ export const MAX_SCHEMA_DEPTH = 32
 export const MAX_SCHEMA_BYTES = 64 * 1024
 
 /** A problem of a schema, with its place as an RFC 6901 pointer. */
-export interface SchemaProblem {
+interface SchemaProblem {
   readonly pointer: string
   readonly message: string
 }

@@ -53,7 +53,7 @@ export interface GroupSelectors extends ReadonlyMap<string, readonly Selector[]>
  * How `hint:` selectors match. A clause that allows matches only certain hints; a clause that denies or asks also matches
  * possible hints.
  */
-export type HintReading = 'certain' | 'possible'
+type HintReading = 'certain' | 'possible'
 
 const MAX_LENGTH = 300
 /** The longest URI together with its server's name. */
@@ -61,7 +61,7 @@ const MAX_ITEM_LENGTH = 2300
 const NO_GROUPS: GroupSelectors = new Map()
 
 /** What a selector may match in its place: tools only, items of any kind, or items and whole servers. */
-export type SelectorScope = 'tools' | 'items' | 'servers'
+type SelectorScope = 'tools' | 'items' | 'servers'
 
 /** Parses a selector. @throws {ConfigError} `selector_invalid`, with the selector and the problem */
 export function parseSelector(
@@ -224,7 +224,7 @@ function invalid(text: unknown, problem: string): ConfigError {
 }
 
 export const HINTS = ['read-only', 'destructive', 'idempotent', 'open-world'] as const
-export type Hint = (typeof HINTS)[number]
+type Hint = (typeof HINTS)[number]
 
 /**
  * Returns whether a tool certainly has a hint, from its own author or the operator.

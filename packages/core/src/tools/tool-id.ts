@@ -19,7 +19,7 @@ export const RESERVED_NAMESPACES: ReadonlySet<string> = new Set([
 ])
 
 /** The most characters in a name. */
-export const MAX_NAME_LENGTH = 128
+const MAX_NAME_LENGTH = 128
 /** Letters, digits, marks and punctuation of any script. No spaces, controls, lone surrogates, and no `:` or `*`, which selectors use. */
 const USABLE = /^[\p{L}\p{N}\p{M}\p{P}\p{S}]+$/u
 const SELECTOR_MARKS = /[:*]/

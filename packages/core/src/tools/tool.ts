@@ -57,7 +57,7 @@ export interface PromptArgument {
 export type ToolMeta = { readonly [name: string]: unknown }
 
 /** The texts and annotations of a tool as its server lists them. */
-export interface OriginalFields {
+interface OriginalFields {
   readonly title?: string | undefined
   readonly description: string
   readonly annotations: ToolAnnotations

@@ -156,35 +156,35 @@ export function unknownTools(unknown: readonly string[], known: readonly string[
   )
 }
 
-export interface PageRequest {
+interface PageRequest {
   /** 1 to 1,000; default 100. */
   readonly limit?: number | undefined
   /** The `nextCursor` of the previous page. Without it, the first page is returned. */
   readonly cursor?: string | undefined
 }
 
-export interface Page {
+interface Page {
   /** Sorted by id. */
   readonly tools: readonly Tool[]
   /** Absent on the last page. */
   readonly nextCursor: string | undefined
 }
 
-export interface NamespacePage {
+interface NamespacePage {
   /** Sorted by name; tools without a namespace come first. */
   readonly namespaces: readonly NamespaceEntry[]
   /** Absent on the last page. */
   readonly nextCursor: string | undefined
 }
 
-export interface NamespaceEntry {
+interface NamespaceEntry {
   readonly namespace: string | undefined
   /** The number of tools in the namespace. */
   readonly size: number
 }
 
 /** A list that is returned in pages: ordered entries, and a hash of all of them. */
-export interface Pageable<T> {
+interface Pageable<T> {
   readonly entries: readonly T[]
   hash(): string
 }
@@ -206,7 +206,7 @@ const DEFAULT_LIMIT = 100
  *
  * @throws {ToolgateError} `query_invalid` for the limit, `cursor_invalid`, `cursor_stale`
  */
-export function pageOf<T>(list: Pageable<T>, request: PageRequest): Slice<T> {
+function pageOf<T>(list: Pageable<T>, request: PageRequest): Slice<T> {
   checkShape('page', request, REQUEST)
   const { limit = DEFAULT_LIMIT, cursor } = request
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)

@@ -1,5 +1,5 @@
 /** The most characters of a URI and of a URI template. */
-export const MAX_URI_LENGTH = 2048
+const MAX_URI_LENGTH = 2048
 
 /** Returns why a text is not a valid URI of a resource; `undefined` if it is valid. */
 export function findUriProblem(uri: unknown): string | undefined {

@@ -18,7 +18,7 @@ export interface ForeignDefinition {
 }
 
 /** An entry of a list of tools that no gate can govern, such as a search that the provider runs itself. */
-export interface NotAFunction {
+interface NotAFunction {
   readonly notAFunction: string
 }
 
@@ -31,7 +31,7 @@ export function notAFunction(what: unknown): NotAFunction {
 export type ReadEntry = (entry: Readonly<Record<string, unknown>>) => readonly (ForeignDefinition | NotAFunction)[]
 
 /** Returns the unknown fields that are not empty. */
-export function otherFields(
+function otherFields(
   entry: Readonly<Record<string, unknown>>,
   known: readonly string[],
 ): Readonly<Record<string, unknown>> {

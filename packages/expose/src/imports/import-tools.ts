@@ -33,7 +33,7 @@ export interface ImportedTools {
   readonly errors: readonly ImportError[]
 }
 
-export interface ImportError {
+interface ImportError {
   /** The name, or without one the place in the list: `tools[2]`. */
   readonly tool: string
   readonly code: 'not_a_function' | 'tool_invalid' | 'tool_duplicate'
@@ -148,12 +148,11 @@ function toTool(name: string, definition: ForeignDefinition, options: ImportOpti
   }
 }
 
-interface NameParts {
-  readonly name: unknown
-  readonly namespace: string | undefined
-}
-
-function toParts(wireName: string, definition: ForeignDefinition, options: ImportOptions): NameParts {
+function toParts(
+  wireName: string,
+  definition: ForeignDefinition,
+  options: ImportOptions,
+): { readonly name: unknown; readonly namespace: string | undefined } {
   const { name } = definition
   const id: unknown = options.toId?.(wireName)
   if (typeof id === 'string') return splitAt(id, ':')

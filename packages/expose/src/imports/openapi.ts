@@ -7,12 +7,6 @@ export interface ForeignNote {
   readonly from: unknown
 }
 
-/** A message `Schema` of the Gemini API as JSON Schema, and the parts without a keyword. */
-export interface ReadSchema {
-  readonly schema: unknown
-  readonly notes: readonly ForeignNote[]
-}
-
 type Entry = readonly [keyword: string, word: unknown]
 
 /** More levels than a gate accepts. Deeper parts stay unchanged, and the gate rejects the schema. */
@@ -27,7 +21,7 @@ interface Reading {
 }
 
 /** Returns a schema in OpenAPI 3.0 as JSON Schema: types in small letters, counts as numbers, `nullable` as a type. */
-export function readOpenApi(schema: unknown): ReadSchema {
+export function readOpenApi(schema: unknown): { readonly schema: unknown; readonly notes: readonly ForeignNote[] } {
   const reading: Reading = { notes: [], nodes: 0 }
   return { schema: schema === null ? undefined : read(schema, '', reading), notes: reading.notes }
 }

@@ -98,7 +98,7 @@ export const ANNOTATIONS: ReadonlySet<string> = new Set([
 ])
 
 export const TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'] as const
-export type TypeName = (typeof TYPES)[number]
+type TypeName = (typeof TYPES)[number]
 
 /** The type to which each keyword applies. Values of other types are not affected. */
 export const SPEAKS_OF: ReadonlyMap<string, 'string' | 'number' | 'object' | 'array'> = new Map([

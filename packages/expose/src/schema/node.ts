@@ -54,12 +54,7 @@ export interface Note {
   readonly action: 'removed' | 'rewritten' | 'described'
 }
 
-export type SchemaProblemCode =
-  | 'remote_ref'
-  | 'unresolved_ref'
-  | 'schema_too_large'
-  | 'schema_unusable'
-  | 'parameter_name'
+type SchemaProblemCode = 'remote_ref' | 'unresolved_ref' | 'schema_too_large' | 'schema_unusable' | 'parameter_name'
 
 /** A schema that cannot be written for a target at all. */
 export class SchemaProblem extends Error {

@@ -4,7 +4,7 @@ import { below, isNode, isObject, type Node, SchemaProblem, wordOf } from './nod
 import type { Reader } from './read.ts'
 
 /** The target of a reference, within the same document. */
-export interface Place {
+interface Place {
   readonly raw: JsonSchema | boolean
   readonly pointer: string
 }

@@ -16,7 +16,7 @@ import {
 import { constToEnum, exclusiveBounds, listedValues, narrowValues } from './rewrite-values.ts'
 
 /** Changes a draft where its target lacks a feature, with a note. */
-export type Rewrite = (draft: Draft, writer: Writer, at: At) => void
+type Rewrite = (draft: Draft, writer: Writer, at: At) => void
 
 /** The rewrites in order. Each may leave work to later ones, and the last removes every feature that the target still lacks. */
 export const REWRITES: readonly Rewrite[] = [
@@ -60,7 +60,7 @@ function holdsReference(keyword: string, word: unknown): boolean {
 }
 
 /** Turns a tuple into a list of items that match any of the tuple's schemas. */
-export function tupleToList(draft: Draft, { dialect, note }: Writer, at: At): void {
+function tupleToList(draft: Draft, { dialect, note }: Writer, at: At): void {
   const tuple = wordOf(draft, 'prefixItems')
   if (!tuple || takes(dialect, 'prefixItems', at.root) || !takes(dialect, 'items', at.root)) return
   const rest = wordOf(draft, 'items')
@@ -77,7 +77,7 @@ export function tupleToList(draft: Draft, { dialect, note }: Writer, at: At): vo
   })
 }
 
-export function closedObject(draft: Draft, { dialect, note }: Writer): void {
+function closedObject(draft: Draft, { dialect, note }: Writer): void {
   if (!dialect.closed || !isObjectDraft(draft)) return
   const { words, pointer } = draft
   const open = words.get('additionalProperties')
@@ -100,7 +100,7 @@ function isObjectDraft({ words }: Draft): boolean {
 }
 
 /** Declares required properties that are not declared, in closed objects. */
-export function undeclaredRequired(draft: Draft, { dialect, note }: Writer): void {
+function undeclaredRequired(draft: Draft, { dialect, note }: Writer): void {
   const required = wordOf(draft, 'required')
   if (!dialect.keywords || !required) return
   const declaredNow = wordOf(draft, 'properties')
@@ -125,7 +125,7 @@ export function undeclaredRequired(draft: Draft, { dialect, note }: Writer): voi
 }
 
 /** Adds `items: {}` where a target requires `items`. */
-export function unsaidItems(draft: Draft, { dialect, note }: Writer): void {
+function unsaidItems(draft: Draft, { dialect, note }: Writer): void {
   const items = draft.words.get('items')
   if (!dialect.itemsNeeded || !isListDraft(draft) || typeof items === 'object' || items === false) return
   draft.words.set('items', createNode(draft.pointer, new Map()))
@@ -142,7 +142,7 @@ function isListDraft({ words }: Draft): boolean {
   return (wordOf({ words }, 'type') ?? []).includes('array')
 }
 
-export function missingItems(draft: Draft, { dialect, note }: Writer): void {
+function missingItems(draft: Draft, { dialect, note }: Writer): void {
   const items = draft.words.get('items')
   if (!dialect.keywords || !isListDraft(draft) || typeof items === 'object') return
   if (items === true) draft.words.delete('items')

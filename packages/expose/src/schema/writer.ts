@@ -5,7 +5,7 @@ import { type At, type Draft, emit, type Writer } from './draft.ts'
 import { meet } from './keywords.ts'
 import { below, isNode, isObject, type Node, type Note, SchemaProblem, sortKeys, toText, wordOf } from './node.ts'
 import { createReader } from './read.ts'
-import { createReferences } from './references.ts'
+import { createReferences, type References } from './references.ts'
 import { REWRITES } from './rewrites.ts'
 
 export interface Written {
@@ -28,104 +28,123 @@ const MAX_TOLD = 200
  * @throws {SchemaProblem} for a schema that cannot be written
  */
 export function writeSchema(given: JsonSchema, dialect: Dialect): Written {
-  const raw = holdsBigint(given) ? (withNumbers(given) as JsonSchema) : given
-  const notes = new Map<string, Note>()
-  const note = (each: Note): void => {
-    const key = `${each.path}\0${each.feature}`
-    if (!notes.has(key)) notes.set(key, each)
+  return new SchemaWriter(holdsBigint(given) ? (withNumbers(given) as JsonSchema) : given, dialect).writeAll()
+}
+
+class SchemaWriter implements Writer {
+  readonly dialect: Dialect
+  readonly #root: Node
+  readonly #references: References
+  readonly #notes = new Map<string, Note>()
+  #drafts = 0
+
+  constructor(raw: JsonSchema, dialect: Dialect) {
+    this.dialect = dialect
+    const read = createReader(this.note)
+    this.#root = read(raw, '')
+    this.#references = createReferences(raw, read)
   }
-  const read = createReader(note)
-  const root = read(raw, '')
-  const references = createReferences(raw, read)
-  let drafts = 0
 
-  const writer: Writer = { dialect, note, describe, absorbed, write }
+  readonly note = (each: Note): void => {
+    const key = `${each.path}\0${each.feature}`
+    if (!this.#notes.has(key)) this.#notes.set(key, each)
+  }
 
-  function write(node: Node, at: At): JsonSchema {
+  writeAll(): Written {
+    const schema = this.write(this.#root, { root: true, optional: false, depth: 0, within: [this.#root] })
+    const defs = this.#references.writeAll((node) =>
+      this.write(node, { root: false, optional: false, depth: 0, within: [node] }),
+    )
+    return { schema: defs ? { ...schema, $defs: defs } : schema, notes: [...this.#notes.values()] }
+  }
+
+  write(node: Node, at: At): JsonSchema {
     if (at.depth > MAX_DEPTH)
       throw new SchemaProblem('schema_too_large', node.pointer, `is nested more than ${MAX_DEPTH} levels deep`)
-    const kept = keptReference(node, at)
-    if (kept && dialect.bareRefs) return { $ref: kept }
+    const kept = this.#keptReference(node, at)
+    if (kept && this.dialect.bareRefs) return { $ref: kept }
     const within = [...at.within]
-    const draft = absorbInto({ pointer: node.pointer, words: new Map(), told: [] }, node, at, within, kept)
+    const draft = this.#absorbInto({ pointer: node.pointer, words: new Map(), told: [] }, node, at, within, kept)
     const here = { ...at, within }
-    if (at.root && dialect.objectRoot) requireObject(draft, note)
-    for (const rewrite of REWRITES) rewrite(draft, writer, here)
-    return emit(draft, writer, here)
+    if (at.root && this.dialect.objectRoot) requireObject(draft, this.note)
+    for (const rewrite of REWRITES) rewrite(draft, this, here)
+    return emit(draft, this, here)
   }
 
   /** Returns the schema to write for a reference that stays. */
-  function keptReference(node: Node, at: At): string | undefined {
-    if (!node.words.has('$ref') || at.root || dialect.refs === 'inlined') return undefined
-    const target = references.target(node)
-    if (dialect.recursion === 'in-optional' && !at.optional && references.isRecursive(target)) return undefined
-    if (dialect.bareRefs && node.words.size > 1) {
-      if (!references.isRecursive(target)) return undefined
-      for (const [keyword, word] of node.words) if (keyword !== '$ref') removed(node, keyword, word)
+  #keptReference(node: Node, at: At): string | undefined {
+    if (!node.words.has('$ref') || at.root || this.dialect.refs === 'inlined') return undefined
+    const target = this.#references.target(node)
+    if (this.dialect.recursion === 'in-optional' && !at.optional && this.#references.isRecursive(target))
+      return undefined
+    if (this.dialect.bareRefs && node.words.size > 1) {
+      if (!this.#references.isRecursive(target)) return undefined
+      for (const [keyword, word] of node.words) if (keyword !== '$ref') this.#removed(node, keyword, word)
     }
-    return target === root ? '#' : `#/$defs/${references.nameOf(target)}`
+    return target === this.#root ? '#' : `#/$defs/${this.#references.nameOf(target)}`
   }
 
-  function absorbed(node: Node, at: At): Draft {
-    return absorbInto({ pointer: node.pointer, words: new Map(), told: [] }, node, at, [...at.within], undefined)
+  absorbed(node: Node, at: At): Draft {
+    return this.#absorbInto({ pointer: node.pointer, words: new Map(), told: [] }, node, at, [...at.within], undefined)
   }
 
   /** Adds the keywords of a node to a draft. `within` grows by the references that are expanded for it. */
-  function absorbInto(draft: Draft, node: Node, at: At, within: Node[], kept: string | undefined): Draft {
-    if (++drafts > MAX_DRAFTS || within.length > MAX_DEPTH)
+  #absorbInto(draft: Draft, node: Node, at: At, within: Node[], kept: string | undefined): Draft {
+    if (++this.#drafts > MAX_DRAFTS || within.length > MAX_DEPTH)
       throw new SchemaProblem('schema_too_large', node.pointer, 'is too large with its references written out')
     for (const [keyword, word] of node.words) {
       if (keyword === '$ref') {
-        if (kept === undefined) absorbReference(draft, node, at, within)
+        if (kept === undefined) this.#absorbReference(draft, node, at, within)
         else draft.words.set('$ref', kept)
-      } else if (keyword === 'allOf' && !(takes(dialect, 'allOf', at.root) && node.raw)) {
-        absorbAll(draft, node, at, within)
+      } else if (keyword === 'allOf' && !(takes(this.dialect, 'allOf', at.root) && node.raw)) {
+        this.#absorbAll(draft, node, at, within)
       } else {
-        absorbWord(draft, node, keyword, word)
+        this.#absorbWord(draft, node, keyword, word)
       }
     }
     return draft
   }
 
-  function absorbReference(draft: Draft, node: Node, at: At, within: Node[]): void {
+  #absorbReference(draft: Draft, node: Node, at: At, within: Node[]): void {
     const path = below(node.pointer, '$ref')
-    const target = references.target(node)
+    const target = this.#references.target(node)
     const from = toText(node.words.get('$ref'))
-    if (within.includes(target) && references.isRecursive(target)) {
+    if (within.includes(target) && this.#references.isRecursive(target)) {
       const types = target.words.get('type')
       if (types && !draft.words.has('type')) draft.words.set('type', types)
-      note({ path, feature: '$ref', from, to: types ? `type: ${toText(types)}` : undefined, action: 'removed' })
+      this.note({ path, feature: '$ref', from, to: types ? `type: ${toText(types)}` : undefined, action: 'removed' })
       return
     }
     within.push(target)
-    absorbInto(draft, target, at, within, undefined)
-    if (dialect.refs === 'inlined') note({ path, feature: '$ref', from, to: 'its definition', action: 'rewritten' })
+    this.#absorbInto(draft, target, at, within, undefined)
+    if (this.dialect.refs === 'inlined')
+      this.note({ path, feature: '$ref', from, to: 'its definition', action: 'rewritten' })
   }
 
-  function absorbAll(draft: Draft, node: Node, at: At, within: Node[]): void {
+  #absorbAll(draft: Draft, node: Node, at: At, within: Node[]): void {
     const branches = wordOf(node, 'allOf') ?? []
-    for (const branch of branches) absorbInto(draft, branch, at, within, undefined)
+    for (const branch of branches) this.#absorbInto(draft, branch, at, within, undefined)
     if (!node.raw) return
     const path = below(node.pointer, 'allOf')
-    note({ path, feature: 'allOf', from: `allOf of ${branches.length}`, to: 'one schema', action: 'rewritten' })
+    this.note({ path, feature: 'allOf', from: `allOf of ${branches.length}`, to: 'one schema', action: 'rewritten' })
   }
 
-  function absorbWord(draft: Draft, node: Node, keyword: string, word: unknown): void {
+  #absorbWord(draft: Draft, node: Node, keyword: string, word: unknown): void {
     if (!draft.words.has(keyword)) {
       draft.words.set(keyword, word)
       return
     }
     const met = meet(keyword, draft.words.get(keyword), word)
-    if (met === undefined) removed(node, keyword, word)
+    if (met === undefined) this.#removed(node, keyword, word)
     else draft.words.set(keyword, met)
   }
 
-  function removed(node: Node, keyword: string, word: unknown): void {
+  #removed(node: Node, keyword: string, word: unknown): void {
     const path = below(node.pointer, keyword)
-    note({ path, feature: keyword, from: toText(toPlain(word)), to: undefined, action: 'removed' })
+    this.note({ path, feature: keyword, from: toText(toPlain(word)), to: undefined, action: 'removed' })
   }
 
-  function describe(draft: Draft, keyword: string, word: unknown): void {
+  describe(draft: Draft, keyword: string, word: unknown): void {
     draft.words.delete(keyword)
     const plain = toPlain(word)
     const text = plain === undefined ? '' : `${keyword}: ${JSON.stringify(plain)}`
@@ -133,7 +152,7 @@ export function writeSchema(given: JsonSchema, dialect: Dialect): Written {
     const told =
       word !== false && text !== '' && text.length <= MAX_TOLD && isKnown(keyword) && !text.includes('"$ref"')
     if (told) draft.told.push(text)
-    note({
+    this.note({
       path: below(draft.pointer, keyword),
       feature: keyword,
       from: toText(plain),
@@ -141,10 +160,6 @@ export function writeSchema(given: JsonSchema, dialect: Dialect): Written {
       action: told ? 'described' : 'removed',
     })
   }
-
-  const schema = write(root, { root: true, optional: false, depth: 0, within: [root] })
-  const defs = references.writeAll((node) => write(node, { root: false, optional: false, depth: 0, within: [node] }))
-  return { schema: defs ? { ...schema, $defs: defs } : schema, notes: [...notes.values()] }
 }
 
 /** The root of an input schema is an object, also without a `type`. */

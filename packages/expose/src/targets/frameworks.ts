@@ -2,7 +2,7 @@ import type { JsonSchema, ToolAnnotations } from '@toolgate/core'
 import { ANY, ANY_OUTPUT, FRAMEWORK, OPENAI_STRICT } from '../schema/dialect.ts'
 import { EVERYTHING, objectSchema, type ObjectSchema, present, type Target } from './target.ts'
 
-export interface McpIcon {
+interface McpIcon {
   src: string
   mimeType?: string
   sizes?: string[]
@@ -90,13 +90,13 @@ export const langchain: Target<LangChainTool> = {
 }
 
 /** The result of the SDK's own `jsonSchema(…)`. The symbol is registered, so that copies of the SDK recognise it. */
-export interface AiSdkSchema {
+interface AiSdkSchema {
   readonly jsonSchema: JsonSchema
   readonly validate: undefined
 }
 
 /** A tool without `execute`: calls go through the gate. */
-export interface AiSdkTool {
+interface AiSdkTool {
   description?: string
   inputSchema: AiSdkSchema
   outputSchema?: AiSdkSchema

@@ -45,7 +45,7 @@ function toChatChoice(mask: readonly string[]): JsonSchema | 'none' {
   return { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools } }
 }
 
-export interface OpenAiFunctionTool {
+interface OpenAiFunctionTool {
   type: 'function'
   name: string
   description?: string
@@ -56,7 +56,7 @@ export interface OpenAiFunctionTool {
 }
 
 /** The provider's own search over deferred tools. */
-export interface OpenAiToolSearch {
+interface OpenAiToolSearch {
   type: 'tool_search'
 }
 export type OpenAiResponsesTool = OpenAiFunctionTool | OpenAiToolSearch
@@ -93,7 +93,7 @@ function toResponsesChoice(mask: readonly string[]): object | 'none' {
   return { type: 'allowed_tools', mode: 'auto', tools: mask.map((name) => ({ type: 'function', name })) }
 }
 
-export interface AnthropicCustomTool {
+interface AnthropicCustomTool {
   name: string
   description?: string
   input_schema: ObjectSchema
@@ -102,7 +102,7 @@ export interface AnthropicCustomTool {
 }
 
 /** The provider's own search over deferred tools. */
-export type AnthropicToolSearch =
+type AnthropicToolSearch =
   | { type: 'tool_search_tool_bm25_20251119'; name: 'tool_search_tool_bm25' }
   | { type: 'tool_search_tool_regex_20251119'; name: 'tool_search_tool_regex' }
 export type AnthropicTool = AnthropicCustomTool | AnthropicToolSearch

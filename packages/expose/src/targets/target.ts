@@ -28,7 +28,7 @@ export interface Named<Definition extends object = object> {
 }
 
 /** Which of the tools may be called at a step, by their names on the wire. */
-export type Mask = readonly string[]
+type Mask = readonly string[]
 
 /** Fields of a tool that only some targets have. */
 export type Extra = 'title' | 'annotations' | 'icons' | '_meta' | 'fields'

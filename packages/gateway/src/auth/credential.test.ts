@@ -5,7 +5,7 @@ import { createAuthenticator, type Credential, type CredentialSource, isRefused,
 const NOBODY = createAuthenticator([])
 
 describe('createAuthenticator', () => {
-  it('reports a header that is absent or of another scheme as missing', () => {
+  it('reports a header that is absent or of another scheme as missing', async () => {
     for (const authorization of [
       undefined,
       '',
@@ -14,10 +14,14 @@ describe('createAuthenticator', () => {
       'Bearerdemo-viewer',
       ' Bearer demo-viewer',
     ])
-      assert.deepEqual(NOBODY.authenticate({ authorization }, '/mcp'), { refused: 'missing' }, String(authorization))
+      assert.deepEqual(
+        await NOBODY.authenticate({ authorization }, '/mcp'),
+        { refused: 'missing' },
+        String(authorization),
+      )
   })
 
-  it('reports a bearer header that cannot be a token as malformed', () => {
+  it('reports a bearer header that cannot be a token as malformed', async () => {
     const malformed = [
       'Bearer',
       'Bearer ',
@@ -29,7 +33,7 @@ describe('createAuthenticator', () => {
       `Bearer ${'x'.repeat(9000)}`,
     ]
     for (const authorization of malformed)
-      assert.deepEqual(NOBODY.authenticate({ authorization }, '/mcp'), { refused: 'malformed' }, authorization)
+      assert.deepEqual(await NOBODY.authenticate({ authorization }, '/mcp'), { refused: 'malformed' }, authorization)
   })
 
   it('asks each source in order until one knows the token', async () => {
@@ -43,10 +47,10 @@ describe('createAuthenticator', () => {
       renewed: ({ id }) => (id === name ? credential(name) : undefined),
     })
     const joined = createAuthenticator([
-      source('first', () => undefined),
+      source('first', async () => undefined),
       source('second', async () => undefined),
-      source('third', () => credential('third')),
-      source('fourth', () => credential('fourth')),
+      source('third', async () => credential('third')),
+      source('fourth', async () => credential('fourth')),
     ])
     const answer = await joined.authenticate({ authorization: 'Bearer t' }, '/mcp/app')
     assert.ok(!isRefused(answer) && answer.id === 'third')
@@ -57,12 +61,16 @@ describe('createAuthenticator', () => {
     assert.equal(joined.renewed(credential('none')), undefined)
   })
 
-  it('keeps the refusal of a source that knows the token, and asks no other', () => {
+  it('keeps the refusal of a source that knows the token, and asks no other', async () => {
     const joined = createAuthenticator([
-      { find: () => ({ refused: 'unknown', detail: 'expired' }), current: () => undefined, renewed: () => undefined },
-      { find: () => credential('other'), current: () => undefined, renewed: () => undefined },
+      {
+        find: async () => ({ refused: 'unknown', detail: 'expired' }),
+        current: () => undefined,
+        renewed: () => undefined,
+      },
+      { find: async () => credential('other'), current: () => undefined, renewed: () => undefined },
     ])
-    assert.deepEqual(joined.authenticate({ authorization: 'Bearer t' }, '/mcp'), {
+    assert.deepEqual(await joined.authenticate({ authorization: 'Bearer t' }, '/mcp'), {
       refused: 'unknown',
       detail: 'expired',
     })

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
-import type { MaybePromise } from '@toolgate/core/internal'
 
 /** The authenticated sender of a request. */
 export interface Credential {
@@ -32,19 +31,17 @@ export interface Refusal {
 /** `unavailable`: the authorization server that could verify the token cannot be reached. */
 export type RefusalReason = 'missing' | 'malformed' | 'unknown' | 'unavailable'
 
-/** The headers that may contain a credential. */
-export interface CredentialHeaders {
-  readonly authorization?: string | undefined
-}
-
 /** Finds the credential of a request. */
 export interface Authenticator {
   /**
    * Returns the credential of a request for a resource: the path of an endpoint, such as `/mcp` or `/mcp/<app>`.
    *
-   * Synchronous for keys and for tokens that were verified before. Never throws or rejects.
+   * Never throws or rejects.
    */
-  authenticate(headers: CredentialHeaders, resource: string): MaybePromise<Credential | Refusal>
+  authenticate(
+    headers: { readonly authorization?: string | undefined },
+    resource: string,
+  ): Promise<Credential | Refusal>
   /** Returns the current credential with an id, for work without a request. `undefined` if it is no longer accepted. */
   current(id: string): Credential | undefined
   /** Returns the current credential of a running request. `undefined` if it is no longer accepted. */
@@ -72,7 +69,7 @@ export interface Bearer {
 /** One kind of credentials: API keys, or the tokens of authorization servers. */
 export interface CredentialSource {
   /** Returns `undefined` for a token that is not of this kind. Never throws or rejects. */
-  find(bearer: Bearer, resource: string): MaybePromise<Credential | Refusal | undefined>
+  find(bearer: Bearer, resource: string): Promise<Credential | Refusal | undefined>
   current(id: string): Credential | undefined
   /**
    * Returns the current credential of the same token. Another token of the same client may have other rights. Absent if
@@ -97,19 +94,15 @@ const UNKNOWN: Refusal = Object.freeze({ refused: 'unknown' })
  * `resources` provides the headers for resources that accept OAuth tokens.
  */
 export function createAuthenticator(sources: readonly CredentialSource[], resources?: Challenges): Authenticator {
-  const ask = (bearer: Bearer, resource: string, from: number): MaybePromise<Credential | Refusal> => {
-    for (const [i, source] of sources.entries()) {
-      if (i < from) continue
-      const found = source.find(bearer, resource)
-      if (found instanceof Promise) return found.then((answer) => answer ?? ask(bearer, resource, i + 1))
-      if (found) return found
-    }
-    return UNKNOWN
-  }
   return {
-    authenticate({ authorization }, resource) {
+    async authenticate({ authorization }, resource) {
       const bearer = readBearer(authorization)
-      return 'refused' in bearer ? bearer : ask(bearer, resource, 0)
+      if ('refused' in bearer) return bearer
+      for (const source of sources) {
+        const found = await source.find(bearer, resource)
+        if (found) return found
+      }
+      return UNKNOWN
     },
     current(id) {
       for (const source of sources) {

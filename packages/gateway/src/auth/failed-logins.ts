@@ -13,7 +13,7 @@ export interface FailedLogins {
   close(): void
 }
 
-export interface FailedLoginsDeps {
+interface FailedLoginsDeps {
   readonly audit: Pick<AuditSink, 'write'>
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
   revisions(): { readonly policy_revision: number; readonly catalog_revision: number }
@@ -49,7 +49,7 @@ const MAX_SUMMARISED = 100
  */
 export function createFailedLogins(deps: FailedLoginsDeps): FailedLogins {
   const { clock, addresses, fleet, wait = waitFor } = deps
-  const recent = new Map<string, Recent>()
+  const recent = new Map<string, { readonly failures: number; readonly lastMs: number }>()
   const summary = new Summary(deps)
   const stopping = new AbortController()
   let count = 0
@@ -96,11 +96,6 @@ export function createFailedLogins(deps: FailedLoginsDeps): FailedLogins {
 function delayAfter(failures: number): number {
   if (failures <= FREE_FAILURES) return 0
   return Math.min(FIRST_DELAY_MS * 2 ** (failures - FREE_FAILURES - 1), MAX_DELAY_MS)
-}
-
-interface Recent {
-  readonly failures: number
-  readonly lastMs: number
 }
 
 /** Counts the failures of a minute by address, and records them at its end. */

@@ -1,7 +1,7 @@
 import { runWithDeadline } from '@toolgate/values'
 import type { Clock, StateEntry, StateStore } from '@toolgate/core/stores'
 
-export interface FleetFailuresDeps {
+interface FleetFailuresDeps {
   /** The id of this replica's current process. */
   readonly incarnation: string
   readonly state: Pick<StateStore, 'list' | 'set'>

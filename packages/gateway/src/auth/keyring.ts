@@ -60,7 +60,8 @@ export function createKeyring(callers: readonly CallerConfig[], before?: Keyring
 
 /** Returns an authenticator that accepts only the keys of the configured callers. */
 export function authenticateKeys(callers: readonly CallerConfig[]): Authenticator {
-  return createAuthenticator([createKeyring(callers)])
+  const keyring = createKeyring(callers)
+  return createAuthenticator([{ ...keyring, find: async (bearer) => keyring.find(bearer) }])
 }
 
 interface Entry {

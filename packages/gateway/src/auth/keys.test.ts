@@ -41,11 +41,11 @@ describe('Keys that were seen to have expired', () => {
     t.after(() => keys.close())
     const { key, row } = await keys.create({ for: 'mcp', user: 'vera', expiresAt: 2_000 }, OWNER)
     const use = () => keys.find({ token: key, digest: Buffer.from(sha256Hex(key), 'hex').toString('base64') })
-    assert.ok(use())
+    assert.ok(await use())
     nowMs = 2_000
-    assert.equal(use(), undefined)
+    assert.equal(await use(), undefined)
     nowMs = 1_500
-    assert.equal(use(), undefined)
+    assert.equal(await use(), undefined)
     assert.equal(keys.list().find(({ id }) => id === row.id)?.isExpired, true)
   })
 
@@ -53,11 +53,11 @@ describe('Keys that were seen to have expired', () => {
     const state = memoryState({ clock })
     const { keys, use } = await setup(t, state)
     const { key } = await keys.create({ for: 'mcp', user: 'vera', expiresAt: 2_000 }, OWNER)
-    assert.ok(use(key))
+    assert.ok(await use(key))
     await state.set(`key-over:${sha256Hex(key)}`, 2_000)
-    assert.equal((await setup(t, state)).use(key), undefined)
+    assert.equal(await (await setup(t, state)).use(key), undefined)
     await state.set(`key-over:${sha256Hex(key)}`, 1_500)
-    assert.ok((await setup(t, state)).use(key))
+    assert.ok(await (await setup(t, state)).use(key))
   })
 })
 
@@ -71,14 +71,14 @@ describe('Keys', () => {
     assert.deepEqual([row.createdBy, 'makers' in row], ['owner', false])
     const chain = ['owner', 'ann', 'root']
     const again = await setup(t, state)
-    for (const caller of [use(key)?.caller, again.use(key)?.caller])
+    for (const caller of [(await use(key))?.caller, (await again.use(key))?.caller])
       assert.deepEqual([caller?.user, caller?.keyMadeBy, caller?.makerChain], ['vera', 'owner', chain])
   })
 
   it('name the makers of the credential behind them, even if their own user made them', async (t) => {
     const { keys, use } = await setup(t)
     const { key } = await keys.create({ for: 'mcp', user: 'vera' }, { user: 'vera', keyMadeBy: 'ann' })
-    assert.deepEqual([use(key)?.caller.keyMadeBy, use(key)?.caller.makerChain], ['ann', undefined])
+    assert.deepEqual([(await use(key))?.caller.keyMadeBy, (await use(key))?.caller.makerChain], ['ann', undefined])
   })
 
   it('never brings a revoked key back, whenever the answers of its store come', async (t) => {
@@ -115,7 +115,7 @@ describe('Keys', () => {
     for (const answer of late) answer()
     await revoking
     for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
-    assert.equal(use(key), undefined)
+    assert.equal(await use(key), undefined)
     assert.deepEqual(
       keys.list().map(({ id, from }) => [id, from]),
       [
@@ -131,7 +131,7 @@ describe('Keys', () => {
     const { keys, use } = await setup(t, undefined, { ...RULES, callers, apps })
     const appsOf = async (asked?: readonly string[]) => {
       const { key, row } = await keys.create({ for: 'mcp', user: 'vera', apps: asked }, OWNER)
-      assert.deepEqual(row.apps, use(key)?.apps)
+      assert.deepEqual(row.apps, (await use(key))?.apps)
       return row.apps
     }
     assert.deepEqual(await appsOf(), ['desk', 'shop'])
@@ -153,22 +153,22 @@ describe('Keys', () => {
       problem: `"wid" is no key of "vera" in the file; there are ${choices}`,
     })
     const { key, row } = await keys.create({ for: 'mcp', user: 'vera', like: 'narrow' }, OWNER)
-    assert.deepEqual([use(key)?.caller.roles, row.roles, row.like], [['viewer'], ['viewer'], 'narrow'])
+    assert.deepEqual([(await use(key))?.caller.roles, row.roles, row.like], [['viewer'], ['viewer'], 'narrow'])
 
     // It never becomes what another entry of its user is.
     reload([wide])
-    assert.equal(use(key), undefined)
+    assert.equal(await use(key), undefined)
     assert.equal(keys.list().find(({ id }) => id === row.id)?.isOrphan, true)
     reload([narrow, wide])
-    assert.deepEqual(use(key)?.caller.roles, ['viewer'])
+    assert.deepEqual((await use(key))?.caller.roles, ['viewer'])
   })
 
   it('ends a key that does not say which, once the keys of its user differ', async (t) => {
     const { keys, use, reload } = await setup(t, undefined, { ...RULES, callers: [narrow] })
     const { key } = await keys.create({ for: 'mcp', user: 'vera' }, OWNER)
-    assert.deepEqual(use(key)?.caller.roles, ['viewer'])
+    assert.deepEqual((await use(key))?.caller.roles, ['viewer'])
     reload([narrow, wide])
-    assert.equal(use(key), undefined)
+    assert.equal(await use(key), undefined)
   })
 
   it('makes no console key that may do more than the one it is made with', async (t) => {
@@ -183,13 +183,13 @@ describe('Keys', () => {
       problem: /may do more/,
     })
     const { key } = await keys.create({ ...asked, like: 'one' }, { user: 'ada', roles: ['approver', 'operator'] })
-    assert.deepEqual(use(key)?.caller.roles, ['operator'])
+    assert.deepEqual((await use(key))?.caller.roles, ['operator'])
   })
 
   it('keeps the last use of keys that there are, and forgets that of others', async (t) => {
     const { keys, state, use } = await setup(t)
     const { key, row } = await keys.create({ for: 'mcp', user: 'vera' }, OWNER)
-    assert.ok(use(key) && use('of-the-file'))
+    assert.ok((await use(key)) && (await use('of-the-file')))
     await keys.close()
     assert.equal((await state.list('key-used:')).length, 2)
     await keys.revoke(row.id)

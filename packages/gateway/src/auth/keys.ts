@@ -10,7 +10,7 @@ import type { Bearer, Credential, CredentialSource } from './credential.ts'
 import { createKeyring, findEnded, type Keyring } from './keyring.ts'
 import { checkNewKey, idOf, type MadeKey, makersWith, type NewKey, toEntry, toMadeKey } from './made-key.ts'
 
-export interface KeysDeps {
+interface KeysDeps {
   readonly revisions: Revisions
   readonly clock: Pick<Clock, 'wallMs'>
   readonly onFault: (error: unknown) => void
@@ -49,7 +49,7 @@ export class Keys implements CredentialSource {
     this.#deps = deps
   }
 
-  find(bearer: Bearer): Credential | undefined {
+  async find(bearer: Bearer): Promise<Credential | undefined> {
     const found = this.#deps.revisions.current.keyring.find(bearer) ?? this.#ring.find(bearer)
     if (!found || this.isExpired(found)) return undefined
     this.#used.set(found.id, this.#deps.clock.wallMs())

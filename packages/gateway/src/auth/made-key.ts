@@ -49,7 +49,7 @@ export function idOf({ id, keyHash }: CallerConfig): string {
  * Returns the keys of the file whose rights a made key has. All of them have the same rights. The list is empty if
  * there are none, or if several have different rights and the key does not name one. The made key then opens nothing.
  */
-export function sourcesOf(key: Asked, callers: readonly CallerConfig[]): readonly CallerConfig[] {
+function sourcesOf(key: Asked, callers: readonly CallerConfig[]): readonly CallerConfig[] {
   const ofUser = callers.filter((one) => isOf(one, key))
   if (key.like !== undefined) return ofUser.filter((one) => idOf(one) === key.like)
   return new Set(ofUser.map(({ caller }) => callerKey(caller))).size === 1 ? ofUser : []

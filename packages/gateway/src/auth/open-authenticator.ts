@@ -20,7 +20,7 @@ export interface OpenedAuthenticator {
   refusedTokens(): readonly RefusedTokens[]
 }
 
-export interface AuthenticatorOptions {
+interface AuthenticatorOptions {
   readonly oauth: OAuthConfig | undefined
   readonly publicUrl: string | undefined
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>

@@ -8,7 +8,7 @@ export interface OriginRules {
   readonly origins: ReadonlySet<string>
 }
 
-export interface OriginOptions {
+interface OriginOptions {
   /** Where the server listens. */
   readonly host: string
   /** The port that the server has bound. */
@@ -17,11 +17,6 @@ export interface OriginOptions {
   readonly isTls?: boolean
   /** Further origins, such as `https://tools.example.com` of a reverse proxy. */
   readonly origins?: readonly string[]
-}
-
-export interface OriginProblem {
-  readonly header: 'Host' | 'Origin'
-  readonly message: string
 }
 
 const LOOPBACK = ['127.0.0.1', 'localhost', '::1']
@@ -53,7 +48,7 @@ export function createOriginRules({ host, port, isTls = false, origins = [] }: O
 export function checkOrigin(
   headers: { readonly host?: string | undefined; readonly origin?: string | undefined },
   rules: OriginRules,
-): OriginProblem | undefined {
+): { readonly header: 'Host' | 'Origin'; readonly message: string } | undefined {
   const { host, origin } = headers
   if (host === undefined || !rules.hosts.has(host.toLowerCase()))
     return { header: 'Host', message: `The Host header ${shown(host)} is not a name of this gateway.` }

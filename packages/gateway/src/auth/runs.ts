@@ -34,13 +34,7 @@ export interface NewRun extends Pick<NewKey, 'tenant' | 'like' | 'apps'> {
   readonly ttlMs?: number | undefined
 }
 
-export interface StartedRun {
-  readonly id: string
-  readonly token: string
-  readonly expiresAt: number
-}
-
-export interface RunsDeps {
+interface RunsDeps {
   readonly revisions: Revisions
   readonly clock: Pick<Clock, 'wallMs'>
   /** Finds the keys of hosts. */
@@ -116,7 +110,7 @@ export class Runs implements CredentialSource, RunSource {
     return this.#scopes.get(run)
   }
 
-  find({ token, digest }: Bearer): Credential | Promise<Credential | undefined> | undefined {
+  async find({ token, digest }: Bearer): Promise<Credential | undefined> {
     if (!TOKEN.test(token)) return undefined
     const hash = Buffer.from(digest, 'base64').toString('hex')
     return this.#known.has(hash) ? this.current(hash) : this.#load(hash).catch(this.#refuse)
@@ -151,7 +145,10 @@ export class Runs implements CredentialSource, RunSource {
    *
    * @throws {ConfigError} naming the field
    */
-  async start(asked: NewRun, host: Credential): Promise<StartedRun> {
+  async start(
+    asked: NewRun,
+    host: Credential,
+  ): Promise<{ readonly id: string; readonly token: string; readonly expiresAt: number }> {
     const state = this.#stateStore()
     const nowMs = this.#deps.clock.wallMs()
     const run = await this.#toRun(asked, host, nowMs)

@@ -17,7 +17,7 @@ export interface ApprovalDoorsOptions {
 }
 
 /** A URL elicitation (MCP 2025-11-25). 2026-07-28 has no `elicitationId`. */
-export interface UrlElicitation {
+interface UrlElicitation {
   readonly mode: 'url'
   readonly message: string
   readonly url: string

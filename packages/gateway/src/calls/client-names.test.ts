@@ -9,8 +9,11 @@ import { ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
 import { clientLink } from '../servers/asks/client-link.ts'
 import { createRounds } from './rounds.ts'
 import { clientNames } from './client-names.ts'
-import { itemMethods } from '../mcp/item-methods.ts'
-import { ResourceSubscriptions } from '../mcp/resource-subscriptions.ts'
+import type { Method } from './method.ts'
+import { completeArgument } from '../mcp/completion/complete.ts'
+import { promptMethods } from '../mcp/prompts/start.ts'
+import { resourceMethods } from '../mcp/resources/methods.ts'
+import { ResourceSubscriptions } from '../mcp/resources/subscriptions.ts'
 
 const ITEMS = [
   defineResource({ uri: 'db:a', namespace: 's', execute: () => ({ contents: [] }) }),
@@ -45,11 +48,18 @@ async function serve() {
     cancelWaiting: () => {},
   })
   const notAsked = () => Promise.reject(new Error('not asked'))
-  const deps = { gate, names, owners, rounds, complete: notAsked, watchResource: notAsked, listTtlMs: 0 }
-  const methods = new Map(
-    itemMethods({ ...deps, offers: ['resources', 'prompts'], lists: new ItemLists(names, owners) }),
-  )
-  const subscriptions = new ResourceSubscriptions({ ...deps, onFault: assert.ifError })
+  const lists = new ItemLists(names, owners)
+  const watchResource = notAsked
+  const subscriptions = new ResourceSubscriptions({ gate, names, owners, watchResource, onFault: assert.ifError })
+  const rows: readonly Method[] = [
+    ...resourceMethods({ names, owners, lists, subscriptionsOf: () => subscriptions }),
+    ...promptMethods(names, lists),
+    {
+      name: 'completion/complete',
+      serve: (request) => completeArgument({ gate, names, owners, complete: notAsked }, request),
+    },
+  ]
+  const at = { gate, rounds, sessions: { keep: () => undefined }, streams: { notify: () => {} }, listTtlMs: 0 }
   const view = await gate.view(CALLER)
   await view.call({ tool: 'web:fetch' })
   return {
@@ -71,6 +81,8 @@ async function serve() {
         params,
         client: 'c',
         caller: CALLER,
+        owner: CALLER,
+        session: undefined,
         callerNow: () => CALLER,
         protocolVersion: '2026-07-28',
         headers: undefined,
@@ -78,7 +90,7 @@ async function serve() {
         link,
         notify: () => {},
       }
-      return methods.get(method as 'resources/read')?.(request)
+      return rows.find(({ name }) => name === method)?.serve(request, at)
     },
   }
 }

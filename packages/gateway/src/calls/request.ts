@@ -4,6 +4,7 @@ import type { Cancelling } from '@toolgate/values'
 import type { JsonObject } from '@toolgate/values/json'
 import type { JsonRpcError, RequestId } from '@toolgate/mcp'
 import type { ClientLink } from '../servers/asks/client-link.ts'
+import type { Session } from './sessions.ts'
 
 /** A request of a client, independent of the era. */
 export interface McpRequest {
@@ -15,6 +16,10 @@ export interface McpRequest {
   readonly caller: Caller
   /** Returns the current caller; `undefined` if the credential is no longer accepted. */
   readonly callerNow: () => Caller | undefined
+  /** The caller of the credential, without a session. */
+  readonly owner: Caller
+  /** The session that the client names. `undefined` without one, and since 2026-07-28. */
+  readonly session: Session | undefined
   /** A supported revision of MCP. */
   readonly protocolVersion: string | undefined
   /** The headers that must repeat arguments; `undefined` before 2026-07-28. */
@@ -49,9 +54,6 @@ export interface McpAskReply {
 }
 
 /** A call that runs as a task. It has the whole result, in the form of the client's era. */
-export interface McpTaskReply {
+interface McpTaskReply {
   readonly created: JsonObject
 }
-
-/** Serves one method. @throws {RpcFault} */
-export type McpMethod = (request: McpRequest) => Promise<McpReply>

@@ -6,7 +6,8 @@ import type { JsonObject } from '@toolgate/values/json'
 import { memoryState } from '@toolgate/core/stores'
 import { definePrompt, defineResource, InputRequired } from '@toolgate/core/toolset'
 import { ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
-import { itemMethods } from '../mcp/item-methods.ts'
+import { promptMethods } from '../mcp/prompts/start.ts'
+import { resourceMethods } from '../mcp/resources/methods.ts'
 import type { McpReply, McpRequest } from './request.ts'
 import { clientLink } from '../servers/asks/client-link.ts'
 import { createRounds, MAX_ROUNDS } from './rounds.ts'
@@ -38,25 +39,19 @@ function serve(maxOpen?: number) {
     cancelWaiting: (...waiting) => void cancelled.push(waiting),
     ...(maxOpen !== undefined && { maxOpen }),
   })
-  const methods = new Map(
-    itemMethods({
-      offers: ['resources', 'prompts'],
-      gate,
-      names,
-      owners,
-      lists: new ItemLists(names, owners),
-      rounds,
-      complete: () => Promise.reject(new Error('not called')),
-      watchResource: () => Promise.reject(new Error('not called')),
-      listTtlMs: 0,
-    }),
-  )
+  const lists = new ItemLists(names, owners)
+  const subscriptionsOf = () => assert.fail('not called')
+  const rows = [...resourceMethods({ names, owners, lists, subscriptionsOf }), ...promptMethods(names, lists)]
+  const sessions = { keep: () => undefined }
+  const at = { gate, rounds, sessions, streams: { notify: () => {} }, listTtlMs: 0 }
   const ask = (method: Method, more: JsonObject = {}): Promise<McpReply> => {
     const request: McpRequest = {
       id: 1,
       params: { ...PARAMS[method], ...more },
       client: 'c',
       caller: { user: 'vera' },
+      owner: { user: 'vera' },
+      session: undefined,
       callerNow: () => ({ user: 'vera' }),
       protocolVersion: '2026-07-28',
       headers: undefined,
@@ -64,9 +59,9 @@ function serve(maxOpen?: number) {
       link: clientLink({ era: 'modern', capabilities: { elicitation: {} }, ask: undefined, log: () => {} }),
       notify: () => {},
     }
-    const served = methods.get(method)
-    assert.ok(served)
-    return served(request)
+    const row = rows.find(({ name }) => name === method)
+    assert.ok(row)
+    return row.serve(request, at)
   }
   const lastRecord = () => {
     const { event, detail, continues } = audit.records.at(-1) ?? {}

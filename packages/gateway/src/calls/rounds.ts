@@ -19,9 +19,9 @@ import { isAsked } from '../servers/asks/asked.ts'
 import { heldIn } from '../servers/asks/held-calls.ts'
 
 /** Cancels the work of a server that waits for an answer that cannot come. */
-export type CancelWaiting = (state: unknown, server: string | undefined, caller: Caller, why: string) => void
+type CancelWaiting = (state: unknown, server: string | undefined, caller: Caller, why: string) => void
 
-export interface RoundsDeps {
+interface RoundsDeps {
   readonly cancelWaiting?: CancelWaiting | undefined
   readonly states: Pick<SealedStates, 'open' | 'seal'>
   readonly doors: ApprovalDoors
@@ -38,7 +38,7 @@ export function createRounds(
 }
 
 /** A call of an item, as its method has parsed it from a request. */
-export interface RoundCall {
+interface RoundCall {
   readonly view: View
   /** The item, if the caller sees it. The state of a hidden item is not opened. */
   readonly tool: Tool | undefined
@@ -61,7 +61,7 @@ export interface RoundCall {
 }
 
 /** The fields that a round adds to a call. */
-export interface Round {
+interface Round {
   readonly context: ClientLink
   readonly continues?: Continuation | undefined
 }

@@ -13,7 +13,7 @@ import type { Lifecycle } from '../util/lifecycle.ts'
 import { type ClientAddresses, createClientAddresses } from '../util/client-address.ts'
 
 /** The door before the gate exists: callers can be authenticated, but failed logins are not recorded yet. */
-export interface EarlyDoor extends Omit<Door, 'logins' | 'addresses'> {
+export interface EarlyDoor extends Omit<Door, 'logins' | 'addresses' | 'stopping'> {
   /** Whether an origin belongs to this gateway. */
   isOwn(origin: string): boolean
 }
@@ -78,5 +78,5 @@ export function openLogins(
   const revisions = () => ({ policy_revision: gate.policyRevision, catalog_revision: gate.catalog.revision })
   const logins = createFailedLogins({ audit: stores.audit, clock, revisions, addresses, onFault, fleet })
   lifecycle.onClose(() => logins.close())
-  return { ...door, logins, addresses }
+  return { ...door, logins, addresses, stopping: lifecycle }
 }

@@ -4,7 +4,7 @@ import { createMetaTools } from '@toolgate/mcp'
 import type { Rules, Settings } from '../auth/revision.ts'
 import type { GroupConfig } from '../config/config.ts'
 import type { GatewayRedactor } from '../config/redaction.ts'
-import type { RuleSource } from '../heart/heart.ts'
+import type { Host } from '../heart/heart.ts'
 import type { Upstream } from '../model/upstream.ts'
 import { toApps, toGroups } from '../servers/catalog/groups.ts'
 import type { Connections } from '../servers/connections/connections.ts'
@@ -16,7 +16,7 @@ type Groups = ReturnType<typeof toGroups>
 type ParsedGroups = ReturnType<typeof parseGroups>
 type MetaTools = ReturnType<typeof createMetaTools>
 
-export interface GateRulesDeps {
+interface GateRulesDeps {
   readonly search: NonNullable<Settings['search']>
   readonly redact: GatewayRedactor
   readonly fleet: Fleet
@@ -64,7 +64,7 @@ export class GateRules {
       availability,
       connections,
     }: { readonly availability: ReturnType<typeof createAvailability>; readonly connections: Connections },
-  ): ReturnType<RuleSource['replace']> {
+  ): ReturnType<Host['replace']> {
     const { fleet, gate } = this.#deps
     const staged = fleet.stage(next.servers)
     const groups = this.#groupsOf(next, staged.upstreams)

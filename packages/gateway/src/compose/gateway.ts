@@ -115,7 +115,11 @@ export async function startWith(
   checkUsable(config)
   if (config.stores === undefined) return start(config, { ...options, read, listed }, undefined)
   const { openReplica } = await import('../replicas/open-replica.ts')
-  const replica = await openReplica(config, { clock: options.clock ?? systemClock, read, ...toLog(config, options) })
+  const replica = await openReplica(config, {
+    clock: options.clock ?? systemClock,
+    read: async (...given) => read(...given),
+    ...toLog(config, options),
+  })
   try {
     return await start(replica.config, { ...options, read: replica.read, listed }, replica)
   } catch (error) {
@@ -171,7 +175,7 @@ async function openRooms(
   const { heart, probed } = await openHeart(known, {
     door: await openDoor(config, known, listener),
     host: { consoleDir, reading, watchEveryMs },
-    read: (how) => options.read(undefined, how),
+    read: async (how) => options.read(undefined, how),
     readCertificate: () => listener.readCertificate(),
     probeEveryMs,
     onUnlocked: () => rooms?.ask(mcp)?.wake(),

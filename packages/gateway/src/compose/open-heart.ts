@@ -7,7 +7,7 @@ import { ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
 import type { RunRecord } from '../auth/made-run.ts'
 import type { Rules, Settings } from '../auth/revision.ts'
 import { unlockByCalls } from '../calls/sessions.ts'
-import type { Catalog, Heart, HostOptions, RuleSource, Servers } from '../heart/heart.ts'
+import type { Catalog, Heart, Host, HostOptions, Servers } from '../heart/heart.ts'
 import { createWarnings } from '../heart/warnings.ts'
 import { HeldCalls } from '../servers/asks/held-calls.ts'
 import type { AskEntry } from '../servers/asks/server-asks.ts'
@@ -28,7 +28,7 @@ export type Known = Pick<Heart, 'config' | 'revisions' | 'clock' | 'redact' | 'l
 }
 
 /** Options that come from outside the heart. */
-export interface HeartOptions extends Pick<RuleSource, 'read' | 'readCertificate'> {
+interface HeartOptions extends Pick<Host, 'read' | 'readCertificate'> {
   readonly host: HostOptions
   readonly door: EarlyDoor
   /** An upper bound for how long a probe's result is cached. */
@@ -123,21 +123,19 @@ export async function openHeart(known: Known, options: HeartOptions): Promise<Op
     availability,
     ownIds: () => new Set(own.ownTools.map(({ id }) => id)),
     selectors: () => own.selectors,
+    warnings,
   }
   const { read, readCertificate, host } = options
-  const replace: RuleSource['replace'] = (next, alongside) =>
-    own.replace(next, alongside, { availability, connections })
+  const replace: Host['replace'] = (next, alongside) => own.replace(next, alongside, { availability, connections })
   await openCredentials(door, stores, record, lifecycle)
   const heart: Heart = {
     ...known,
-    stopping: lifecycle,
     stores,
     gate: made,
     catalog,
     servers,
     door: openLogins(door, { ...known, stores, gate: made }),
-    rules: { warnings, read, readCertificate, replace },
-    options: host,
+    host: { ...host, read, readCertificate, replace },
   }
   return { heart, probed }
 }

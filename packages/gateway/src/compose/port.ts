@@ -12,7 +12,7 @@ import { once } from '../util/lifecycle.ts'
 
 /** Returns the handlers of the port. The API and the pages are loaded at the first request for them. */
 export function toHttpDeps(rooms: Rooms, heart: Heart, identity: Uint8Array | undefined): HttpDeps {
-  const { door, servers, stores, clock, stopping, onFault } = heart
+  const { door, servers, stores, clock, onFault } = heart
   const { authenticator, origins, resources } = door
   const place = openPlace(heart, () => pages())
   const isForwarded = (request: IncomingMessage) => place?.isForwarded(request) === true
@@ -27,7 +27,7 @@ export function toHttpDeps(rooms: Rooms, heart: Heart, identity: Uint8Array | un
     resources,
     health: createHealth({
       servers: () => servers.fleet.rows(),
-      isLeaving: () => stopping.isLeaving,
+      isLeaving: () => door.stopping.isLeaving,
       rooms: (withReasons) => rooms.health(withReasons),
       checkState: stores.checkWritable,
       nowMs: () => clock.monotonicMs(),
@@ -66,7 +66,7 @@ async function notServed(_request: IncomingMessage, response: ServerResponse): P
 
 /** Returns the forwarder of API requests to the replica that is the user's home. */
 function openPlace(
-  { replica, door, servers, stopping, onFault }: Heart,
+  { replica, door, servers, onFault }: Heart,
   pages: () => Promise<OpenedPages>,
 ): ApiPlace | undefined {
   if (!replica) return undefined
@@ -77,7 +77,7 @@ function openPlace(
     origins,
     fleet: servers.fleet,
     subjectOf: async (request, readText) => (await pages()).subjectOf(request, readText),
-    isStopping: () => stopping.isStopping,
+    isStopping: () => door.stopping.isStopping,
     onFault,
   })
 }

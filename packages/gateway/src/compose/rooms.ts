@@ -16,7 +16,12 @@ import { servers } from '../admin/servers/start.ts'
 import { tools } from '../admin/tools/start.ts'
 import { warnings } from '../admin/warnings/start.ts'
 import type { ListedRoom } from '../heart/room.ts'
+import { completion } from '../mcp/completion/start.ts'
+import { logging } from '../mcp/logging/start.ts'
+import { prompts } from '../mcp/prompts/start.ts'
+import { resources } from '../mcp/resources/start.ts'
 import { mcp } from '../mcp/room.ts'
+import { tasks } from '../mcp/tasks/start.ts'
 
 /**
  * The capabilities of the gateway, in the order in which they open.
@@ -51,6 +56,12 @@ export const ROOMS: readonly ListedRoom[] = [
   { people: () => import('../admin/runs/routes.ts') },
   { people: () => import('../admin/trial/routes.ts') },
   { people: () => import('../admin/console/routes.ts') },
+  { start: resources },
+  { start: prompts },
+  { start: completion },
+  { start: logging },
+  { start: tasks },
+  // `mcp` comes after every room that brings methods.
   { start: mcp },
   { start: metrics },
   // `reload` comes after every room that a reload renews.

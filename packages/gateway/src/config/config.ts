@@ -11,14 +11,14 @@ import type { OidcConfig } from './oidc.ts'
 import type { ServerOAuth } from './server-oauth.ts'
 import type { ConfigPlaces, PolicySource } from './places.ts'
 import type { ConfigWarning } from './problems.ts'
-import type { secretCommandsSchema } from './schema.ts'
+import type { secretCommandsSchema } from './schema/secret-commands.ts'
 import type { auditSchema } from './schema/audit.ts'
 import type { approvalsSchema } from './schema/calls.ts'
 import type { probeSchemas } from './schema/groups.ts'
 import type { historySchema } from './schema/policy.ts'
 import type { compareSchema, instancesSchema, itemOverlaySchema, namesSchema, overlaySchema } from './schema/servers.ts'
 import type { Written } from './schema/values.ts'
-import type { ReplicaConfig, StoresConfig } from './stores.ts'
+import type { ReplicaConfig, StoresConfig } from './sections/stores.ts'
 
 /** A parsed and checked `toolgate.yaml`: paths are absolute, and each `${VAR}` is filled in. */
 export interface GatewayConfig {

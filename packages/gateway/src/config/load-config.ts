@@ -2,22 +2,19 @@ import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { checkShape, errnoOf, messageOf, sha256Hex, shapeOf } from '@toolgate/values'
 import { INSTALLED_FROM } from '../files.ts'
-import { readAliases, checkPolicy as checkWithCore, readLabels, readOwnPolicies } from './policy.ts'
-import { readApps } from './apps.ts'
 import { findUnexplainedAsks } from './ask-warnings.ts'
-import { findApproverWarnings, readCallers } from './callers.ts'
-import { createSecretList, readSettings } from './settings.ts'
+import { checkPolicy as checkWithCore } from './policy.ts'
+import { createSecretList } from './secret-list.ts'
+import type { Section } from './section.ts'
+import { SECTIONS } from './sections.ts'
+import { findApproverWarnings } from './sections/callers.ts'
+import { storeSecrets } from './sections/stores.ts'
 import type { GatewayConfig } from './config.ts'
 import { reportUnknownKey, type CheckPolicy, keysOf, type Reading } from './reading.ts'
-import { readGroups } from './groups.ts'
 import { ConfigFileError, type ConfigPath } from './problems.ts'
-import { configSchema } from './schema.ts'
 import { findPlaces, findPolicySource } from './places.ts'
 import { findOwnerWarnings } from './per-user.ts'
 import { findPublicUrlWarnings } from './public-url.ts'
-import { readOAuth, readOidc } from './read-oauth.ts'
-import { readServers } from './servers.ts'
-import { storeSecrets } from './stores.ts'
 import { parseSource, type Source } from './source.ts'
 import { type OutputOf, SecretCommands } from './secret-commands.ts'
 import { findFetchWarnings } from './fetch-warnings.ts'
@@ -180,23 +177,18 @@ const PORT_AND_OWNER: ReadonlySet<string> = new Set(['port', 'user', 'tenant'])
 /** The keys of a server that may contain the user of an instance. */
 const OF_OWNER: ReadonlySet<string | number> = new Set(['args', 'env', 'cwd', 'headers'])
 
-function readRoot(source: Source, file: string, reading: Reading): GatewayConfig {
+function readRoot(source: Source, file: string, given: Omit<Reading, 'of'>): GatewayConfig {
   if (source.root && !source.root.entries) source.report([], 'expected a mapping with the key "servers"')
-  const known = Object.keys(configSchema.shape)
+  const known = Object.keys(SECTIONS)
   for (const key of keysOf(source, [])) if (!known.includes(key)) reportUnknownKey(source, [], key, known)
-  const isMapping = source.root?.entries !== undefined
-  const oauth = readOAuth(reading)
-  return {
-    file,
-    ...readSettings(reading),
-    servers: isMapping ? readServers(reading) : [],
-    callers: readCallers(reading),
-    ...oauth,
-    ...readOidc(reading, oauth.oauth),
-    groups: readGroups(reading),
-    ...readAliases(reading),
-    ...readLabels(reading),
-    apps: readApps(reading),
-    policy: readOwnPolicies(reading),
-  }
+  const values = new Map<object, unknown>()
+  // The value of a section has the section's type.
+  const reading: Reading = { ...given, of: <Value>(section: object) => values.get(section) as Value | undefined }
+  const read = Object.entries(SECTIONS).map(([key, section]: [string, Section<unknown>]) => {
+    const value = section.read(reading, key)
+    values.set(section, value)
+    return [key, value] as const
+  })
+  // The table of sections has a row of the right type for each key.
+  return { file, ...Object.fromEntries(read.filter(([, value]) => value !== undefined)) } as GatewayConfig
 }

@@ -114,8 +114,6 @@ export async function openState(
   return { ...stores, history: { store: histories } }
 }
 
-export type { AuditEvidence, EvidenceProblem }
-
 /**
  * Returns the problems with the paths of the audit, its checkpoints and its signing key. Does not open them.
  *

@@ -24,6 +24,8 @@ export interface Reading {
   readonly packagesFrom: readonly string[]
   readonly checkPolicy: CheckPolicy
   readonly groupNames: readonly string[]
+  /** Returns the value of a section that was read before; `undefined` if it has none. */
+  of<Value>(section: { read(reading: Reading, key: string): Value | undefined }): Value | undefined
 }
 
 /** Returns the keys of a mapping. Returns none for any other value, as the shape is checked elsewhere. */
@@ -55,26 +57,6 @@ export function checkShape<T extends z.ZodType>(source: Source, path: ConfigPath
   if (parsed.success) return parsed.data
   for (const issue of parsed.error.issues) explainIssue(source, path, schema, issue)
   return undefined
-}
-
-/**
- * Reads a section of the file with a schema that fills in defaults. An absent section is read as an empty mapping. So
- * is an invalid one, after its problems are reported.
- */
-export function readSection<T extends z.ZodType>(source: Source, key: string, schema: T): z.infer<T> {
-  return (has(source, [key]) ? checkShape(source, [key], schema) : undefined) ?? schema.parse({})
-}
-
-/** Reads the sections that the file has. An invalid section is left out, and its problems are reported. */
-export function readIfPresent<S extends Readonly<Record<string, z.ZodType>>>(
-  source: Source,
-  schemas: S,
-): { [K in keyof S]?: z.infer<S[K]> } {
-  const read = Object.entries(schemas).flatMap(([key, schema]) => {
-    const value = has(source, [key]) ? checkShape(source, [key], schema) : undefined
-    return value === undefined ? [] : [[key, value] as const]
-  })
-  return Object.fromEntries(read) as { [K in keyof S]?: z.infer<S[K]> }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { ConfigError } from '@toolgate/core'
 import type { GatewayConfig } from './config.ts'
-import { saysNothing } from './policy.ts'
+import { saysNothing } from './sections/policy.ts'
 
 /** @throws {ConfigError} for a configuration with which a gateway must not run */
 export function checkUsable({ policy, notRun = [] }: GatewayConfig): void {

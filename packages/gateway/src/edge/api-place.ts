@@ -12,7 +12,7 @@ import { RpcFault, type RpcRule } from '../model/protocol.ts'
 import { ownerOf } from '../model/owner.ts'
 import { type Elsewhere, elsewhereFault } from '../replicas/elsewhere.ts'
 
-export interface ApiPlaceDeps {
+interface ApiPlaceDeps {
   readonly elsewhere: () => Pick<Elsewhere, 'askHomeOf' | 'check' | 'placeAtHome'> | undefined
   readonly authenticator: Pick<Authenticator, 'authenticate'>
   readonly origins: OriginRules

@@ -1,8 +1,8 @@
 import type { Gate } from '@toolgate/core'
 import type { createAvailability, parseGroups } from '@toolgate/core/groups'
-import type { MaybePromise } from '@toolgate/core/internal'
 import type { ClauseCountStore, Clock, StateStore } from '@toolgate/core/stores'
 import type { ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
+import type { EvidenceProblem } from '@toolgate/stores/verify'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import type { Keys } from '../auth/keys.ts'
 import type { OpenedAuthenticator } from '../auth/open-authenticator.ts'
@@ -11,7 +11,7 @@ import type { Revisions, Rules, Settings } from '../auth/revision.ts'
 import type { Runs } from '../auth/runs.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import type { LoadConfigOptions } from '../config/load-config.ts'
-import type { EvidenceProblem, OpenedAudit } from '../config/open-stores.ts'
+import type { OpenedAudit } from '../config/open-stores.ts'
 import type { GatewayRedactor } from '../config/redaction.ts'
 import type { LogLine } from '../model/log-line.ts'
 import type { OpenedReplica } from '../replicas/open-replica.ts'
@@ -32,15 +32,12 @@ export interface Heart {
   readonly redact: GatewayRedactor
   readonly log: (line: LogLine) => void
   readonly onFault: (error: unknown) => void
-  /** `isLeaving`: the gateway is about to stop. `isStopping`: it accepts no more calls. */
-  readonly stopping: { readonly isLeaving: boolean; readonly isStopping: boolean }
   readonly stores: Stores
   readonly gate: Gate
   readonly catalog: Catalog
   readonly servers: Servers
   readonly door: Door
-  readonly rules: RuleSource
-  readonly options: HostOptions
+  readonly host: Host
   /** This gateway as one of several replicas. Absent if it runs alone. */
   readonly replica: OpenedReplica | undefined
 }
@@ -69,6 +66,8 @@ export interface Catalog {
   /** The ids of the gateway's own tools. */
   ownIds(): ReadonlySet<string>
   selectors(): ReturnType<typeof parseGroups>['selectors']
+  /** Likely mistakes in the rules, and in the items that servers offer. */
+  readonly warnings: Warnings
 }
 
 export interface Servers {
@@ -82,8 +81,10 @@ export interface Servers {
   readonly via: string
 }
 
-/** Authenticates callers, and has the URL that they use. */
+/** Authenticates callers, has the URL that they use, and knows whether they may still come. */
 export interface Door extends OpenedAuthenticator {
+  /** `isLeaving`: the gateway is about to stop. `isStopping`: it accepts no more calls. */
+  readonly stopping: { readonly isLeaving: boolean; readonly isStopping: boolean }
   readonly origins: OriginRules
   readonly port: number
   /** The origin at which people reach the gateway, if it is known. */
@@ -96,11 +97,10 @@ export interface Door extends OpenedAuthenticator {
   certificateExpiresAtMs(): number | undefined
 }
 
-/** Reads rules, and replaces them. */
-export interface RuleSource {
-  readonly warnings: Warnings
+/** The program around the rooms: its options, how it reads its file, and how it replaces the rules. */
+export interface Host extends HostOptions {
   /** Reads the file or the published text again. Throws `ConfigFileError`. */
-  read(how?: Pick<LoadConfigOptions, 'mayRun'>): MaybePromise<GatewayConfig>
+  read(how?: Pick<LoadConfigOptions, 'mayRun'>): Promise<GatewayConfig>
   /**
    * Reads the certificate again. If it has changed, returns the function that starts serving it. Throws `ConfigError`.
    */

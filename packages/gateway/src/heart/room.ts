@@ -1,12 +1,14 @@
 import type { Caller } from '@toolgate/core'
 import type { MaybePromise } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
+import type { Declaring, Method } from '../calls/method.ts'
 import type { ReadyBody, WarningRow } from '../model/rows.ts'
 import type { Family } from '../telemetry/exposition.ts'
 import type { Heart } from './heart.ts'
 import type { Pages, Route } from './route.ts'
 
 /**
- * One capability of the gateway: a folder that has its routes, its metrics, its warnings and its shutdown.
+ * One capability of the gateway: a folder that has its routes, its methods, its metrics, its warnings and its shutdown.
  *
  * A room may use the heart and the rooms that it needs, and no others.
  */
@@ -28,6 +30,10 @@ export interface OpenedRooms {
   ask<Service>(room: Room<Service>): Service | undefined
   /** The metrics of all rooms. Without a person, they contain no names of callers. */
   metrics(person: Caller | undefined): Promise<readonly Family[]>
+  /** The methods of MCP that the rooms opened so far serve in the current revision. */
+  methods(): readonly Method[]
+  /** What these rooms declare to a client of MCP. */
+  capabilities(client: Declaring): JsonObject
   /** The warnings of all rooms. */
   warnings(): readonly WarningRow[]
   /** Whether this gateway can accept calls, combined from all rooms. */
@@ -52,6 +58,10 @@ export interface OpenedRoom<Service = unknown> {
   readonly service?: Service
   readonly routes?: readonly Route[]
   readonly pages?: readonly Pages[]
+  /** The methods of MCP that it serves in the current revision. Called at the start and at each reload. */
+  methods?(): readonly Method[]
+  /** The capabilities of MCP that a client learns of when it connects. */
+  capabilities?(client: Declaring): JsonObject
   /** Its metrics. A function that fails, or does not answer within 3 s, is left out. */
   readonly metrics?: readonly Figures[]
   warnings?(): readonly WarningRow[]

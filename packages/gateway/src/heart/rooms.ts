@@ -1,6 +1,7 @@
 import { runWithDeadline } from '@toolgate/values'
 import type { Caller } from '@toolgate/core'
-import { type MaybePromise } from '@toolgate/core/internal'
+import type { JsonObject } from '@toolgate/values/json'
+import type { Declaring, Method } from '../calls/method.ts'
 import type { WarningRow } from '../model/rows.ts'
 import type { Family } from '../telemetry/exposition.ts'
 import { once } from '../util/lifecycle.ts'
@@ -60,6 +61,14 @@ export class Rooms {
     }
   }
 
+  methods(): readonly Method[] {
+    return this.#opened.flatMap((room) => room.methods?.() ?? [])
+  }
+
+  capabilities(client: Declaring): JsonObject {
+    return Object.assign({}, ...this.#opened.map((room) => room.capabilities?.(client))) as JsonObject
+  }
+
   warnings(): readonly WarningRow[] {
     return this.#opened.flatMap((room) => room.warnings?.() ?? [])
   }
@@ -99,7 +108,7 @@ export class Rooms {
     return this.#backwards((room) => room.settle?.())
   }
 
-  async #backwards(end: (room: OpenedRoom) => MaybePromise<void>): Promise<void> {
+  async #backwards(end: (room: OpenedRoom) => unknown): Promise<void> {
     for (const room of this.#opened.toReversed())
       try {
         await end(room)
@@ -124,6 +133,8 @@ export class Rooms {
         return this.ask(wanted)
       },
       metrics: (person) => this.metrics(person),
+      methods: () => this.methods(),
+      capabilities: (client) => this.capabilities(client),
       warnings: () => this.warnings(),
       health: (withReasons) => this.health(withReasons),
       renew: () => this.renew(),

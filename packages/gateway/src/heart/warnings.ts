@@ -10,7 +10,7 @@ import { serverGroupName } from '../servers/catalog/groups.ts'
 import type { UpstreamSource } from '../servers/catalog/sources.ts'
 
 /** A warning of the gate, or of the configuration. */
-export interface GatewayWarning extends Omit<LintWarning, 'code'> {
+interface GatewayWarning extends Omit<LintWarning, 'code'> {
   readonly code: LintWarning['code'] | ConfigWarning['code']
 }
 
@@ -23,7 +23,7 @@ export interface Warnings {
   logOfGate(warning: LintWarning): void
 }
 
-export interface WarningsDeps {
+interface WarningsDeps {
   /** The current rules. A reload replaces the object. */
   config(): Pick<Revision, 'servers' | 'warnings'>
   sources(): readonly Pick<UpstreamSource, 'isListed' | 'toolNames' | 'dropped'>[]

@@ -32,7 +32,7 @@ export function createKeepAlive({ openMs = 10_000, commentMs = 15_000 } = {}): K
   return { deadlines: createDeadlines(() => performance.now(), { isBackground: true }), openMs, commentMs }
 }
 
-export interface AnswerStreamOptions {
+interface AnswerStreamOptions {
   readonly keepAlive: KeepAlive
   /** Holds the stream once it has begun, so that its client can resume it. */
   readonly hold?: ((owner: StreamOwner) => HeldStream | undefined) | undefined

@@ -3,9 +3,10 @@ import type { Caller } from '@toolgate/core'
 import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import { LIST_NAMES, type ListName, type ListWatch, META, type RequestId } from '@toolgate/mcp'
 import { RpcFault, toEvent } from '../model/protocol.ts'
-import type { ResourceSubscriptions } from './resource-subscriptions.ts'
+import { RESOURCE_UPDATED } from '../servers/transport/announcements.ts'
+import type { ResourceSubscriptions } from './resources/subscriptions.ts'
 
-export interface ChangeStreamsOptions {
+interface ChangeStreamsOptions {
   readonly serverInfo: { readonly name: string; readonly version: string }
   readonly onFault: (error: unknown) => void
   /** The lists that at least one server offers. Default: tools. */
@@ -29,9 +30,6 @@ interface Listening {
    */
   readonly holds?: (() => boolean) | undefined
 }
-
-/** The notification that a resource has changed. */
-export const RESOURCE_UPDATED = 'notifications/resources/updated'
 
 /** The event streams that notify clients of changes to their lists. All apps share the limits. */
 export class ChangeStreams {

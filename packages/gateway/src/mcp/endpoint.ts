@@ -4,7 +4,7 @@ import type { Caller, Gate, View } from '@toolgate/core'
 import type { AvailabilitySource } from '@toolgate/core/groups'
 import { isObject } from '@toolgate/values/json'
 import type { MaybePromise } from '@toolgate/core/internal'
-import { ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
+import { type ItemLists, ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import {
@@ -17,21 +17,21 @@ import {
 } from '../auth/credential.ts'
 import { isLarge, nextTurn } from '../util/next-turn.ts'
 import type { Asked, Elsewhere } from '../replicas/elsewhere.ts'
-import type { Offer } from '../model/upstream.ts'
+import type { Method } from '../calls/method.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from '../model/body.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import { readMessage, type RpcMessage } from './envelope.ts'
 import type { Instructions } from '../servers/catalog/instructions.ts'
 import { type LegacyDeps, LegacyPath } from './legacy.ts'
-import type { ServerCapabilities } from './methods.ts'
 import { type ModernDeps, ModernPath } from './modern.ts'
 import { echoableId, RpcFault, sendJson, toEvent, toFaultBody } from '../model/protocol.ts'
-import { ResourceSubscriptions } from './resource-subscriptions.ts'
 import { readSession, type Session, type Sessions } from '../calls/sessions.ts'
 
 export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly gate: Pick<Gate, 'apps' | 'catalog' | 'locks' | 'subscribe' | 'view'>
   readonly lists: ToolLists
+  /** The lists of resources and prompts. Absent if there are none. */
+  readonly items?: ItemLists | undefined
   /** The instructions from the gateway and from the servers. */
   readonly texts: { readonly own: string | undefined; readonly servers: Pick<Instructions, 'of'> }
   readonly availability: Pick<AvailabilitySource, 'subscribe'>
@@ -49,8 +49,8 @@ export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly elsewhere?: Pick<Elsewhere, 'check' | 'holds' | 'place' | 'reach'> | undefined
   /** `isStopping`: the gateway waits for running calls and accepts no new ones. */
   readonly stopping: { readonly isStopping: boolean }
-  /** Whether users may have lists of their own, for which requests wait. Default: true. */
-  readonly hasUserLists?: boolean
+  /** Whether users have lists of their own now, for which requests wait. Default: true. */
+  readonly hasUserLists?: () => boolean
 }
 
 /** Serves `/mcp`. Every answer is JSON-RPC, even if the request is not. Never rejects. */
@@ -66,23 +66,22 @@ export class McpEndpoints {
 
   constructor(deps: EndpointDeps) {
     this.#deps = deps
-    const { capabilities, hasUserLists = true } = deps
-    const served = { offers: deps.items?.offers ?? [], capabilities, hasUserLists }
-    this.#whole = this.#open(deps, served)
+    this.#whole = this.#open(deps, deps.methods())
     this.serve = (request, response) => this.#whole.now.answer(request, response)
-    this.renew(served)
+    this.renew()
   }
 
-  /** Serves the current apps of the gate, and the current offers of the servers. */
-  renew(served: Served): void {
+  /** Serves the current apps of the gate, and the current methods of the rooms. */
+  renew(): void {
     const { gate } = this.#deps
     const before = this.#apps
-    this.#whole.now = this.#whole.create(served)
+    const methods = this.#deps.methods()
+    this.#whole.now = this.#whole.create(methods)
     this.#apps = new Map(
       gate.apps.list.map(({ name, instructions }) => {
         const resource = toResource(name)
-        const known = before.get(name) ?? this.#open({ ...this.#deps, gate: gateOfApp(gate, name), resource }, served)
-        known.now = known.create(served, instructions)
+        const known = before.get(name) ?? this.#open({ ...this.#deps, gate: gateOfApp(gate, name), resource }, methods)
+        known.now = known.create(methods, instructions)
         return [name, known]
       }),
     )
@@ -112,35 +111,23 @@ export class McpEndpoints {
     return [this.#whole, ...this.#apps.values()]
   }
 
-  #open(deps: EndpointDeps, served: Served): OpenEndpoint {
+  #open(deps: EndpointDeps, methods: readonly Method[]): OpenEndpoint {
     const { gate, lists, availability, onFault, texts } = deps
     const openView = async (caller: Caller, isFirst: boolean) => {
       if (isFirst) await deps.prepare?.(caller, false)
       return gate.view(caller)
     }
-    const watch = new ListWatch({ gate, openView, lists, items: deps.items?.lists, availability, onFault })
-    const subscriptions = deps.items && new ResourceSubscriptions({ gate, ...deps.items, onFault })
+    const watch = new ListWatch({ gate, openView, lists, items: deps.items, availability, onFault })
     const { authenticator, resource = '/mcp' } = deps
     const scopeChallenge = (scopes: readonly string[]) => authenticator.insufficientScope(scopes, resource)
-    const create: OpenEndpoint['create'] = ({ offers, capabilities, hasUserLists }, ofApp) => {
+    const create: OpenEndpoint['create'] = (current, ofApp) => {
       const instructions = (view: View) => texts.servers.of(view, [texts.own, ofApp])
-      const offered = {
-        capabilities,
-        prepare: hasUserLists ? deps.prepare : undefined,
-        ...(deps.items && { items: { ...deps.items, offers } }),
-        subscriptions: offers.includes('resources') ? subscriptions : undefined,
-      }
-      return new Endpoint({ ...deps, ...offered, instructions, scopeChallenge }, watch, () => this.wake())
+      const prepare = deps.hasUserLists?.() === false ? undefined : deps.prepare
+      const served = { ...deps, methods: () => current, prepare, instructions, scopeChallenge }
+      return new Endpoint(served, watch, () => this.wake())
     }
-    return { watch, create, now: create(served) }
+    return { watch, create, now: create(methods) }
   }
-}
-
-/** The offers of the servers, in the form that clients receive. */
-interface Served {
-  readonly offers: readonly Offer[]
-  readonly capabilities: ServerCapabilities
-  readonly hasUserLists: boolean
 }
 
 /** An endpoint that is served. A change of the rules replaces `now`. */
@@ -148,7 +135,7 @@ interface OpenEndpoint {
   readonly watch: ListWatch
   now: Endpoint
   /** `ofApp`: the app's own instructions. */
-  create(served: Served, ofApp?: string): Endpoint
+  create(methods: readonly Method[], ofApp?: string): Endpoint
 }
 
 /** Returns a gate that opens only views of the app. */
@@ -410,7 +397,7 @@ function answerFault(response: ServerResponse, error: unknown, body: unknown, on
  *
  * @throws {RpcFault} `loop_refused`
  */
-export function checkLoop(headers: IncomingHttpHeaders, via: string | undefined): void {
+function checkLoop(headers: IncomingHttpHeaders, via: string | undefined): void {
   if (via !== undefined && headers[VIA_HEADER] === via)
     throw new RpcFault('loop_refused', 'This request comes from this gateway: it is configured as a server of itself.')
 }

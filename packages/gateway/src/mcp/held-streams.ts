@@ -135,11 +135,6 @@ function isWaiting(stream: HeldStream): boolean {
   return stream.waitsSinceMs !== undefined
 }
 
-interface HeldEvent {
-  readonly text: string
-  readonly isLossy: boolean
-}
-
 interface StreamBook {
   chars(change: number): void
   nowMs(): number
@@ -160,7 +155,7 @@ export class HeldStream {
   chars = 0
   isHeld = true
   readonly #book: StreamBook
-  readonly #events = new Map<number, HeldEvent>()
+  readonly #events = new Map<number, { readonly text: string; readonly isLossy: boolean }>()
   #number = 0
   #lossyChars = 0
   readonly #endOfSession = (): void => this.end()

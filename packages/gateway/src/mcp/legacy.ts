@@ -2,23 +2,19 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Caller, View } from '@toolgate/core'
 import type { Canceller, Cancelling } from '@toolgate/values'
 import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
-import type { MaybePromise } from '@toolgate/core/internal'
-import { toPlainUri } from '@toolgate/core/toolset'
 import { LEGACY_VERSIONS, type ListedTool, type RequestId, RPC_CODES, withoutHop } from '@toolgate/mcp'
 import { type ClientLink, clientLink } from '../servers/asks/client-link.ts'
 import { type Authenticator, callerAt, type Credential } from '../auth/credential.ts'
 import { AnswerStream, type KeepAlive, KeptBytes } from './answer-stream.ts'
 import { parseClientCapabilities } from './client-capabilities.ts'
 import { toEarlierResult, toEarlierTool } from './earlier-tools.ts'
-import { type ChangeStreams, RESOURCE_UPDATED } from './change-streams.ts'
 import type { RpcMessage } from './envelope.ts'
 import type { HeldStreams } from './held-streams.ts'
-import { isLogged, toLogLevel } from '../model/log-levels.ts'
-import { McpMethods, type MethodDeps } from './methods.ts'
+import { isLogged } from '../model/log-levels.ts'
+import { type Capabilities, McpMethods, type MethodDeps } from './methods.ts'
 import { RpcFault, sendJson } from '../model/protocol.ts'
 import type { Questions } from './questions.ts'
 import type { McpReply, McpRequest, McpResultReply } from '../calls/request.ts'
-import type { ResourceSubscriptions } from './resource-subscriptions.ts'
 import { type Session, SESSION_HEADER, type SessionClient, type Sessions } from '../calls/sessions.ts'
 
 export interface LegacyDeps extends MethodDeps {
@@ -26,16 +22,14 @@ export interface LegacyDeps extends MethodDeps {
   readonly keepAlive: KeepAlive
   readonly held: HeldStreams
   readonly questions: Questions
-  /** Absent if no server offers resources. */
-  readonly subscriptions?: Pick<ResourceSubscriptions, 'subscribe'> | undefined
-  readonly streams: Pick<ChangeStreams, 'notify'>
+  readonly capabilities: Capabilities
   readonly serverInfo: { readonly name: string; readonly version: string }
   /** Returns the instructions for the model, which clients get when they connect. */
   readonly instructions?: ((view: View) => string | undefined) | undefined
 }
 
 /** A message of an earlier client, and the context in which it arrived. */
-export interface LegacyMessage {
+interface LegacyMessage {
   readonly message: RpcMessage
   readonly headers: IncomingHttpHeaders
   readonly credential: Credential
@@ -49,10 +43,6 @@ const [LATEST = ''] = VERSIONS
 /** Since this revision, a stream may begin with an event that has no message. */
 const PRIMES_SINCE = '2025-11-25'
 
-/** The only earlier revision that supports tasks. */
-const TASKS_VERSION = '2025-11-25'
-const TASKS: JsonObject = { list: {}, cancel: {}, requests: { tools: { call: {} } } }
-
 const METHOD_NOT_FOUND: McpReply = { error: { code: RPC_CODES.methodNotFound, message: 'Method not found' } }
 
 /** Serves the revisions that begin with `initialize`: 2025-11-25 and before. */
@@ -63,15 +53,7 @@ export class LegacyPath {
 
   constructor(deps: LegacyDeps) {
     this.#deps = deps
-    this.#methods = new McpMethods(
-      deps,
-      deps.subscriptions
-        ? [
-            ['resources/subscribe', (request) => this.#subscribe(request as LegacyRequest, deps.subscriptions)],
-            ['resources/unsubscribe', (request) => this.#unsubscribe(request as LegacyRequest)],
-          ]
-        : [],
-    )
+    this.#methods = new McpMethods(deps, 'legacy')
   }
 
   /** @throws {RpcFault} */
@@ -87,8 +69,7 @@ export class LegacyPath {
       response.writeHead(202).end()
       return
     }
-    const served = own ?? this.#serveOwn(method, sent)
-    const result = served instanceof Promise ? await served : served
+    const result = own ?? (method === 'ping' ? {} : undefined)
     if (result) return sendJson(response, toJsonText({ jsonrpc: '2.0', id, result }))
     await this.#answer(method, new LegacyRequest(sent, id, response, this.#deps))
   }
@@ -114,69 +95,20 @@ export class LegacyPath {
     }
   }
 
-  /** Returns the result of a method that concerns only the session. */
-  #serveOwn(method: string, { message: { params = {} }, session }: LegacyMessage): MaybePromise<object | undefined> {
-    if (method === 'ping') return {}
-    if (method !== 'logging/setLevel' || !this.#deps.capabilities.logging) return undefined
-    const level = toLogLevel(params['level'])
-    if (level === undefined) throw new RpcFault('params_invalid', 'params.level is not a level of log messages.')
-    if (!session) return {}
-    session.logLevel = level
-    return this.#deps.sessions.keep(session)?.then(() => ({})) ?? {}
-  }
-
-  async #subscribe(
-    { params, caller, session, owner }: LegacyRequest,
-    subscriptions: LegacyDeps['subscriptions'],
-  ): Promise<McpReply> {
-    const uri = uriOf(params)
-    if (!session || !subscriptions) throw new RpcFault('params_invalid', 'Subscriptions need a session.')
-    const { streams } = this.#deps
-    const answer = await subscriptions.subscribe({
-      uri,
-      caller,
-      owner,
-      era: 'legacy',
-      isIdle: () => session.uses.size === 0,
-      updated: () => streams.notify(caller.session ?? '', RESOURCE_UPDATED, { uri }),
-    })
-    if ('error' in answer) return answer
-    if (session.isEnded) {
-      answer.end()
-      throw new RpcFault('session_unknown', 'Session not found.')
-    }
-    session.subscriptions.get(uri)?.()
-    session.subscriptions.set(uri, answer.end)
-    await this.#deps.sessions.keep(session)
-    return { result: {} }
-  }
-
-  /** Ends the subscription under any spelling of its resource. The answer does not reveal whether it existed. */
-  async #unsubscribe({ params, session }: LegacyRequest): Promise<McpReply> {
-    const plain = toPlainUri(uriOf(params))
-    const ended = [...(session?.subscriptions ?? [])].filter(([uri]) => toPlainUri(uri) === plain)
-    for (const [uri, end] of ended) {
-      end()
-      session?.subscriptions.delete(uri)
-    }
-    if (session && ended.length > 0) await this.#deps.sessions.keep(session)
-    return { result: {} }
-  }
-
   async #initialize(
     { message: { params = {} }, credential: { caller } }: LegacyMessage,
     response: ServerResponse,
   ): Promise<object> {
     const client = checkInitialize(params)
-    const { gate, runsTasks, capabilities, sessions, serverInfo, instructions } = this.#deps
-    const hasTasks = runsTasks?.() && client.protocolVersion === TASKS_VERSION
+    const { gate, capabilities, sessions, serverInfo, instructions } = this.#deps
+    const { protocolVersion } = client
     const text = instructions?.(await gate.view(caller))
     const session = sessions.begin(caller, client)
     await sessions.keep(session)
     response.setHeader(SESSION_HEADER, session.id)
     return {
-      protocolVersion: client.protocolVersion,
-      capabilities: hasTasks ? { ...capabilities, tasks: TASKS } : capabilities,
+      protocolVersion,
+      capabilities: capabilities({ era: 'legacy', protocolVersion }),
       serverInfo,
       ...(text === undefined ? {} : { instructions: text }),
     }
@@ -301,12 +233,6 @@ function toEarlier(method: string, { result, tool }: McpResultReply): object {
     return toEarlierResult(withoutHop(result), tool?.outputSchema)
   const { tools } = result
   return method === 'tools/list' ? { ...result, tools: (tools as readonly ListedTool[]).map(toEarlierTool) } : result
-}
-
-/** @throws {RpcFault} `params_invalid` */
-function uriOf({ uri }: JsonObject): string {
-  if (typeof uri !== 'string') throw new RpcFault('params_invalid', 'params.uri must be a string.')
-  return uri
 }
 
 /** Converts `session_unknown`: before 2026-07-28, only HTTP 404 means that the session has ended. */

@@ -1,7 +1,7 @@
 import { type WireNames } from '@toolgate/expose'
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { Authenticator } from '../auth/credential.ts'
-import type { CallInputRequired, CallRefused, Caller, CallWaiting, Gate, Progress, Tool, View } from '@toolgate/core'
+import type { CallInputRequired, CallRefused, Caller, CallWaiting, Progress, Tool, View } from '@toolgate/core'
 import {
   callTool,
   checkListParams,
@@ -15,34 +15,26 @@ import {
 } from '@toolgate/mcp'
 import { isLargeResult, nextTurn } from '../util/next-turn.ts'
 import { clientLink, type LinkTasks } from '../servers/asks/client-link.ts'
-import type { CallRounds } from '../calls/rounds.ts'
-import { RoomHook } from '../calls/tasks/room-hook.ts'
-import { isTooLarge } from '../calls/tasks/task-store.ts'
-import { type TaskRoom, TooManyTasks } from '../calls/tasks/task.ts'
-import type { Tasks } from '../calls/tasks/tasks.ts'
-import type { ApprovalTasks } from '../calls/tasks/approval-tasks.ts'
+import type { Declaring, Era, Method, Serving } from '../calls/method.ts'
 import { isStartedTask, TASKS_EXTENSION } from '../servers/asks/upstream-tasks.ts'
 import { type FindTracing, type ServedRequest, traced, type TracedMethod } from '../telemetry/tracing.ts'
-import { type ItemMethodDeps, itemMethods } from './item-methods.ts'
-import { ownerOf, taskMethods, toCreated } from './task-methods.ts'
 import { checkParamHeaders } from './param-headers.ts'
+import { ownerOf, toCreated } from './tasks/methods.ts'
+import { RoomHook } from './tasks/room-hook.ts'
+import type { ServedTasks } from './tasks/start.ts'
+import { isTooLarge } from './tasks/task-store.ts'
+import { type TaskRoom, TooManyTasks } from './tasks/task.ts'
 import { paramHeadersOf } from '../servers/transport/param-headers.ts'
-import type { McpMethod, McpReply, McpRequest } from '../calls/request.ts'
+import type { McpReply, McpRequest } from '../calls/request.ts'
 import { RpcFault } from '../model/protocol.ts'
 import { lackingScopes } from '../model/scopes.ts'
 
-/** The capabilities that the gateway declares to clients, in every era. */
-export interface ServerCapabilities {
-  readonly tools: { readonly listChanged: true }
-  readonly resources?: { readonly listChanged: true; readonly subscribe?: true }
-  readonly prompts?: { readonly listChanged: true }
-  readonly completions?: JsonObject
-  readonly logging?: JsonObject
-}
+/** Returns the capabilities that the gateway declares to a client. */
+export type Capabilities = (client: Declaring) => JsonObject
 
-export interface MethodDeps {
-  readonly capabilities: ServerCapabilities
-  readonly gate: Pick<Gate, 'view'>
+export interface MethodDeps extends Serving {
+  /** The methods that the rooms of the gateway bring. */
+  readonly methods: () => readonly Method[]
   /** Returns the header with the scopes that a call needs. Without it, the call's result states them. */
   readonly scopeChallenge?: (scopes: readonly string[]) => string
   readonly lists: Pick<ToolLists, 'listed' | 'names'>
@@ -53,52 +45,46 @@ export interface MethodDeps {
   readonly prepare?: ((caller: Caller, isList: boolean) => Promise<unknown> | undefined) | undefined
   /** Returns why a caller's list may lack tools now. Default: no reason. */
   readonly listProblemOf?: ((caller: Caller) => string | undefined) | undefined
-  readonly rounds: Pick<CallRounds, 'serve'>
   /** Authenticates callers again before their calls run. */
   readonly authenticator: Pick<Authenticator, 'renewed'>
   /** The path of the endpoint: the OAuth resource of its tokens. Default `/mcp`. */
   readonly resource?: string
-  /** Resources, prompts and completion. Absent if no server offers them. */
-  readonly items?: Omit<ItemMethodDeps, 'gate' | 'rounds' | 'listTtlMs'> | undefined
-  /** Whether a server runs tasks now; without a name, whether any server does. */
-  readonly runsTasks?: ((server?: string) => boolean) | undefined
-  readonly tasks?: Pick<Tasks, 'store' | 'reserve' | 'begin' | 'answer' | 'cancel'> | undefined
-  /** The tasks of calls that wait for approval. */
-  readonly approvalTasks?: Pick<ApprovalTasks, 'begin'> | undefined
-  /** How long a client may cache a list, in milliseconds. */
-  readonly listTtlMs: number
+  /** Absent if calls cannot become tasks. */
+  readonly tasks?: Pick<ServedTasks, 'tasks' | 'approvalTasks' | 'isRunBy'> | undefined
   /** Returns the tracing of requests, if it is enabled. */
   readonly tracing?: FindTracing | undefined
 }
 
-/** The methods that clients of every era call. Each era's own code wraps them in its envelope. */
+/**
+ * The table of methods for one era: `tools/list`, `tools/call`, the era's own methods, and those that rooms bring. The
+ * code of the era wraps them in its envelope.
+ */
 export class McpMethods {
   readonly #deps: MethodDeps
   readonly #toolLists = new WeakMap<View, McpReply>()
-  readonly #rows: ReadonlyMap<string, McpMethod>
+  readonly #rows: ReadonlyMap<string, Method>
 
-  /** `own`: the methods that only one era has. */
-  constructor(deps: MethodDeps, own: Iterable<readonly [TracedMethod, McpMethod]> = []) {
+  constructor(deps: MethodDeps, era: Era, own: readonly Method[] = []) {
     this.#deps = deps
-    this.#rows = new Map<string, McpMethod>([
-      ['tools/list', (request) => this.#listTools(request)],
-      ['tools/call', this.#callTool],
-      ...(deps.items ? itemMethods({ ...deps, ...deps.items }) : []),
-      ...(deps.tasks ? taskMethods({ tasks: deps.tasks }) : []),
+    const rows: readonly Method[] = [
+      ...deps.methods().filter((row) => (row.era ?? era) === era),
+      { name: 'tools/list', serve: (request) => this.#listTools(request) },
+      { name: 'tools/call', serve: this.#callTool },
       ...own,
-    ])
+    ]
+    this.#rows = new Map(rows.map((row) => [row.name, row]))
   }
 
   /** Returns the answer to a request; `undefined` for an unknown method. @throws {RpcFault} */
   answer(method: string, request: McpRequest): Promise<McpReply> | undefined {
-    const serve = this.#rows.get(method)
-    if (!serve) return undefined
-    // The table contains only methods whose names may appear in traces.
-    const operation = this.#deps.tracing?.()?.startServed(this.#toServed(method as TracedMethod, request))
-    const { prepare } = this.#deps
-    const listed = prepare && !isOfTask(method) ? prepare(request.caller, method.endsWith('/list')) : undefined
-    if (!operation && !listed) return serve(request)
-    const answer = () => (listed ? listed.then(() => serve(request)) : serve(request))
+    const row = this.#rows.get(method)
+    if (!row) return undefined
+    const operation =
+      row.isTraced === false ? undefined : this.#deps.tracing?.()?.startServed(this.#toServed(row.name, request))
+    const listed = row.needsLists === false ? undefined : this.#deps.prepare?.(request.caller, method.endsWith('/list'))
+    if (!operation && !listed) return row.serve(request, this.#deps)
+    const serve = () => row.serve(request, this.#deps)
+    const answer = () => (listed ? listed.then(serve) : serve())
     return operation ? traced(operation, answer) : answer()
   }
 
@@ -142,7 +128,7 @@ export class McpMethods {
     const ttl = link.era === 'legacy' && isObject(params['task']) ? params['task']['ttl'] : undefined
     const ttlMs = typeof ttl === 'number' && ttl > 0 ? ttl : undefined
     try {
-      const task = await tasks?.begin({
+      const task = await tasks?.tasks.begin({
         owner: ownerOf(request),
         view,
         tool,
@@ -163,9 +149,9 @@ export class McpMethods {
 
   /** Returns the function that reserves room for the task that a call may become. */
   #roomFor(request: McpRequest, { namespace }: Tool, input: unknown): RoomHook | undefined {
-    const { tasks, runsTasks } = this.#deps
-    if (!tasks || runsTasks?.(namespace) === false) return undefined
-    return new RoomHook(() => tasks.reserve(ownerOf(request), input))
+    const { tasks } = this.#deps
+    if (!tasks?.isRunBy(namespace)) return undefined
+    return new RoomHook(() => tasks.tasks.reserve(ownerOf(request), input))
   }
 
   readonly #callTool = async (request: McpRequest): Promise<McpReply> => {
@@ -177,7 +163,7 @@ export class McpMethods {
     const repeated = tool && request.headers && paramHeadersOf(tool.inputSchema)
     if (repeated && request.headers) checkParamHeaders(repeated, input, request.headers)
     const { signal, callerNow } = request
-    const wish = wishOf(request)
+    const wish = this.#deps.tasks ? wishOf(request) : NO_TASKS
     const own = wish.isWanted && isTaskless(request, tool, input) ? NO_TASKS : wish
     if (tool && this.#deps.tasks && request.params['task'] !== undefined) checkTaskCall(request, tool)
     const onProgress =
@@ -208,10 +194,10 @@ export class McpMethods {
           }),
         ),
       toTask: async (outcome, requests) => {
-        const { approvalTasks } = this.#deps
-        if (!approvalTasks || !wish.isWanted || request.link.era !== 'modern') return undefined
+        const { tasks } = this.#deps
+        if (!tasks || !wish.isWanted || request.link.era !== 'modern') return undefined
         try {
-          const task = await approvalTasks.begin({
+          const task = await tasks.approvalTasks.begin({
             owner: ownerOf(request),
             view,
             ...waitingCall(outcome, { tool, name, input }),
@@ -253,11 +239,6 @@ export class McpMethods {
     if (header === undefined) return
     throw new RpcFault('scope_insufficient', outcome.text, { headers: { 'www-authenticate': header } })
   }
-}
-
-/** Whether a method polls tasks. Such requests are frequent, and the lists were already loaded for their calls. */
-function isOfTask(method: string): boolean {
-  return method.startsWith('tasks/')
 }
 
 const NO_TASKS: LinkTasks = { isWanted: false }

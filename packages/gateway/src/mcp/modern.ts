@@ -5,28 +5,28 @@ import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import { type JsonRpcError, type ListWatch, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { type ClientCapabilities, type ClientLink, clientLink } from '../servers/asks/client-link.ts'
 import { callerAt, type Credential } from '../auth/credential.ts'
-import { TASKS_EXTENSION } from '../servers/asks/upstream-tasks.ts'
 import { AnswerStream, type KeepAlive, KeptBytes } from './answer-stream.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import type { Message } from './envelope.ts'
 import { isLogged, toLogLevel } from '../model/log-levels.ts'
-import { McpMethods, type MethodDeps } from './methods.ts'
+import { type Capabilities, McpMethods, type MethodDeps } from './methods.ts'
 import type { McpAskReply, McpReply, McpRequest, McpResultReply } from '../calls/request.ts'
 import { RpcFault } from '../model/protocol.ts'
-import type { ResourceSubscriptions } from './resource-subscriptions.ts'
+import type { Resources } from './resources/start.ts'
 
 export interface ModernDeps extends MethodDeps {
   readonly serverInfo: { readonly name: string; readonly version: string }
   /** Returns the instructions for the model, which clients get when they connect. */
   readonly instructions?: ((view: View) => string | undefined) | undefined
   readonly watch: Pick<ListWatch, 'watch'>
-  /** Absent if no server offers resources. */
-  readonly subscriptions?: Pick<ResourceSubscriptions, 'subscribe'> | undefined
+  readonly capabilities: Capabilities
+  /** Subscriptions to resources. Absent if no server offers resources. */
+  readonly resources?: Resources | undefined
   readonly streams: Pick<ChangeStreams, 'listen' | 'notify'>
   readonly keepAlive: KeepAlive
 }
 
-export type ModernMessage = Extract<Message, { era: 'modern'; kind: 'request' }>
+type ModernMessage = Extract<Message, { era: 'modern'; kind: 'request' }>
 
 /** Serves MCP 2026-07-28, in which each request and each answer is self-contained. */
 export class ModernPath {
@@ -37,19 +37,20 @@ export class ModernPath {
 
   constructor(deps: ModernDeps) {
     this.#deps = deps
-    this.#methods = new McpMethods(deps, [['server/discover', ({ caller }) => this.#discover(caller)]])
+    this.#methods = new McpMethods(deps, 'modern', [
+      { name: 'server/discover', serve: ({ caller }) => this.#discover(caller) },
+    ])
   }
 
   async #discover(caller: Caller): Promise<McpReply> {
-    const { gate, tasks, capabilities, instructions, listTtlMs: ttlMs } = this.#deps
+    const { gate, capabilities, instructions, listTtlMs: ttlMs } = this.#deps
     const view = await gate.view(caller)
     const text = instructions?.(view)
     let discovered = this.#discovered.get(view)
     if (!discovered || discovered.text !== text) {
-      const extensions = tasks && { extensions: { [TASKS_EXTENSION]: {} } }
       const result = {
         supportedVersions: MODERN_VERSIONS,
-        capabilities: { ...capabilities, ...extensions },
+        capabilities: capabilities({ era: 'modern' }),
         instructions: text,
       }
       this.#discovered.set(view, (discovered = { text, reply: { result, ttlMs, isKept: true } }))
@@ -66,7 +67,8 @@ export class ModernPath {
   ): Promise<void> {
     const { id, method, params } = message
     if (method === 'subscriptions/listen') {
-      const { watch, subscriptions, authenticator, streams } = this.#deps
+      const { watch, gate, resources, authenticator, streams } = this.#deps
+      const subscriptions = resources?.subscriptionsOf(gate)
       const holds = () => authenticator.renewed(credential) !== undefined
       return streams.listen({ watch, subscriptions, holds }, params, id, credential.caller, response)
     }
@@ -144,6 +146,14 @@ class ModernRequest implements McpRequest {
   readonly callerNow = (): Caller | undefined => {
     const { authenticator, resource = '/mcp' } = this.#deps
     return callerAt(authenticator.renewed(this.credential), resource)
+  }
+
+  get owner(): Caller {
+    return this.caller
+  }
+
+  get session(): undefined {
+    return undefined
   }
 
   get protocolVersion(): string | undefined {

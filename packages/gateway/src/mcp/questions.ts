@@ -6,7 +6,7 @@ import { type JsonRpcError, type RequestId, RPC_CODES, RpcError } from '@toolgat
 import type { Session } from '../calls/sessions.ts'
 
 /** How the questions of one request reach its client. */
-export interface QuestionChannel {
+interface QuestionChannel {
   /** Sends a message. Returns the function that removes it; `undefined` if the client is gone. */
   send(message: object): (() => void) | undefined
   notify(message: object): void
@@ -20,7 +20,7 @@ interface Question {
 }
 
 /** An answer that a client posts. */
-export interface PostedAnswer {
+interface PostedAnswer {
   readonly id?: RequestId
   readonly result?: JsonObject
   readonly error?: JsonRpcError

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@toolgate/core/internal'
 import type { Owner } from './owner.ts'
 
 /** Finds the replica that has the instances of a user. */
@@ -12,5 +11,5 @@ export interface UserHomes {
    * Finds the home of a user, or makes this replica the home. @throws {RpcFault} `owner_unreachable` if this replica is
    * the home of too many users
    */
-  find(owner: Owner): MaybePromise<unknown>
+  find(owner: Owner): Promise<unknown> | undefined
 }

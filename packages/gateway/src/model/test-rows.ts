@@ -5,7 +5,7 @@ export interface FileResults {
 }
 
 /** The result of one test, with the places of what it missed. */
-export interface TestRow {
+interface TestRow {
   readonly shows: string
   readonly ok: boolean
   readonly missed: readonly MissedRow[]

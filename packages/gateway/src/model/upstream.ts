@@ -8,6 +8,14 @@ import { type JsonRpcError, McpError, type McpResult } from '@toolgate/mcp'
 export const OFFERS = ['tools', 'resources', 'prompts'] as const
 export type Offer = (typeof OFFERS)[number]
 
+/** Returns whether a server of the configuration offers one of these kinds. */
+export function isOffered(
+  servers: readonly { readonly offers: readonly Offer[] }[],
+  ...kinds: readonly Offer[]
+): boolean {
+  return servers.some(({ offers }) => kinds.some((kind) => offers.includes(kind)))
+}
+
 /** A tool as an upstream lists it (MCP `Tool`). Unknown fields are kept. */
 export interface McpTool {
   readonly name: string
@@ -22,21 +30,21 @@ export interface McpTool {
 }
 
 /** A resource as an upstream lists it (MCP `Resource`). Unknown fields are kept. */
-export interface McpResource {
+interface McpResource {
   readonly uri: string
   readonly name: string
   readonly [field: string]: unknown
 }
 
 /** A resource template as an upstream lists it (MCP `ResourceTemplate`). Unknown fields are kept. */
-export interface McpTemplate {
+interface McpTemplate {
   readonly uriTemplate: string
   readonly name: string
   readonly [field: string]: unknown
 }
 
 /** A prompt as an upstream lists it (MCP `Prompt`). Unknown fields are kept. */
-export interface McpPrompt {
+interface McpPrompt {
   readonly name: string
   readonly [field: string]: unknown
 }
@@ -84,7 +92,7 @@ export interface UpstreamState {
 }
 
 /** The requests that a caller may send to a server. */
-export const CALL_METHODS = [
+const CALL_METHODS = [
   'tools/call',
   'resources/read',
   'prompts/get',
@@ -163,7 +171,7 @@ export interface Upstream {
   close(): Promise<void>
 }
 
-export type UpstreamErrorCode =
+type UpstreamErrorCode =
   | 'upstream_down'
   | 'upstream_timeout'
   | 'upstream_protocol'

@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Caller } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/values/json'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { ownerOf as sessionOwnerOf } from '@toolgate/mcp'
 import type { ClientAddresses, RequestSource } from '../util/client-address.ts'
 import { RpcFault } from '../model/protocol.ts'
@@ -14,7 +13,7 @@ import { Forwarder, unreachable } from './forward.ts'
 import { type HomeInstances, Homes } from './homes.ts'
 import { SessionOwners, sessionIdsIn } from './session-owners.ts'
 
-export interface ElsewhereDeps {
+interface ElsewhereDeps {
   /** The id of this replica's current process. */
   readonly self: string
   readonly owners: OwnerStore
@@ -97,7 +96,7 @@ export class Elsewhere {
    *
    * @throws {RpcFault} `session_elsewhere`, `owner_unreachable`, `owner_lost`
    */
-  place(asked: Asked, method?: string, params?: JsonObject): MaybePromise<boolean> {
+  async place(asked: Asked, method?: string, params?: JsonObject): Promise<boolean> {
     const holder = holderIn(params)
     if (holder !== undefined) return holder !== this.self && this.#toHolder(asked, holder)
     // A session is at the home of its user, for all of its requests.
@@ -111,7 +110,7 @@ export class Elsewhere {
    *
    * @throws {RpcFault} `session_elsewhere`, `owner_unreachable`, `owner_lost`, `stopping`
    */
-  placeAtHome(asked: Asked): MaybePromise<boolean> {
+  async placeAtHome(asked: Asked): Promise<boolean> {
     const owner = ownerOf(asked.caller)
     if (!owner || this.homes.enter(owner, asked.response)) return false
     return this.#reach(asked, async () => {

@@ -10,7 +10,7 @@ import type {
 } from '@toolgate/core/stores'
 import type { PostgresStores } from '@toolgate/stores/postgres'
 import type { ApprovalsConfig } from '../config/config.ts'
-import type { StoresConfig } from '../config/stores.ts'
+import type { StoresConfig } from '../config/sections/stores.ts'
 import { LEASE_MS } from '@toolgate/stores/replica'
 import type { OwnerStore, ReplicaStore } from './replica-store.ts'
 

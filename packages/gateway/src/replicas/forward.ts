@@ -4,7 +4,7 @@ import { RpcFault } from '../model/protocol.ts'
 import { FORWARDED_HEADER } from './forward-proof.ts'
 
 /** A client's request that another replica should answer. */
-export interface Forwarded {
+interface Forwarded {
   readonly request: IncomingMessage
   /** The text of the body. Absent for a request without a body. */
   readonly text: string | undefined
@@ -15,7 +15,7 @@ export interface Forwarded {
 }
 
 /** `answered`: the client has its answer. `gone`: nothing was sent. `elsewhere`: the replica does not own it now. */
-export type ForwardResult = 'answered' | 'gone' | 'elsewhere'
+type ForwardResult = 'answered' | 'gone' | 'elsewhere'
 
 /** The maximum number of connections from one replica to all others. Each stream needs one. */
 const MAX_OPEN = 1024
@@ -24,7 +24,7 @@ const MAX_IDLE = 64
 const SILENT_MS = 120_000
 const CONNECT_MS = 1000
 /** RFC 9110 §15.5.20. */
-export const MISDIRECTED = 421
+const MISDIRECTED = 421
 
 /** Headers for one connection only (RFC 9110 §7.6.1). */
 const HOP_HEADERS = new Set([

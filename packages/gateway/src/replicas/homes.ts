@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import { readOwnJson } from '@toolgate/values/json'
-import type { MaybePromise } from '@toolgate/core/internal'
 import type { Answering } from '../calls/sessions.ts'
 import type { Owned, OwnerStore } from './replica-store.ts'
 import type { Owner } from '../model/owner.ts'
@@ -16,7 +15,7 @@ export interface HomeInstances {
   readonly owners: ReadonlySet<string>
 }
 
-export interface HomesDeps {
+interface HomesDeps {
   /** The id of this replica's current process. */
   readonly self: string
   readonly owners: OwnerStore
@@ -80,7 +79,7 @@ export class Homes {
    *
    * @throws {RpcFault} `owner_unreachable` if this replica is the home of too many users
    */
-  find(owner: Owner): MaybePromise<Owned | undefined> {
+  find(owner: Owner): Promise<Owned> | undefined {
     return this.has(owner) ? undefined : this.#claim(owner)
   }
 

@@ -11,12 +11,11 @@ import type {
 } from '@toolgate/core/stores'
 import { LEASE_MS, Membership, whyLapsed } from '@toolgate/stores/replica'
 import { LeaseEndedError } from '@toolgate/core/call'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { messageOf } from '@toolgate/values'
 import type { LoadConfigOptions } from '../config/load-config.ts'
 import type { AuditConfig, GatewayConfig } from '../config/config.ts'
 import { type SharedAuditDeps, type OpenedAudit, readKey } from '../config/open-stores.ts'
-import type { ReplicaConfig } from '../config/stores.ts'
+import type { ReplicaConfig } from '../config/sections/stores.ts'
 import { VERSION } from '../files.ts'
 import { type Engines, openEngines, type SharedLimits, type WatchedLimits } from './engines.ts'
 import { ForwardProof } from './forward-proof.ts'
@@ -84,7 +83,7 @@ export interface ReplicaDeps {
   readonly log: (line: { readonly level: 'warn'; readonly message: string }) => void
   readonly onFault: (error: unknown) => void
   /** Reads a configuration from a text, or from the file. */
-  readonly read: (text?: string, how?: Pick<LoadConfigOptions, 'mayRun'>) => MaybePromise<GatewayConfig>
+  readonly read: (text?: string, how?: Pick<LoadConfigOptions, 'mayRun'>) => Promise<GatewayConfig>
 }
 
 const TRY_MS = 500
@@ -124,76 +123,109 @@ interface Joined extends ReplicaDeps {
 }
 
 async function openPublished(local: GatewayConfig, joined: Joined): Promise<OpenedReplica> {
-  const { clock, log, onFault, read, membership, engines, close } = joined
+  const { clock, log, onFault, membership, engines, close } = joined
   if (local.text === undefined)
     throw new ConfigError('stores', 'need a configuration with its text, as readConfig returns it')
-  const publication = new Publication({ state: membership.state, clock })
-  await publication.open(local.text)
   const { state } = membership
+  const publication = new Publication({ state, clock })
+  await publication.open(local.text)
   const list = () => membership.list()
   const asking = { state, clock, incarnation: membership.self.incarnation, list, onFault }
   const [proposals, restarts] = [new Proposals(asking), new Restarts(asking)]
-  let file: string | undefined = local.text
-  const readFile = async () => {
-    file = undefined
-    const config = await read()
-    file = config.text
-    return config
-  }
-  const noteOnFile = async () => {
-    const problem = await readFile().then(
-      () => undefined,
-      () => 'the file is invalid, and another configuration is published',
-    )
-    if (file === publication.running.text) return undefined
-    return problem ?? DIFFERS
-  }
-  const otherFile = () => {
-    if (file === publication.running.text) return undefined
-    return file === undefined ? 'invalid' : idOfText(file)
-  }
+  const file = new LocalFile(local.text, publication, joined.read)
   membership.say(() => ({
     configuration: { id: publication.running.id, since: publication.sinceMs },
-    file: otherFile(),
+    file: file.otherId(),
   }))
-  const readText = async (...given: Parameters<typeof read>) => ({ ...(await read(...given)), ...ownSections(local) })
-  const readPublished = () => readText(publication.candidate.text)
-  const readFirst = () =>
-    readPublished().catch((cause: unknown) => {
-      const { id } = publication.running
-      throw new ConfigError('stores', `the published configuration ${id} cannot be run here: ${messageOf(cause)}`, {
-        cause,
-      })
-    })
+  const read: ReplicaDeps['read'] = async (...given) => ({ ...(await joined.read(...given)), ...ownSections(local) })
   const isSame = local.text === publication.running.text
   if (!isSame) log({ level: 'warn', message: `runs the published configuration ${publication.running.id}: ${DIFFERS}` })
-  const proof = await ForwardProof.open(membership.state)
-  let elsewhere: Elsewhere | undefined
-  const limits = engines.limits && watchLimits(engines.limits, membership)
+  const forwarding = createForwarding(joined, await ForwardProof.open(state))
   const opened: Omit<OpenedReplica, 'report'> = {
     membership,
     publication,
     proposals,
     restarts,
-    config: isSame ? local : await readFirst(),
-    otherFile,
-    read: readPublished,
-    readFile,
-    noteOnFile,
+    config: isSame ? local : await readFirst(publication, read),
+    otherFile: () => file.otherId(),
+    read: async () => read(publication.candidate.text),
+    readFile: () => file.read(),
+    noteOnFile: () => file.note(),
     async follow({ reload, check, restart }) {
       publication.follow(({ by }) => reload(by))
-      proposals.follow((text) => check((how) => readText(text, how)))
+      proposals.follow((text) => check(async (how) => read(text, how)))
       restarts.follow(restart)
       await membership.begin()
     },
-    stores: {
-      approvals: engines.approvals,
-      state: membership.state,
-      counters: engines.counters,
-      history: { store: engines.histories },
-    },
+    stores: { approvals: engines.approvals, state, counters: engines.counters, history: { store: engines.histories } },
     lock: engines.lock,
     clauses: engines.clauses,
+    ...forwarding,
+    checkStart() {
+      if (membership.lapse()) throw new LeaseEndedError()
+    },
+    openAudit: (config, deps) => openSharedAudit(joined, config, deps),
+    limits: engines.limits && watchLimits(engines.limits, membership),
+    close,
+  }
+  return { ...opened, report: createReport({ ...opened, clock }) }
+}
+
+/** The configuration file of this replica, compared with the published configuration. */
+class LocalFile {
+  /** Absent if the file could not be read. */
+  #text: string | undefined
+  readonly #publication: Publication
+  readonly #read: ReplicaDeps['read']
+
+  constructor(text: string, publication: Publication, read: ReplicaDeps['read']) {
+    this.#text = text
+    this.#publication = publication
+    this.#read = read
+  }
+
+  async read(): Promise<GatewayConfig> {
+    this.#text = undefined
+    const config = await this.#read()
+    this.#text = config.text
+    return config
+  }
+
+  async note(): Promise<string | undefined> {
+    const problem = await this.read().then(
+      () => undefined,
+      () => 'the file is invalid, and another configuration is published',
+    )
+    return this.#isPublished() ? undefined : (problem ?? DIFFERS)
+  }
+
+  otherId(): string | undefined {
+    if (this.#isPublished()) return undefined
+    return this.#text === undefined ? 'invalid' : idOfText(this.#text)
+  }
+
+  #isPublished(): boolean {
+    return this.#text === this.#publication.running.text
+  }
+}
+
+/** Reads the configuration with which a replica starts. @throws {ConfigError} if it cannot run here */
+async function readFirst({ candidate, running }: Publication, read: ReplicaDeps['read']): Promise<GatewayConfig> {
+  try {
+    return await read(candidate.text)
+  } catch (cause) {
+    const problem = `the published configuration ${running.id} cannot be run here: ${messageOf(cause)}`
+    throw new ConfigError('stores', problem, { cause })
+  }
+}
+
+/** Opens the forwarding to other replicas at most once, when this replica's sessions are known. */
+function createForwarding(
+  { membership, engines, onFault }: Joined,
+  proof: ForwardProof,
+): Pick<OpenedReplica, 'open' | 'elsewhere'> {
+  let elsewhere: Elsewhere | undefined
+  return {
     open(here) {
       const replicas = () => membership.list()
       const self = membership.self.incarnation
@@ -202,37 +234,32 @@ async function openPublished(local: GatewayConfig, joined: Joined): Promise<Open
       return made
     },
     elsewhere: () => elsewhere,
-    checkStart() {
-      if (membership.lapse()) throw new LeaseEndedError()
-    },
-    openAudit: ({ preview = true, inputs, checkpoints, witness, path: disk, retainMs }, auditDeps) => {
-      const { id: name, incarnation } = membership.self
-      const { keyFile, everyMs } = checkpoints || {}
-      const signing = {
-        ...(keyFile && { key: readKey(keyFile) }),
-        ...(everyMs && { everyMs }),
-        ...(witness && { witness }),
-      }
-      const kept = { ...(disk !== undefined && { disk }), ...(retainMs !== undefined && { retainMs }) }
-      return engines
-        .openAudit({
-          replica: name,
-          incarnation,
-          preview,
-          ...(inputs && { inputs }),
-          log: signing,
-          ...kept,
-          ...auditDeps,
-        })
-        .catch((error: unknown) => {
-          const isOfFolder = error instanceof ConfigError && error.path === 'disk'
-          throw isOfFolder ? new ConfigError('audit.path', error.problem, { cause: error }) : error
-        })
-    },
-    limits,
-    close,
   }
-  return { ...opened, report: createReport({ ...opened, clock }) }
+}
+
+async function openSharedAudit(
+  { membership, engines }: Joined,
+  { preview = true, inputs, checkpoints, witness, path: disk, retainMs }: AuditConfig,
+  deps: SharedAuditDeps,
+): Promise<OpenedAudit> {
+  const { id: replica, incarnation } = membership.self
+  const { keyFile, everyMs } = checkpoints || {}
+  const log = {
+    ...(keyFile && { key: readKey(keyFile) }),
+    ...(everyMs && { everyMs }),
+    ...(witness && { witness }),
+  }
+  const kept = {
+    ...(inputs && { inputs }),
+    ...(disk !== undefined && { disk }),
+    ...(retainMs !== undefined && { retainMs }),
+  }
+  try {
+    return await engines.openAudit({ replica, incarnation, preview, log, ...kept, ...deps })
+  } catch (error) {
+    const isOfFolder = error instanceof ConfigError && error.path === 'disk'
+    throw isOfFolder ? new ConfigError('audit.path', error.problem, { cause: error }) : error
+  }
 }
 
 /** Checks the limits as often as the lease is renewed. */

@@ -2,7 +2,7 @@ import { isObject } from '@toolgate/values/json'
 import { AskAll, type AskAllOptions, type ReplicaSays } from './ask-all.ts'
 
 /** A replica that cannot do what was asked, and the reason. */
-export interface Objection {
+interface Objection {
   readonly id: string
   readonly why: string
 }

@@ -4,7 +4,7 @@ import { messageOf, sha256Hex } from '@toolgate/values'
 import type { Clock, Fence, StateStore } from '@toolgate/core/stores'
 
 /** A configuration that all replicas run: the text of a file. Each replica fills the `${…}` itself. */
-export interface Published {
+interface Published {
   /** Hash of the text. */
   readonly id: string
   readonly text: string
@@ -14,7 +14,7 @@ export interface Published {
   readonly by?: string | undefined
 }
 
-export interface PublicationOptions {
+interface PublicationOptions {
   readonly state: StateStore
   readonly clock: Pick<Clock, 'wallMs'>
 }

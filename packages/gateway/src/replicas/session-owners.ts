@@ -6,12 +6,6 @@ import type { Owned, OwnerStore } from './replica-store.ts'
 const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const KEY = 'session/'
 
-/** A session, and the replica that has it. */
-export interface OwnedSession {
-  readonly owned: Owned
-  readonly kept: KeptSession
-}
-
 /** The stored sessions of earlier clients, over all replicas. */
 export class SessionOwners implements SessionKeeper {
   readonly #owners: OwnerStore
@@ -38,7 +32,7 @@ export class SessionOwners implements SessionKeeper {
   }
 
   /** Returns the replica that has a session: this one, if no live replica has it. */
-  async find(id: string): Promise<OwnedSession | undefined> {
+  async find(id: string): Promise<{ readonly owned: Owned; readonly kept: KeptSession } | undefined> {
     const owned = ID.test(id) ? await this.#owners.find(KEY + id, this.#self) : undefined
     const kept = owned && toKept(owned)
     return owned && kept && { owned, kept }

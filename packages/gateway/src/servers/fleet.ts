@@ -30,7 +30,7 @@ import { ServerLogs, type UpstreamLogLine } from './transport/server-logs.ts'
 import type { Upstream, UpstreamCall } from '../model/upstream.ts'
 import type { UserList, UserLists } from './instances/user-lists.ts'
 
-export interface FleetDeps {
+interface FleetDeps {
   readonly clock: Clock
   readonly log: (line: UpstreamLogLine) => void
   readonly redact: Redactor

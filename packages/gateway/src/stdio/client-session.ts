@@ -5,7 +5,7 @@ import { reopenDelayMs } from '../servers/transport/lines.ts'
 import type { GatewayLink } from './gateway-link.ts'
 import { claimedVersion, type ClientRequest, encodeNotification, readMessage } from './messages.ts'
 
-export interface SessionPorts {
+interface SessionPorts {
   readonly link: GatewayLink
   /** Passes on a message that belongs to no request. */
   readonly forward: (message: JsonObject, text: string) => void

@@ -6,7 +6,7 @@ import type { HttpAnswer, HttpExchange } from '../servers/transport/http-exchang
 import { reopenDelayMs } from '../servers/transport/lines.ts'
 import { type ClientRequest, isAnswerTo, readMessage } from './messages.ts'
 
-export interface CallOptions {
+interface CallOptions {
   readonly endpoint: HttpEndpoint
   /** Passes on a message of the gateway. */
   readonly forward: (message: JsonObject, text: string) => void

@@ -11,7 +11,7 @@ export interface ClientRequest {
 }
 
 /** One line of the client: a message, or the reason why it is invalid. */
-export type ClientLine =
+type ClientLine =
   | { readonly kind: 'empty' }
   | { readonly kind: 'invalid'; readonly error: JsonRpcError }
   | { readonly kind: 'request'; readonly request: ClientRequest }

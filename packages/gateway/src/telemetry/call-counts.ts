@@ -5,7 +5,7 @@ import type { Clock } from '@toolgate/core/stores'
 
 type CallEnd = Parameters<CallTrace['end']>[0]
 type TracedCall = Parameters<Telemetry['startCall']>[0]
-export type CallStatus = CallEnd['status']
+type CallStatus = CallEnd['status']
 
 /** Counts of the calls of this process. */
 export interface CallCounts extends Telemetry {
@@ -35,20 +35,20 @@ export interface CallCount {
   readonly count: number
 }
 
-export interface ToolCount {
+interface ToolCount {
   /** The tool's id, `_unknown` for a name that is not in the catalog, or `_other`. */
   readonly tool: string
   readonly status: CallStatus
   readonly count: number
 }
 
-export interface ServerCount {
+interface ServerCount {
   readonly server: string
   readonly status: CallStatus
   readonly count: number
 }
 
-export interface DeniedCount {
+interface DeniedCount {
   readonly tool: string
   readonly reason: string
   readonly count: number
@@ -187,12 +187,6 @@ function withinTrace<T>(trace: CallTrace, work: () => T): T {
   return trace.within ? trace.within(work) : work()
 }
 
-interface Counted {
-  readonly key: string
-  readonly status: CallStatus
-  readonly count: number
-}
-
 /** Counts by key and status. Keys beyond `maxKeys` are counted together. */
 function createCounts(maxKeys: number) {
   const counts = new Map<string, Map<CallStatus, number>>()
@@ -203,7 +197,7 @@ function createCounts(maxKeys: number) {
       if (!own) counts.set(name, (own = new Map()))
       own.set(status, (own.get(status) ?? 0) + 1)
     },
-    list: (): readonly Counted[] =>
+    list: (): readonly { readonly key: string; readonly status: CallStatus; readonly count: number }[] =>
       [...counts].flatMap(([key, own]) => [...own].map(([status, count]) => ({ key, status, count }))),
   }
 }

@@ -1,7 +1,7 @@
 import type { Telemetry } from '@toolgate/core'
 import type { FindTracing } from './tracing.ts'
 
-export interface GatewayTelemetry {
+interface GatewayTelemetry {
   /** The telemetry for the gate. */
   readonly calls: Telemetry
   readonly tracing: FindTracing

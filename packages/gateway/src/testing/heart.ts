@@ -48,16 +48,22 @@ export function heartOf(parts: HeartParts): Heart {
     redact: createGatewayRedactor({ secrets: parts.secrets ?? [] }),
     log: () => {},
     onFault,
-    stopping: { isLeaving: false, isStopping: false },
     stores: { audit, auditProblems: [], state: memoryState(), kept: undefined, ...parts.stores },
     gate,
-    catalog: { lists: NAMES, ownIds: () => new Set(), selectors: () => parseGroups({}).selectors, ...parts.catalog },
+    catalog: {
+      lists: NAMES,
+      ownIds: () => new Set(),
+      selectors: () => parseGroups({}).selectors,
+      warnings: { list: () => [], logNew: () => {}, logOfGate: () => {}, ...parts.warnings },
+      ...parts.catalog,
+    },
     servers: {
       fleet: { rows: () => [], listsOf: () => [], prepare: () => undefined, ...parts.fleet },
       connections: { rowsOf: () => [] },
       ...parts.servers,
     },
     door: {
+      stopping: { isLeaving: false, isStopping: false },
       authenticator: authenticateKeys(callers),
       origins: createOriginRules({ host: '127.0.0.1', port: 8787, origins: [] }),
       port: 8787,
@@ -70,8 +76,7 @@ export function heartOf(parts: HeartParts): Heart {
       certificateExpiresAtMs: () => undefined,
       ...door,
     },
-    rules: { warnings: { list: () => [], logNew: () => {}, logOfGate: () => {}, ...parts.warnings } },
-    options: { consoleDir: '' },
+    host: { consoleDir: '' },
     replica: undefined,
   }
   // A test that needs more members passes them in `parts`.

@@ -13,19 +13,20 @@ import { ChangeStreams } from '../mcp/change-streams.ts'
 import { type EndpointDeps, McpEndpoints } from '../mcp/endpoint.ts'
 import { HeldStreams } from '../mcp/held-streams.ts'
 import { createKeepAlive } from '../mcp/answer-stream.ts'
+import { LOGGING } from '../mcp/logging/start.ts'
 import { Questions } from '../mcp/questions.ts'
 import { Sessions } from '../calls/sessions.ts'
 
 /** Two keys of one user, and one of another. */
-export const KEYS = { vera: 'vera-1', vera2: 'vera-2', paul: 'paul-1' } as const
+const KEYS = { vera: 'vera-1', vera2: 'vera-2', paul: 'paul-1' } as const
 export type Key = keyof typeof KEYS
 
 /** A JSON-RPC message in a test. */
 // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts what it is
-export type Json = any
+type Json = any
 
 /** The response to a request, which may still be open. */
-export interface Incoming {
+interface Incoming {
   readonly status: number
   readonly headers: IncomingMessage['headers']
   /** The messages so far: from the events of a stream, or from the body. */
@@ -40,7 +41,7 @@ export interface Incoming {
   break(): void
 }
 
-export interface SendOptions {
+interface SendOptions {
   readonly method?: string
   readonly key?: Key
   readonly session?: string | undefined
@@ -49,7 +50,7 @@ export interface SendOptions {
   readonly signal?: AbortSignal
 }
 
-export interface TestEndpoint {
+interface TestEndpoint {
   readonly deps: EndpointDeps
   send(message: object | undefined, options?: SendOptions): Promise<Incoming>
   /** Begins a session and returns its id. */
@@ -90,7 +91,8 @@ export async function serveMcp(
     gate,
     lists: new ToolLists(gate),
     listTtlMs: 1000,
-    capabilities: { tools: { listChanged: true }, logging: {} },
+    capabilities: () => ({ tools: { listChanged: true }, logging: {} }),
+    methods: () => LOGGING,
     availability: { subscribe: () => () => {} },
     authenticator: authenticateKeys(
       Object.entries(KEYS).map(([name, key]) => ({

@@ -18,13 +18,13 @@ export interface TestIssuer {
   /** The introspection answers, by token. */
   active: Record<string, object>
   /** Signs a token that opens `/mcp`, with changed claims and header. `undefined` removes a field. */
-  sign(claims?: Record<string, unknown>, header?: Record<string, unknown>, sealed?: Signing): Promise<string>
+  sign(
+    claims?: Record<string, unknown>,
+    header?: Record<string, unknown>,
+    sealed?: { readonly key: CryptoKey | Uint8Array },
+  ): Promise<string>
   rotate(): Promise<void>
   close(): Promise<void>
-}
-
-interface Signing {
-  readonly key: CryptoKey | Uint8Array
 }
 
 export const PUBLIC_URL = 'https://tools.example.com'

@@ -6,11 +6,11 @@ import { type Clock, memoryApprovals, memoryState, type StateStore, systemClock 
 import { InputRequired, type Source } from '@toolgate/core/toolset'
 import { ToolLists } from '@toolgate/mcp'
 import { toClientLink } from '../servers/asks/client-link.ts'
-import { ApprovalTasks } from '../calls/tasks/approval-tasks.ts'
-import type { Task, TaskOwner } from '../calls/tasks/task.ts'
-import { TaskLeases } from '../calls/tasks/task-leases.ts'
-import { TaskStore } from '../calls/tasks/task-store.ts'
-import { Tasks } from '../calls/tasks/tasks.ts'
+import { ApprovalTasks } from '../mcp/tasks/approval-tasks.ts'
+import type { Task, TaskOwner } from '../mcp/tasks/task.ts'
+import { TaskLeases } from '../mcp/tasks/task-leases.ts'
+import { TaskStore } from '../mcp/tasks/task-store.ts'
+import { Tasks } from '../mcp/tasks/tasks.ts'
 
 export const VERA: TaskOwner = { tenant: undefined, user: 'vera', client: 'k1' }
 const STARTED = { resultType: 'task', state: 'toolgate.task:a', statusMessage: undefined, ttlMs: undefined } as const
@@ -26,7 +26,7 @@ export interface TaskProcess {
 }
 
 /** The next step of the server of `up:work` with its task. */
-export type ServerMove = 'work' | 'ask' | 'finish' | 'fail'
+type ServerMove = 'work' | 'ask' | 'finish' | 'fail'
 
 /** Gateways over one store, with a tool `up:work` that runs as a task, and `up:pay`, which needs an approval. */
 export class TaskWorld {

@@ -7,7 +7,7 @@ export interface ProcessWatch {
   release(pid: number): void
 }
 
-export interface BoundedCommand {
+interface BoundedCommand {
   readonly argv: readonly [string, ...string[]]
   readonly cwd?: string | undefined
   /** The environment variables of the command, besides PATH and HOME. */

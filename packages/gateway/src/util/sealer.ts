@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { canonicalize } from '@toolgate/values/json'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 
-export interface SealerOptions {
+interface SealerOptions {
   readonly state: Pick<StateStore, 'get' | 'add'>
   readonly clock: Pick<Clock, 'wallMs'>
   /** Whether to use one permanent key, for texts that are stored for long. Default: a key for each day. */

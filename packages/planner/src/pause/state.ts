@@ -122,15 +122,11 @@ function isUnchanged(tool: Tool, hashes: ReadonlyMap<string, string>): boolean {
 /** The forks that a planner came from, the oldest first. A planner that resumes a run must be at least as tight. */
 export type Lineage = readonly string[]
 
-/** Identifies one fork. */
-interface ForkParts {
-  readonly policy?: unknown
-  readonly hooks?: unknown
-  readonly name?: string | undefined
-}
-
 /** Returns a planner's lineage with one more fork. */
-export function forkLineage(lineage: Lineage, { policy, hooks, name }: ForkParts): Lineage {
+export function forkLineage(
+  lineage: Lineage,
+  { policy, hooks, name }: { readonly policy?: unknown; readonly hooks?: unknown; readonly name?: string | undefined },
+): Lineage {
   return [...lineage, name === undefined ? `parts:${sha256Hex(textOf([policy, hooks]))}` : `name:${name}`]
 }
 

@@ -2,7 +2,6 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '@toolgate/core'
 import { checkShape, shapeOf } from '@toolgate/values'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { readOwnJson } from '@toolgate/values/json'
 import type { StateOptions, StateStore } from '@toolgate/core/stores'
 import type { Conversation, PauseState } from './state.ts'
@@ -33,11 +32,7 @@ interface Head {
 
 export function createPauseStore(state: StateStore): PauseStore {
   /** Reads a pause. Without its head, the other parts are not a pause. */
-  const read = async (
-    id: string,
-    head: unknown,
-    part: (key: string) => MaybePromise<unknown>,
-  ): Promise<PauseState | undefined> => {
+  const read = async (id: string, head: unknown, part: (key: string) => unknown): Promise<PauseState | undefined> => {
     if (!isHead(head)) return undefined
     const rest = await Promise.all(Array.from({ length: head.parts }, (_, i) => part(partKeyOf(id, i))))
     const text = [head.text, ...rest].join('')

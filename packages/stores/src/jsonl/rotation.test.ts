@@ -14,9 +14,10 @@ import { describe, it, type TestContext } from 'node:test'
 import { auditEntry } from '@toolgate/testing'
 import type { AuditFileOptions, FileAudit } from '../audit-options.ts'
 import { openJsonlAudit } from '../jsonl.ts'
+import { proveCall } from '../testing/prove-call.ts'
 import { readAll, readCallIds } from '../testing/read-all.ts'
 import { scratchFolder } from '../testing/scratch-folder.ts'
-import { proveCall, verifyAudit } from '../verify.ts'
+import { verifyAudit } from '../verify.ts'
 
 const scratch = (t: TestContext): string => join(scratchFolder(t), 'audit.jsonl')
 const closedOf = (path: string): string[] =>
@@ -73,7 +74,7 @@ describe('rotation of JSON lines', () => {
     )
     const counts = await reader.countOutcomes({ since: 0, until: 8e15, bucketMs: 8e15 })
     assert.deepEqual([counts.buckets[0]?.done, counts.newestSeq], [ids.length, ids.length + 2])
-    assert.equal((await proveCall('c0', { path })).proofs.length, 1)
+    assert.equal((await proveCall('c0', path)).proofs.length, 1)
     await reader.close()
   })
 

@@ -1,11 +1,11 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises'
-import { type ChainEnd, createRecordTree, readLink, type RecordTree } from '@toolgate/core/audit'
+import { type ChainEnd, createRecordTree, readLink, type RecordTree, type SignedPoint } from '@toolgate/core/audit'
 import type { CheckpointFile, Segment } from '../checkpoint-file.ts'
 import type { LogView } from './log-files.ts'
 
 /** The records that are not signed yet. */
 export interface Unsigned {
-  add(hashes: readonly string[], epoch: number | undefined): void
+  add(hashes: readonly string[]): void
   /**
    * Ends a group of records here. A group is signed as a whole. Returns `false` before the first checkpoint, when no
    * group can end.
@@ -16,18 +16,14 @@ export interface Unsigned {
 }
 
 interface SignedEnd extends ChainEnd {
-  readonly prunedSeq: number | undefined
+  readonly pruned: SignedPoint | undefined
 }
 
-/**
- * Returns the tracker of unsigned records. `records` are the records in the file at the opening, and `start` is their
- * end.
- */
-export function createUnsigned(start: ChainEnd, records: LogView): Unsigned {
+/** Returns the tracker of unsigned records. `records` are the records in the file at the opening. */
+export function createUnsigned(records: LogView): Unsigned {
   let tree: RecordTree | undefined
   /** Groups of hashes before the first checkpoint, which determines the start of the tree. */
   let added: (readonly string[])[] = []
-  let epoch = start.seq + 1
   /** Segments whose checkpoint failed. The next try signs them first. */
   let waiting: Segment[] = []
 
@@ -52,13 +48,12 @@ export function createUnsigned(start: ChainEnd, records: LogView): Unsigned {
   }
 
   function close(grown: RecordTree, { seq, head }: ChainEnd): void {
-    waiting.push({ count: grown.size, epoch, headHash: head, merkleRoot: grown.root(), seq })
+    waiting.push({ count: grown.size, headHash: head, merkleRoot: grown.root(), seq })
     tree = createRecordTree()
   }
 
   return {
-    add(hashes, opened) {
-      epoch = opened ?? epoch
+    add(hashes) {
       if (tree === undefined) added.push(hashes)
       else for (const hash of hashes) tree.add(hash)
     },
@@ -67,7 +62,7 @@ export function createUnsigned(start: ChainEnd, records: LogView): Unsigned {
       if (tree.size > 0) close(tree, end)
       return true
     },
-    async sign(file, sync, { prunedSeq, ...end }) {
+    async sign(file, sync, { pruned, ...end }) {
       close(tree ?? (await firstTree(file)), end)
       for (const group of added) for (const hash of group) tree?.add(hash)
       added = []
@@ -76,7 +71,7 @@ export function createUnsigned(start: ChainEnd, records: LogView): Unsigned {
       try {
         await sync()
         for (let [segment] = signing; segment !== undefined; [segment] = signing) {
-          file.append(segment, prunedSeq)
+          file.append(segment, pruned)
           signing.shift()
         }
       } finally {

@@ -122,8 +122,7 @@ class JsonlWriter implements AuditFile {
     if (newest !== undefined && newest.lastSeq > start.seq)
       throw new Error(`${newest.path} has later records than ${path}: one of them is not in its place`)
     this.#sealer = createSealer(sealOptionsOf(options), start)
-    if (options.checkpoints !== false)
-      this.#unsigned = createUnsigned(start, viewOf(this.#closed, { fd, end: this.#end }))
+    if (options.checkpoints !== false) this.#unsigned = createUnsigned(viewOf(this.#closed, { fd, end: this.#end }))
   }
 
   append(entries: readonly AuditEntry[]): void {
@@ -133,14 +132,12 @@ class JsonlWriter implements AuditFile {
     const sealer = this.#sealer
     const before = { seq: sealer.seq, head: sealer.head }
     const hashes: string[] = []
-    let epoch: number | undefined
     try {
       let text = glue
       for (const entry of entries) {
         text += sealer.seal(entry)
         text += '\n'
         hashes.push(sealer.head)
-        if (entry.event === 'audit_opened') epoch = sealer.seq
       }
       this.#keepInputs(entries, before.seq)
       const bytes = Buffer.from(text)
@@ -150,7 +147,7 @@ class JsonlWriter implements AuditFile {
       this.#isTorn = false
       this.#end += bytes.length
       this.#first ??= { seq: before.seq + 1, atMs: this.#nowMs() }
-      this.#unsigned?.add(hashes, epoch)
+      this.#unsigned?.add(hashes)
     } catch (error) {
       sealer.goOnFrom(before)
       this.#cutBack()
@@ -183,11 +180,11 @@ class JsonlWriter implements AuditFile {
     this.#hooks?.onSynced(seq)
   }
 
-  async checkpoint(...[file, sync, prunedSeq]: Parameters<AuditFile['checkpoint']>): Promise<void> {
+  async checkpoint(...[file, sync, pruned]: Parameters<AuditFile['checkpoint']>): Promise<void> {
     this.#hasFailedToRotate = false
     this.#rotateIfDue()
     const { seq, head } = this.#sealer
-    await this.#unsigned?.sign(file, sync, { seq, head, prunedSeq })
+    await this.#unsigned?.sign(file, sync, { seq, head, pruned })
     // A process must create its first checkpoint before it can rotate.
     this.#rotateIfDue()
   }

@@ -87,23 +87,7 @@ export function approvalsIn(db: PostgresDatabase, options: StoredApprovalsOption
       })
     },
     get: find,
-    async list({ before, limit = DEFAULT_LIMIT, ...filter }, nowMs) {
-      checkApprovalFilter(filter)
-      const { status, tenant, user, tool, chat } = filter
-      const values = [tenant, user, tool, chat].map(textOf)
-      const stored = storedStatuses(status) ?? null
-      const found: unknown[] = []
-      let from = await seqOf(before)
-      while (from !== undefined && found.length < limit) {
-        const rows = await db.query(sql.selectPage, [from, stored, ...values, PAGE])
-        await markEnds(rows, nowMs)
-        const matching = rows.filter((row) => hasStatus(row, status, nowMs))
-        found.push(...matching.slice(0, limit - found.length).map((row) => row['seq']))
-        from = rows.length < PAGE ? undefined : rows.at(-1)?.['seq']
-      }
-      const rows = found.length === 0 ? [] : await db.query(sql.selectBySeq, [found])
-      return rows.map((row) => approvalAt(toOwnApproval(row), nowMs))
-    },
+    list: listIn(db, sql, markEnds),
     decide: (id, verdict) =>
       untilDone(async () => {
         const current = await find(id, verdict.atMs)
@@ -122,12 +106,37 @@ export function approvalsIn(db: PostgresDatabase, options: StoredApprovalsOption
       if (!id.includes('\0')) await db.query(sql.giveBack, [id, spend ?? null])
     },
   }
+}
 
+/** Returns the list of a filter's approvals, newest first. It is read in pages, whose ended approvals are marked. */
+function listIn(
+  db: PostgresDatabase,
+  sql: ReturnType<typeof statementsFor>,
+  markEnds: (rows: readonly Row[], nowMs: number) => Promise<void>,
+): ApprovalStore['list'] {
   /** Returns the start of a page, or `undefined` for an unknown id. */
   async function seqOf(before: string | undefined): Promise<unknown> {
     if (before === undefined) return '9223372036854775807'
     const [row] = before.includes('\0') ? [] : await db.query(sql.selectSeq, [before])
     return row?.['seq']
+  }
+
+  return async ({ before, limit = DEFAULT_LIMIT, ...filter }, nowMs) => {
+    checkApprovalFilter(filter)
+    const { status, tenant, user, tool, chat } = filter
+    const values = [tenant, user, tool, chat].map(textOf)
+    const stored = storedStatuses(status) ?? null
+    const found: unknown[] = []
+    let from = await seqOf(before)
+    while (from !== undefined && found.length < limit) {
+      const rows = await db.query(sql.selectPage, [from, stored, ...values, PAGE])
+      await markEnds(rows, nowMs)
+      const matching = rows.filter((row) => hasStatus(row, status, nowMs))
+      found.push(...matching.slice(0, limit - found.length).map((row) => row['seq']))
+      from = rows.length < PAGE ? undefined : rows.at(-1)?.['seq']
+    }
+    const rows = found.length === 0 ? [] : await db.query(sql.selectBySeq, [found])
+    return rows.map((row) => approvalAt(toOwnApproval(row), nowMs))
   }
 }
 

@@ -19,19 +19,19 @@ withBinaries(['postgres', 'initdb'], (paths) => {
     const postgres = ownPostgres(paths)
 
     approvalStoreContract('openPostgresStores', async (t) => {
-      await postgres.empty()
+      await postgres.clear()
       return (await postgres.open(t)).approvals
     })
 
     auditSinkContract('openPostgresStores', async (t) => {
-      await postgres.empty()
+      await postgres.clear()
       const { openAudit } = await postgres.open(t)
       const open = () => openAudit({ replica: 'a', inputKey: randomBytes(32) })
       return { sink: await open(), reopen: open }
     })
 
     auditSinkContract('openPostgresStores, on a disk first', async (t) => {
-      await postgres.empty()
+      await postgres.clear()
       const { openAudit } = await postgres.open(t)
       const disk = scratchFolder(t)
       const open = () => openAudit({ replica: 'a', inputKey: randomBytes(32), disk })
@@ -39,23 +39,23 @@ withBinaries(['postgres', 'initdb'], (paths) => {
     })
 
     historyStoreContract('openPostgresStores', async (t, histories) => {
-      await postgres.empty()
+      await postgres.clear()
       const [{ histories: store }, other] = [
         await postgres.open(t, { histories }),
         await postgres.open(t, { histories }),
       ]
-      return { store, beside: () => other.histories }
+      return { store, beside: async () => other.histories }
     })
 
     clauseCountStoreContract('openPostgresStores', async (t, { clock }) => {
-      await postgres.empty()
+      await postgres.clear()
       const options = { clock: { ...systemClock, wallMs: () => clock.wallMs() } }
       const open = async () => (await postgres.open(t, options)).clauses
       return { store: await open(), beside: open }
     })
 
     it('add a batch once, however often it is sent', async (t) => {
-      await postgres.empty()
+      await postgres.clear()
       const { clauses } = await postgres.open(t)
       const counts = [{ id: 'a', hits: 2, lastHitAt: 5, countedSince: 1 }]
       for (const number of [1, 1, 2, 1, 2]) await clauses.add(counts, { writer: 'one', number })
@@ -64,16 +64,16 @@ withBinaries(['postgres', 'initdb'], (paths) => {
     })
 
     sessionLockContract('openPostgresStores', async (t) => {
-      await postgres.empty()
+      await postgres.clear()
       const [{ lock }, other] = [await postgres.open(t), await postgres.open(t)]
-      return { lock, beside: () => other.lock }
+      return { lock, beside: async () => other.lock }
     })
 
     stateStoreContract('openPostgresStores', async (t, { clock }) => {
-      await postgres.empty()
+      await postgres.clear()
       const options = { clock: { ...systemClock, wallMs: () => clock.wallMs() } }
       const [{ state }, other] = [await postgres.open(t, options), await postgres.open(t, options)]
-      return { store: state, beside: () => other.state }
+      return { store: state, beside: async () => other.state }
     })
   })
 })

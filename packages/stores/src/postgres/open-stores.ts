@@ -14,7 +14,7 @@ import type { LeasedLockOptions } from '../leased-lock.ts'
 import { checkCommonOptions, placeOf } from '../open-options.ts'
 import { approvalsIn } from './approvals.ts'
 import { type SharedVerdict, verifySharedAudit, type VerifySharedOptions } from '../shared-audit/verify.ts'
-import type { SharedAuditSource } from '../shared-audit/source.ts'
+import type { AuditSource } from '../shared-audit/source.ts'
 import { postgresSource } from './audit/source.ts'
 import { clauseCountsIn } from './clause-counts.ts'
 import { countersIn, type PostgresCountersOptions } from './counters.ts'
@@ -86,7 +86,7 @@ export interface PostgresStores {
   /** Verifies the chains of all replicas against the signed log. */
   verifyAudit(options?: VerifySharedOptions): Promise<SharedVerdict>
   /** The audit of all replicas, for exports and proofs of records: see `@toolgate/stores/verify`. */
-  readonly auditSource: SharedAuditSource
+  readonly auditSource: AuditSource
   /** Reads the records of all replicas, and their sealed inputs. Writes nothing. */
   readonly auditReader: SharedAuditReader
   /** Runs the host's own statements, prepared, with the pool and the errors of the stores. */

@@ -40,13 +40,6 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
     return numberIn(row ?? {}, 'revision')
   }
 
-  /** Returns the milliseconds until an expiry; `null` for never. */
-  function leftMs(options: StateOptions | undefined): number | null {
-    const expiresAt = toStateExpiry(options)
-    if (expiresAt === Number.POSITIVE_INFINITY) return null
-    return Math.max(expiresAt - (clock ?? systemClock).wallMs(), -Number.MAX_SAFE_INTEGER)
-  }
-
   /**
    * Detects a standby that was behind and has lost changes. Replicas that applied them keep them until a person accepts
    * the loss.
@@ -72,7 +65,7 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
     checkStateKey(key)
     const { fence } = options
     const fenced = fence === undefined ? [null, null] : [sessionBytes(fence.session), fence.fencingToken]
-    const values = [nowMs(), Buffer.from(key), toStateText(value), leftMs(options), ...fenced]
+    const values = [nowMs(), Buffer.from(key), toStateText(value), leftMs(options, clock), ...fenced]
     const [row = {}] = await db.query(change, values)
     if (row['holds'] !== true) throw lockLost()
     return changed(row)
@@ -113,6 +106,13 @@ export async function openState(db: PostgresDatabase, clock: Clock | undefined):
     subscribe: changes.subscribe,
     close: changes.close,
   }
+}
+
+/** Returns the milliseconds until an expiry; `null` for never. */
+function leftMs(options: StateOptions, clock: Clock = systemClock): number | null {
+  const expiresAt = toStateExpiry(options)
+  if (expiresAt === Number.POSITIVE_INFINITY) return null
+  return Math.max(expiresAt - clock.wallMs(), -Number.MAX_SAFE_INTEGER)
 }
 
 /**

@@ -12,7 +12,7 @@ withBinaries(['redis-server'], ({ 'redis-server': server }) => {
   describe('openRedisCounters', () => {
     const redis = ownRedis(server)
 
-    counterStoreContract('openRedisCounters', ({ clock }) =>
+    counterStoreContract('openRedisCounters', async ({ clock }) =>
       redis.open({ after: (work) => after(async () => void (await work())) }, { clock }),
     )
 

@@ -18,7 +18,7 @@ import { openJsonlAudit } from '@toolgate/stores/jsonl'
 import {
   exportSharedAudit,
   openExportedAudit,
-  proveSharedRecords,
+  proveRecords,
   readNotes,
   verifySharedAudit,
 } from '@toolgate/stores/verify'
@@ -78,9 +78,9 @@ withBinaries(['postgres', 'initdb'], (paths) => {
           ['b', 'live', 31, 31],
         ],
       )
-      const { proofs, unsigned } = await proveSharedRecords(openExportedAudit(whole), { call: 'b-29' })
+      const { proofs, unsigned } = await proveRecords(openExportedAudit(whole), { call: 'b-29' })
       assert.deepEqual([proofs.length, unsigned], [1, 0])
-      await assert.rejects(proveSharedRecords(openExportedAudit(whole), { place: 3 }), /name a call/)
+      await assert.rejects(proveRecords(openExportedAudit(whole), { place: 3 }), /name a call/)
     })
 
     it('trusts the given keys alone', async () => {

@@ -8,7 +8,7 @@ import { type AuditRecord, parseTreeHead, readLink } from '@toolgate/core/audit'
 import { errnoOf, messageOf } from '@toolgate/values'
 import { isObject, readOwnJson } from '@toolgate/values/json'
 import { parseRecord } from '@toolgate/core/internal'
-import { createBoxes, type InputBoxes, openBoxes } from '../input-boxes.ts'
+import { boxesAt, createBoxes, type InputBoxes, openBoxes } from '../input-boxes.ts'
 import { linesOf, readNotes } from './note-file.ts'
 import {
   type FoundRecord,
@@ -17,7 +17,7 @@ import {
   type KeptChain,
   type KeptLog,
   type KeptRecord,
-  type SharedAuditSource,
+  type AuditSource,
 } from './source.ts'
 
 /**
@@ -40,7 +40,7 @@ function fileOf(chain: number): string {
  * @throws {ConfigError} if the folder is not empty
  * @throws {ToolgateError} `audit_invalid` if retention keeps removing records meanwhile
  */
-export async function exportSharedAudit(source: SharedAuditSource, folder: string): Promise<Exported> {
+export async function exportSharedAudit(source: AuditSource, folder: string): Promise<Exported> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (readdirSync(folder).length > 0) throw new ConfigError('', `the folder ${folder} is not empty`)
   for (let left = TRIES; left > 0; left--) {
@@ -59,7 +59,7 @@ interface Exported {
 }
 
 /** Returns the counts of the export, or `undefined` if retention removed records meanwhile. */
-async function writeExport(source: SharedAuditSource, folder: string): Promise<Exported | undefined> {
+async function writeExport(source: AuditSource, folder: string): Promise<Exported | undefined> {
   const at = (name: string): string => path.join(folder, name)
   const exportedMs = await source.nowMs()
   const log = await source.readLog()
@@ -91,12 +91,12 @@ const INPUTS = 50
 class InputsCopy {
   /** The number of copied inputs. */
   count = 0
-  readonly #source: SharedAuditSource
+  readonly #source: AuditSource
   readonly #chain: KeptChain
   readonly #file: string
   #boxes: InputBoxes | undefined
 
-  constructor(source: SharedAuditSource, chain: KeptChain, file: string) {
+  constructor(source: AuditSource, chain: KeptChain, file: string) {
     this.#source = source
     this.#chain = chain
     this.#file = file
@@ -157,7 +157,7 @@ async function writeAll<T>(
  *
  * @throws {ToolgateError} `audit_invalid` for a folder without a complete export
  */
-export function openExportedAudit(folder: string): SharedAuditSource {
+export function openExportedAudit(folder: string): AuditSource {
   const at = (name: string): string => path.join(folder, name)
   const { exportedMs, ...log } = readLog(at(FILES.log), folder)
   const records = (chain: KeptChain) => pagesOf(maybeLines(at(fileOf(chain.id))), (text) => ({ text }))
@@ -173,12 +173,7 @@ export function openExportedAudit(folder: string): SharedAuditSource {
     async boxes(chain, seqs) {
       const kept = openBoxes(at(fileOf(chain.id)), { mayWrite: false, make: false })
       try {
-        return new Map(
-          seqs.flatMap((seq) => {
-            const box = kept?.get(seq)
-            return box === undefined ? [] : [[seq, box] as const]
-          }),
-        )
+        return boxesAt(kept, seqs)
       } finally {
         kept?.close()
       }

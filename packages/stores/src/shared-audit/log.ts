@@ -8,12 +8,13 @@ import {
   type SignedPoint,
   type TreeHead,
 } from '@toolgate/core/audit'
-import { type KeptLeaf, type SharedAuditSource, toHex } from './source.ts'
+import { pointOf } from '@toolgate/core/internal'
+import { type KeptLeaf, type AuditSource, toHex } from './source.ts'
 
 /** The points at which checkpoints signed a chain. */
 interface SignedChain {
-  readonly replica: string
-  readonly incarnation: string
+  readonly replica: string | undefined
+  readonly incarnation: string | undefined
   /** The state in the newest leaf. */
   state: 'live' | 'left' | 'lost'
   readonly points: SignedPoint[]
@@ -48,15 +49,14 @@ interface LogHead extends TreeHead {
 
 /** Reads the signed leaves, and checks every signature and every root. */
 export async function readSignedLog(
-  source: SharedAuditSource,
+  source: AuditSource,
   { report, verifiers, witness: witnessed }: ReadSignedLog,
 ): Promise<SignedLog> {
   const kept = await source.readLog()
   const keys = verifiers ?? kept.verifiers
   const trusted = keys.map((key) => createNoteVerifier(key))
-  const notes = (await Array.fromAsync(source.notes())).flat()
-  const own = openNotes(notes, { trusted, report, isWitnessed: false })
-  const seen = openNotes(witnessed?.map((note) => ({ note })) ?? [], { trusted, report, isWitnessed: true })
+  const own = await openNotes(source.notes(), { trusted, report, isWitnessed: false })
+  const seen = await openNotes([witnessed?.map((note) => ({ note })) ?? []], { trusted, report, isWitnessed: true })
   const newest = own.at(-1)?.size ?? 0
   const leaves = createLeafReader([...own, ...seen], report)
   for await (const page of source.leaves(0, newest)) for (const leaf of page) leaves.add(leaf)
@@ -73,24 +73,29 @@ interface OpenNotes extends Pick<LogHead, 'isWitnessed'>, Pick<ReadSignedLog, 'r
   readonly trusted: readonly NoteVerifier[]
 }
 
+/** A note, and the size of the log where it is kept. */
+type PlacedNote = { readonly note: string; readonly size?: number }
+
 /** Returns the heads of validly signed notes, sorted by size. Reports the other notes. */
-function openNotes(
-  notes: readonly { readonly note: string; readonly size?: number }[],
+async function openNotes(
+  pages: AsyncIterable<readonly PlacedNote[]> | Iterable<readonly PlacedNote[]>,
   { trusted, report, isWitnessed }: OpenNotes,
-): readonly LogHead[] {
+): Promise<readonly LogHead[]> {
   const heads: LogHead[] = []
-  for (const [i, { note, size }] of notes.entries()) {
-    const head = openNote(note, trusted)
-    const checkpoint = i + 1
-    const isOurs = head !== undefined && trusted.some(({ name }) => name === head.origin)
-    if (isOurs && (size === undefined || head.size === size)) heads.push({ ...head, checkpoint, isWitnessed })
-    else
-      report({
-        kind: 'forged',
-        checkpoint,
-        text: `Checkpoint ${checkpoint}${isWitnessed ? ' of the witness' : ''} is not signed by a trusted key.`,
-      })
-  }
+  let checkpoint = 0
+  for await (const page of pages)
+    for (const { note, size } of page) {
+      checkpoint++
+      const head = openNote(note, trusted)
+      const isOurs = head !== undefined && trusted.some(({ name }) => name === head.origin)
+      const isInPlace = isWitnessed || (head?.size === size && (head?.size ?? 0) > (heads.at(-1)?.size ?? 0))
+      if (isOurs && isInPlace) heads.push({ ...head, checkpoint, isWitnessed })
+      else {
+        const problem = isOurs ? 'does not go on from the one before it' : 'is not signed by a trusted key'
+        const which = `Checkpoint ${checkpoint}${isWitnessed ? ' of the witness' : ''}`
+        report({ kind: 'forged', checkpoint, text: `${which} ${problem}.` })
+      }
+    }
   return heads.toSorted((a, b) => a.size - b.size)
 }
 
@@ -164,27 +169,28 @@ function createLeafReader(heads: readonly LogHead[], report: ReadSignedLog['repo
   }
 }
 
-/** Applies a leaf to the chains. Returns its time if it ends a checkpoint. */
+/** Applies a leaf to the chains. Returns its time. */
 function addLeaf(text: string, chains: Map<string, SignedChain>): string | undefined {
   const leaf = parseLeaf(text)
-  if (leaf === undefined) return undefined
-  const { ts } = leaf
-  if (leaf.type === 'signed') return ts
-  const { type, replica, incarnation, seq, head: headHash, root: merkleRoot } = leaf
-  const key = keyOf(replica, incarnation)
+  if (leaf === undefined || leaf.type === 'signed') return leaf?.ts
+  const { type, replica, incarnation, seq, ts } = leaf
+  const key = keyOf({ replica, incarnation })
   const chain = chains.get(key) ?? { replica, incarnation, state: 'live', points: [] }
   chains.set(key, chain)
   const newest = chain.points.at(-1)
   if (type === 'pruned') {
     if (newest !== undefined) chain.points[chain.points.length - 1] = { ...newest, prunedSeq: seq }
-    return undefined
+    return ts
   }
   chain.state = type === 'joined' ? 'live' : type
-  if (seq > 0) chain.points.push({ seq, count: seq, headHash, merkleRoot, ts })
-  return undefined
+  if (seq > 0) chain.points.push(pointOf(leaf))
+  return ts
 }
 
 /** Returns the key of a chain in maps. */
-export function keyOf(replica: string, incarnation: string): string {
+export function keyOf({ replica, incarnation }: ChainName): string {
   return JSON.stringify([replica, incarnation])
 }
+
+/** The writer of a chain. Both parts are absent in an audit without replicas. */
+export type ChainName = { readonly replica?: string | undefined; readonly incarnation?: string | undefined }

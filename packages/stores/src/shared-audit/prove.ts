@@ -4,12 +4,12 @@ import {
   checkGrowthProof,
   checkTlogProof,
   consistencyParts,
+  type ChainLeaf,
   countLeaves,
   createNoteVerifier,
   createPartRoots,
   type GrowthProof,
   inclusionParts,
-  type Leaf,
   openNote,
   type PartRoots,
   parseLeaf,
@@ -23,14 +23,14 @@ import {
   type FoundRecord,
   type KeptChain,
   type KeptNote,
-  type SharedAuditSource,
+  type AuditSource,
   type SoughtRecords,
   toHex,
 } from './source.ts'
 
 const SOUGHT = shapeOf<{ call?: string; place?: number }>({ call: true, place: true })
 
-export interface SharedProofs {
+export interface RecordProofs {
   readonly proofs: readonly TlogProof[]
   /** The number of these records that no checkpoint has signed yet. */
   readonly unsigned: number
@@ -42,8 +42,8 @@ export interface SharedProofs {
  *
  * @throws {ToolgateError} `audit_invalid` if the audit was changed and therefore proves nothing
  */
-export async function proveSharedRecords(source: SharedAuditSource, sought: SoughtRecords): Promise<SharedProofs> {
-  checkShape('proveSharedRecords', sought, SOUGHT)
+export async function proveRecords(source: AuditSource, sought: SoughtRecords): Promise<RecordProofs> {
+  checkShape('proveRecords', sought, SOUGHT)
   const { verifiers } = await source.readLog()
   const newest = await newestNote(source)
   const found = await source.find(sought)
@@ -70,7 +70,7 @@ export async function proveSharedRecords(source: SharedAuditSource, sought: Soug
  *
  * @throws {ToolgateError} `audit_invalid` if it does not
  */
-export async function proveGrowth(source: SharedAuditSource, oldNote: string): Promise<GrowthProof> {
+export async function proveGrowth(source: AuditSource, oldNote: string): Promise<GrowthProof> {
   const { verifiers } = await source.readLog()
   const keys = verifiers.map((key) => createNoteVerifier(key))
   const old = openNote(oldNote, keys)
@@ -84,7 +84,7 @@ export async function proveGrowth(source: SharedAuditSource, oldNote: string): P
 }
 
 async function proveFrom(
-  source: SharedAuditSource,
+  source: AuditSource,
   { old, newest, keys }: { old: TreeHead; newest: KeptNote; keys: Parameters<typeof checkGrowthProof>[2] },
 ): Promise<GrowthProof> {
   const roots = createPartRoots(consistencyParts(newest.size, old.size))
@@ -99,7 +99,7 @@ function changed(text: string): ToolgateError {
   return new ToolgateError('audit_invalid', `${text}.`)
 }
 
-async function newestNote(source: SharedAuditSource): Promise<KeptNote | undefined> {
+async function newestNote(source: AuditSource): Promise<KeptNote | undefined> {
   let newest: KeptNote | undefined
   for await (const page of source.notes()) newest = page.at(-1)
   return newest
@@ -108,21 +108,23 @@ async function newestNote(source: SharedAuditSource): Promise<KeptNote | undefin
 interface FoundLeaf {
   readonly index: number
   readonly text: string
-  readonly leaf: Exclude<Leaf, { readonly type: 'signed' }>
+  readonly leaf: ChainLeaf
 }
 
 /** Returns the first leaf that signs a record. */
 async function findLeaf(
-  source: SharedAuditSource,
-  { chain: { replica, incarnation }, text: record }: FoundRecord,
+  source: AuditSource,
+  { chain, text: record }: FoundRecord,
   size: number,
 ): Promise<FoundLeaf | undefined> {
   const seq = readSeq(record)
-  const needle = `"incarnation":${JSON.stringify(incarnation)}`
+  const { replica, incarnation } = chain
+  const needle = incarnation === undefined ? '' : `"incarnation":${JSON.stringify(incarnation)}`
   for await (const page of source.leaves(0, size))
     for (const { index, leaf: text } of page) {
       const leaf = text.includes(needle) ? parseLeaf(text) : undefined
       if (leaf === undefined || leaf.type === 'signed' || leaf.seq < seq) continue
+      if (leaf.seq - (leaf.count ?? leaf.seq) >= seq) continue
       if (leaf.replica === replica && leaf.incarnation === incarnation) return { index, text, leaf }
     }
   return undefined
@@ -130,30 +132,36 @@ async function findLeaf(
 
 /** Returns the path from a record to the root of its chain in a leaf. */
 async function linkOf(
-  source: SharedAuditSource,
+  source: AuditSource,
   { chain, text: record }: FoundRecord,
-  { text, leaf: { seq } }: FoundLeaf,
+  { text, leaf }: FoundLeaf,
 ): Promise<RecordLink> {
-  const { replica, incarnation, prunedSeq } = chain
-  if (prunedSeq !== undefined)
+  const { replica, incarnation, prunedSeq = 0 } = chain
+  const { seq, count = seq } = leaf
+  const after = seq - count
+  if (prunedSeq > after)
     throw new ConfigError(
       '',
       `the replica ${replica}, start ${incarnation} begins after record ${prunedSeq}: retention has removed hashes that a proof needs`,
     )
-  const { leaf: own } = placeOf(readSeq(record) - 1)
-  const path = createPartRoots(inclusionParts(countLeaves(seq), own))
+  const { leaf: own } = placeOf(readSeq(record) - 1 - after)
+  const path = createPartRoots(inclusionParts(countLeaves(count), own))
   let hashes = ''
-  for await (const { index, entry } of entriesOf(source, chain, seq)) {
+  for await (const { index, entry } of entriesOf(source, chain, { after, upTo: seq })) {
     path.add(entry)
     if (index === own) hashes = entry
   }
   return { record, hashes, path: path.roots(), leaf: text }
 }
 
-/** Yields the entries of a chain's tree. */
-async function* entriesOf(source: SharedAuditSource, chain: KeptChain, upTo: number) {
+/** Yields the entries of the tree over a chain's records. */
+async function* entriesOf(
+  source: AuditSource,
+  chain: KeptChain,
+  { after, upTo }: { readonly after: number; readonly upTo: number },
+) {
   let [at, entry] = [0, '']
-  for await (const page of source.hashes(chain, 0, upTo))
+  for await (const page of source.hashes(chain, after, upTo))
     for (const hash of page) {
       entry += hash
       at++
@@ -164,7 +172,7 @@ async function* entriesOf(source: SharedAuditSource, chain: KeptChain, upTo: num
   if (entry !== '') yield { index: placeOf(at - 1).leaf, entry }
 }
 
-async function addLeaves(source: SharedAuditSource, size: number, roots: readonly PartRoots[]): Promise<void> {
+async function addLeaves(source: AuditSource, size: number, roots: readonly PartRoots[]): Promise<void> {
   if (roots.length === 0) return
   for await (const page of source.leaves(0, size))
     for (const { leaf } of page) for (const one of roots) one.add(toHex(leaf))

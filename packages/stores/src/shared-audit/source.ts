@@ -1,7 +1,7 @@
 import { parseLeaf } from '@toolgate/core/audit'
 
-/** Reads an audit of several replicas, from a database or an export, to verify it. Pages are in order. */
-export interface SharedAuditSource {
+/** Reads an audit, from a database, an export or its own file, to verify it. Pages are in order. */
+export interface AuditSource {
   /** Returns the log's own data. It is read first, so that later reads are never behind it. */
   readLog(): Promise<KeptLog>
   notes(): AsyncIterable<readonly KeptNote[]>
@@ -49,8 +49,9 @@ export interface KeptLeaf {
 
 export interface KeptChain {
   readonly id: number
-  readonly replica: string
-  readonly incarnation: string
+  /** The replica, and its start, that writes the chain. Both are absent in an audit without replicas. */
+  readonly replica?: string
+  readonly incarnation?: string
   /** The number of the newest record. */
   readonly seq: number
   /**
@@ -79,7 +80,7 @@ export function toHex(leaf: string): string {
 }
 
 /** Whether leaves after a size of the log say that records may be removed. */
-export async function isPrunedAfter(source: SharedAuditSource, size: number): Promise<boolean> {
+export async function isPrunedAfter(source: AuditSource, size: number): Promise<boolean> {
   const now = await source.readLog()
   for await (const page of source.leaves(size, now.size))
     if (page.some(({ leaf }) => parseLeaf(leaf)?.type === 'pruned')) return true

@@ -1,16 +1,9 @@
-import {
-  AUDIT_FINDINGS,
-  type AuditFinding,
-  type AuditVerdictStatus,
-  createVerifier,
-  type InputsVerdict,
-  readSeq,
-  worse,
-} from '@toolgate/core/audit'
+import { type AuditFinding, type AuditVerdictStatus, type InputsVerdict } from '@toolgate/core/audit'
 import { checkShape, shapeOf } from '@toolgate/values'
-import { inputsRemovedBefore } from '@toolgate/core/internal'
-import { keyOf, readSignedLog } from './log.ts'
-import { hasInput, isPrunedAfter, type KeptChain, type KeptRecord, type SharedAuditSource } from './source.ts'
+import { createFindings, inputsRemovedBefore } from '@toolgate/core/internal'
+import { type ChainName, keyOf, readSignedLog } from './log.ts'
+import { isPrunedAfter, type AuditSource } from './source.ts'
+import { verifyChain } from './verify-chain.ts'
 
 export interface VerifySharedOptions {
   /**
@@ -79,7 +72,7 @@ const STALE_MS = 60_000
  * a removed log.
  */
 export async function verifySharedAudit(
-  source: SharedAuditSource,
+  source: AuditSource,
   options: VerifySharedOptions = {},
 ): Promise<SharedVerdict> {
   checkShape('verifySharedAudit', options, OPTIONS)
@@ -100,28 +93,22 @@ interface VerifyOnce extends Omit<VerifySharedOptions, 'witness'> {
   readonly witness?: readonly string[] | undefined
 }
 
-async function verifyOnce(source: SharedAuditSource, options: VerifyOnce): Promise<SharedVerdict> {
+async function verifyOnce(source: AuditSource, options: VerifyOnce): Promise<SharedVerdict> {
   const { maxFindings = 100 } = options
-  const findings: AuditFinding[] = []
-  let [findingCount, status]: [number, AuditVerdictStatus] = [0, 'ok']
-  const report = (finding: AuditFinding): void => {
-    findingCount++
-    status = worse(status, AUDIT_FINDINGS[finding.kind])
-    if (findings.length < maxFindings) findings.push(finding)
-  }
+  const found = createFindings(maxFindings)
+  const { report } = found
   // The order matters: later reads are never behind earlier ones.
   const log = await readSignedLog(source, { report, ...options })
   const chains: ChainVerdict[] = []
-  let records = 0
-  let unsigned = 0
+  let [records, unsigned, unkept] = [0, 0, 0]
   let inputs: InputsVerdict | undefined
   const removedBefore = Math.max(...(await removedTimes(source)))
   const seen = new Set<string>()
   for (const chain of await source.chains()) {
-    const { replica, incarnation, seq: claimed } = chain
-    const key = keyOf(replica, incarnation)
+    const { replica = '', incarnation = '', seq: claimed } = chain
+    const key = keyOf(chain)
     if (seen.has(key)) {
-      report(located({ kind: 'inserted', text: 'The chain is there twice.' }, { replica, incarnation }))
+      report(located({ kind: 'inserted', text: 'The chain is there twice.' }, chain))
       continue
     }
     seen.add(key)
@@ -135,31 +122,24 @@ async function verifyOnce(source: SharedAuditSource, options: VerifyOnce): Promi
       chains.push({ replica, incarnation, state, lastSeq: prunedSeq, signedSeq, prunedSeq })
       continue
     }
-    const verifier = createVerifier({ signed: points, maxFindings })
-    for await (const page of source.records(chain)) {
-      const boxes = await boxesOf(source, chain, page)
-      for (const { text, problem } of page) {
-        verifier.add(text, boxes && (boxes.get(readSeq(text)) ?? null))
-        if (problem !== undefined) verifier.report(problem)
-      }
-    }
-    const verdict = verifier.finish({ inputsRemovedBefore: removedBefore })
+    const end = () => ({ inputsRemovedBefore: removedBefore })
+    const verdict = await verifyChain(source, chain, { signed: points, maxFindings, end })
     inputs = addInputs(inputs, verdict.inputs)
-    for (const finding of verdict.findings) report(located(finding, { replica, incarnation }))
-    findingCount += verdict.findingCount - verdict.findings.length
+    for (const finding of verdict.findings) report(located(finding, chain))
+    unkept += verdict.findingCount - verdict.findings.length
     const { lastSeq } = verdict
-    if (lastSeq < claimed && lastSeq >= signedSeq) report(located(cutShort(lastSeq, claimed), { replica, incarnation }))
+    if (lastSeq < claimed && lastSeq >= signedSeq) report(located(cutShort(lastSeq, claimed), chain))
     records += verdict.records
     unsigned += Math.max(0, lastSeq - signedSeq)
     const unshipped = chain.onDisk !== undefined && { unshipped: Math.max(0, chain.onDisk - lastSeq) }
     const pruned = verdict.pruned && { prunedSeq: verdict.pruned.seq }
     chains.push({ replica, incarnation, state, lastSeq, signedSeq, ...unshipped, ...pruned })
   }
-  for (const { replica, incarnation, points } of log.chains.values()) {
-    const seq = points.at(-1)?.seq ?? 0
+  for (const chain of log.chains.values()) {
+    const seq = chain.points.at(-1)?.seq ?? 0
     if (seq === 0) continue
     const text = `The whole chain is missing: checkpoints have signed its records 1 to ${seq}.`
-    report(located({ kind: 'truncated', seq: 1, text }, { replica, incarnation }))
+    report(located({ kind: 'truncated', seq: 1, text }, chain))
   }
   const late = staleText(log.lastTs, await source.nowMs())
   if (unsigned > 0 && late !== undefined)
@@ -167,6 +147,8 @@ async function verifyOnce(source: SharedAuditSource, options: VerifyOnce): Promi
   const { count, size, lastTs, keys } = log
   const checkpoints = { count, size, lastTs, keys }
   const witnessed = log.witness && { witness: log.witness }
+  const { status, findings } = found
+  const findingCount = found.findingCount + unkept
   return { status, records, chains, checkpoints, ...witnessed, ...(inputs && { inputs }), findings, findingCount }
 }
 
@@ -174,18 +156,8 @@ async function verifyOnce(source: SharedAuditSource, options: VerifyOnce): Promi
  * Returns the times of removals. A removal is recorded in the chain of the replica that removed, and concerns all
  * chains.
  */
-async function removedTimes(source: SharedAuditSource): Promise<readonly number[]> {
+async function removedTimes(source: AuditSource): Promise<readonly number[]> {
   return (await source.inputsRemoved()).flatMap((text) => inputsRemovedBefore(text) ?? [])
-}
-
-/** Returns the sealed inputs of a page of records, or `undefined` if it has none. */
-async function boxesOf(
-  source: SharedAuditSource,
-  chain: KeptChain,
-  page: readonly KeptRecord[],
-): Promise<ReadonlyMap<number, string> | undefined> {
-  const seqs = page.flatMap(({ text }) => (hasInput(text) ? [readSeq(text)] : []))
-  return seqs.length === 0 ? undefined : source.boxes(chain, seqs)
 }
 
 function addInputs(one: InputsVerdict | undefined, other: InputsVerdict | undefined): InputsVerdict | undefined {
@@ -203,10 +175,7 @@ async function isEmpty(pages: AsyncIterable<readonly unknown[]>): Promise<boolea
   return true
 }
 
-function located(
-  finding: AuditFinding,
-  { replica, incarnation }: { replica: string; incarnation: string },
-): AuditFinding {
+function located(finding: AuditFinding, { replica = '', incarnation = '' }: ChainName): AuditFinding {
   return { ...finding, replica, incarnation, text: `Replica ${replica}, start ${incarnation}: ${finding.text}` }
 }
 

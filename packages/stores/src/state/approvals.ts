@@ -34,80 +34,94 @@ import { tried } from '../state-rows.ts'
  * million characters of JSON.
  */
 export function approvalsIn(db: StoresDatabase, options: StoredApprovalsOptions = {}): ApprovalStore {
-  const { ttlMs, historyMs, maxKept } = withDefaults(options)
-  const sql = statementsIn(db)
+  const { ttlMs, ...bounds } = withDefaults(options)
+  const table = new ApprovalTable(db, bounds)
+  const { sql } = table
   const select = selectIn(db)
-
-  /** Stores `expired` for approvals that were found expired, before anything else uses them. */
-  function markEnds(rows: readonly Row[], nowMs: number): void {
-    const ended = rows.filter((row) => isEnded(row, nowMs)).map((row) => textIn(row, 'id'))
-    if (ended.length > 0) void tried(() => db.write(() => ended.forEach((id) => sql.setExpired.run(id, nowMs))))
-  }
-
-  function see(id: string, nowMs: number): Approval | undefined {
-    const row = db.read(() => sql.selectById.get(id))
-    if (row) markEnds([row], nowMs)
-    return row && approvalAt(toApproval(row), nowMs)
-  }
-
-  function find(id: string, nowMs: number): Approval | undefined {
-    const row = sql.selectById.get(id)
-    return row && approvalAt(toApproval(row), nowMs)
-  }
-
-  function findLive(binding: string, nowMs: number): Approval | undefined {
-    const row = sql.selectByBinding.get(binding)
-    const approval = row && toApproval(row)
-    return approval && isLiveAt(approval, nowMs) ? approval : undefined
-  }
-
-  /** Deletes approvals that ended long ago, and more recent ones if there is no room. Live ones stay. */
-  function makeRoom(characters: number, nowMs: number): void {
-    sql.removeOld.run(nowMs - historyMs)
-    const room = fullness(sql.selectSize.get() ?? {}, characters, maxKept)
-    if (!room.isFull()) return
-    for (const seq of room.findRemovable(sql.selectOldest.all(), nowMs)) sql.remove.run(Number(seq))
-  }
-
   return {
     request(binding, input, nowMs, about = {}) {
-      const current = db.read(() => findLive(approvalKeys(binding).binding, nowMs))
+      const current = db.read(() => table.findLive(approvalKeys(binding).binding, nowMs))
       if (current) return current
       const { keys, id, texts, characters, request } = toNewRow(binding, input, about)
       return db.write(() => {
-        const meanwhile = findLive(keys.binding, nowMs)
+        const meanwhile = table.findLive(keys.binding, nowMs)
         if (meanwhile) return meanwhile
-        makeRoom(characters, nowMs)
+        table.makeRoom(characters, nowMs)
         checkPending(sql.selectPending.iterate(keys.user), characters, nowMs)
         const dates = [nowMs, nowMs + ttlMs]
         const row = sql.insert.get(id, keys.binding, keys.user, ...texts, ...dates, characters, request ?? null)
         return approvalAt(toApproval(row ?? {}), nowMs)
       })
     },
-    get: see,
+    get: (id, nowMs) => table.see(id, nowMs),
     list(filter, nowMs) {
       checkApprovalFilter(filter)
       const { found, ended } = db.read(() => select(filter, nowMs))
-      markEnds(ended, nowMs)
+      table.markEnds(ended, nowMs)
       return found
     },
     decide(id, verdict) {
-      see(id, verdict.atMs)
+      table.see(id, verdict.atMs)
       return db.write(() => {
-        const approval = decidedApproval(find(id, verdict.atMs), id, verdict)
+        const approval = decidedApproval(table.find(id, verdict.atMs), id, verdict)
         sql.setVerdict.run(approval.status, verdict.atMs, verdict.by, verdict.reason ?? null, id)
         return approval
       })
     },
     consume(id, nowMs, spend) {
-      see(id, nowMs)
+      table.see(id, nowMs)
       return db.write(() => {
-        if (find(id, nowMs)?.status !== 'approved') return sql.isConsumedBy.get(id, spend ?? null) !== undefined
+        if (table.find(id, nowMs)?.status !== 'approved') return sql.isConsumedBy.get(id, spend ?? null) !== undefined
         sql.consume.run(spend ?? null, id)
         return true
       })
     },
     giveBack: (id, spend) => db.write(() => void sql.giveBack.run(id, spend ?? null)),
+  }
+}
+
+/** The rows of approvals, as of a time. */
+class ApprovalTable {
+  readonly sql: ReturnType<typeof statementsIn>
+  readonly #db: StoresDatabase
+  readonly #bounds: { readonly historyMs: number; readonly maxKept: number }
+
+  constructor(db: StoresDatabase, bounds: { readonly historyMs: number; readonly maxKept: number }) {
+    this.#db = db
+    this.#bounds = bounds
+    this.sql = statementsIn(db)
+  }
+
+  /** Stores `expired` for approvals that were found expired, before anything else uses them. */
+  markEnds(rows: readonly Row[], nowMs: number): void {
+    const ended = rows.filter((row) => isEnded(row, nowMs)).map((row) => textIn(row, 'id'))
+    if (ended.length > 0)
+      void tried(() => this.#db.write(() => ended.forEach((id) => this.sql.setExpired.run(id, nowMs))))
+  }
+
+  see(id: string, nowMs: number): Approval | undefined {
+    const row = this.#db.read(() => this.sql.selectById.get(id))
+    if (row) this.markEnds([row], nowMs)
+    return row && approvalAt(toApproval(row), nowMs)
+  }
+
+  find(id: string, nowMs: number): Approval | undefined {
+    const row = this.sql.selectById.get(id)
+    return row && approvalAt(toApproval(row), nowMs)
+  }
+
+  findLive(binding: string, nowMs: number): Approval | undefined {
+    const row = this.sql.selectByBinding.get(binding)
+    const approval = row && toApproval(row)
+    return approval && isLiveAt(approval, nowMs) ? approval : undefined
+  }
+
+  /** Deletes approvals that ended long ago, and more recent ones if there is no room. Live ones stay. */
+  makeRoom(characters: number, nowMs: number): void {
+    this.sql.removeOld.run(nowMs - this.#bounds.historyMs)
+    const room = fullness(this.sql.selectSize.get() ?? {}, characters, this.#bounds.maxKept)
+    if (!room.isFull()) return
+    for (const seq of room.findRemovable(this.sql.selectOldest.all(), nowMs)) this.sql.remove.run(Number(seq))
   }
 }
 

@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { openScratchStores } from '../testing/open-scratch-stores.ts'
 import { scratchFolder } from '../testing/scratch-folder.ts'
 
-historyStoreContract('openSqliteStores', (t, histories) => {
+historyStoreContract('openSqliteStores', async (t, histories) => {
   const path = join(scratchFolder(t), 'state.db')
   const open = () => openScratchStores(t, { path, histories }).histories
-  return { store: open(), beside: open }
+  return { store: open(), beside: async () => open() }
 })
 
 describe('the sums of histories', () => {

@@ -48,7 +48,7 @@ function leasesIn(db: StoresDatabase, leaseMs: number): Leases {
   }
 
   return {
-    ask: (name, ticket) =>
+    ask: async (name, ticket) =>
       db.write(() => {
         const session = sessionBytes(name)
         const nowMs = db.clock.monotonicMs()
@@ -63,11 +63,11 @@ function leasesIn(db: StoresDatabase, leaseMs: number): Leases {
         keepPlace.run(session, place, nowMs + PLACE_MS)
         return { ticket: place }
       }),
-    leave: (name, ticket) => db.write(() => void removePlace.run(sessionBytes(name), ticket)),
-    renew: (tokens) =>
+    leave: async (name, ticket) => db.write(() => void removePlace.run(sessionBytes(name), ticket)),
+    renew: async (tokens) =>
       db.write(() => tokens.filter((token) => extend.run(db.clock.monotonicMs() + leaseMs, token).changes > 0)),
-    release: (name, token) => db.write(() => void remove.run(sessionBytes(name), token)),
-    releaseAll: (tokens) =>
+    release: async (name, token) => db.write(() => void remove.run(sessionBytes(name), token)),
+    releaseAll: async (tokens) =>
       db.write(() => {
         for (const token of tokens) removeByToken.run(token)
       }),

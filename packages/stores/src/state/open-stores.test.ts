@@ -10,17 +10,17 @@ import { openScratchStores } from '../testing/open-scratch-stores.ts'
 import { openSqliteStores, type SqliteStores } from './open-stores.ts'
 import { scratchFolder } from '../testing/scratch-folder.ts'
 
-approvalStoreContract('openSqliteStores', (t) => openScratchStores(t).approvals)
+approvalStoreContract('openSqliteStores', async (t) => openScratchStores(t).approvals)
 
-sessionLockContract('openSqliteStores', (t) => {
+sessionLockContract('openSqliteStores', async (t) => {
   const path = join(scratchFolder(t), 'state.db')
-  return { lock: openScratchStores(t, { path }).lock, beside: () => openScratchStores(t, { path }).lock }
+  return { lock: openScratchStores(t, { path }).lock, beside: async () => openScratchStores(t, { path }).lock }
 })
 
-stateStoreContract('openSqliteStores', (t, { clock }) => {
+stateStoreContract('openSqliteStores', async (t, { clock }) => {
   const path = join(scratchFolder(t), 'state.db')
   const options = { path, clock: { ...machineClock, ...clock } }
-  return { store: openScratchStores(t, options).state, beside: () => openScratchStores(t, options).state }
+  return { store: openScratchStores(t, options).state, beside: async () => openScratchStores(t, options).state }
 })
 
 describe('the counters of openSqliteStores', () => {
@@ -30,7 +30,7 @@ describe('the counters of openSqliteStores', () => {
     for (const stores of opened) stores.close()
     rmSync(folder, { recursive: true, force: true })
   })
-  counterStoreContract('openSqliteStores', ({ clock }) => {
+  counterStoreContract('openSqliteStores', async ({ clock }) => {
     const stores = openSqliteStores({
       path: join(folder, `${opened.length}.db`),
       clock: { ...machineClock, monotonicMs: () => clock.monotonicMs() },

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '@toolgate/core/internal'
 import {
   checkStateKey,
   checkStatePrefix,
@@ -20,75 +19,28 @@ interface SqliteState extends StateStore {
 
 /** Returns the state in the database, shared by every process that opens it. */
 export function stateIn(db: StoresDatabase): SqliteState {
-  const sql = statementsIn(db)
-  const readRevision = (): number => numberIn(sql.selectRevision.get() ?? {}, 'state_revision')
-  const changes = new StateChanges(readRevision, readRevision())
-  const isHere = (row: Row | undefined): row is Row =>
-    row !== undefined && (row['expires_at'] === null || Number(row['expires_at']) > db.clock.wallMs())
-
-  /**
-   * Removes entries that were found expired, so that they stay expired if a clock is set back. The answer does not wait
-   * for the removal, and a failed removal does not change it.
-   */
-  function forget(keys: readonly Uint8Array[]): void {
-    if (keys.length === 0) return
-    const nowMs = db.clock.wallMs()
-    void tried(() => db.write(() => keys.forEach((key) => sql.removeEnded.run(key, nowMs))))
-  }
-
-  /** Runs work in one transaction. Notifies the listeners afterwards if the work counted a change. */
-  function change<T>(work: (count: () => void) => T): MaybePromise<T> {
-    let revision: number | undefined
-    const count = (): void => {
-      revision = numberIn(sql.countUp.get() ?? {}, 'state_revision')
-    }
-    const written = db.write(() => {
-      // A transaction may run again.
-      revision = undefined
-      return work(count)
-    })
-    return settled(written, () => {
-      if (revision !== undefined) changes.notify(revision)
-    })
-  }
-
-  /** Stores an entry and returns `true`. `replaces`: also replaces an entry with this key that has not expired. */
-  function put(key: string, value: unknown, options: StateOptions = {}, replaces = false): MaybePromise<boolean> {
-    checkStateKey(key)
-    const text = toStateText(value)
-    const expiresAt = toStateExpiry(options)
-    const bytes = Buffer.from(key)
-    return change((count) => {
-      const { fence } = options
-      if (fence && !sql.selectLease.get(sessionBytes(fence.session), fence.fencingToken)) throw lockLost()
-      if (!replaces && isHere(sql.select.get(bytes))) return false
-      sql.upsert.run(bytes, text, Number.isFinite(expiresAt) ? expiresAt : toBound(expiresAt))
-      sql.removeExpired.run(db.clock.wallMs())
-      count()
-      return true
-    })
-  }
-
+  const entries = new StateEntries(db)
+  const { sql } = entries
   return {
     get(key) {
       checkStateKey(key)
       const bytes = Buffer.from(key)
       const row = db.read(() => sql.select.get(bytes))
-      if (isHere(row)) return parseStateText(textIn(row, 'value'))
-      if (row) forget([bytes])
+      if (entries.isHere(row)) return parseStateText(textIn(row, 'value'))
+      if (row) entries.forget([bytes])
       return undefined
     },
     async set(key, value, options) {
-      await put(key, value, options, true)
+      await entries.put(key, value, options, true)
     },
-    add: (key, value, options) => put(key, value, options),
+    add: (key, value, options) => entries.put(key, value, options),
     take(key) {
       checkStateKey(key)
       const bytes = Buffer.from(key)
-      return change((count) => {
+      return entries.change((count) => {
         const row = sql.select.get(bytes)
         if (row) sql.remove.run(bytes)
-        if (!isHere(row)) return undefined
+        if (!entries.isHere(row)) return undefined
         count()
         return parseStateText(textIn(row, 'value'))
       })
@@ -96,16 +48,78 @@ export function stateIn(db: StoresDatabase): SqliteState {
     list(prefix) {
       checkStatePrefix(prefix)
       const rows = db.read(() => sql.selectRange.all(...keysWith(prefix)))
-      const { here = [], gone = [] } = Object.groupBy(rows, (row) => (isHere(row) ? 'here' : 'gone'))
-      forget(gone.map((row) => bytesIn(row, 'key')))
+      const { here = [], gone = [] } = Object.groupBy(rows, (row) => (entries.isHere(row) ? 'here' : 'gone'))
+      entries.forget(gone.map((row) => bytesIn(row, 'key')))
       return here.map(toEntry)
     },
     subscribe(listener) {
       // Polls hide a fault of the database, but this call must throw it.
-      db.read(readRevision)
-      return changes.subscribe(listener)
+      db.read(entries.readRevision)
+      return entries.changes.subscribe(listener)
     },
-    close: changes.close,
+    close: entries.changes.close,
+  }
+}
+
+/** The entries of the state, and the listeners that their changes notify. */
+class StateEntries {
+  readonly sql: ReturnType<typeof statementsIn>
+  readonly changes: StateChanges
+  readonly #db: StoresDatabase
+
+  constructor(db: StoresDatabase) {
+    this.#db = db
+    this.sql = statementsIn(db)
+    this.changes = new StateChanges(async () => this.readRevision(), this.readRevision())
+  }
+
+  readonly readRevision = (): number => numberIn(this.sql.selectRevision.get() ?? {}, 'state_revision')
+
+  isHere(row: Row | undefined): row is Row {
+    return row !== undefined && (row['expires_at'] === null || Number(row['expires_at']) > this.#db.clock.wallMs())
+  }
+
+  /**
+   * Removes entries that were found expired, so that they stay expired if a clock is set back. The answer does not wait
+   * for the removal, and a failed removal does not change it.
+   */
+  forget(keys: readonly Uint8Array[]): void {
+    if (keys.length === 0) return
+    const nowMs = this.#db.clock.wallMs()
+    void tried(() => this.#db.write(() => keys.forEach((key) => this.sql.removeEnded.run(key, nowMs))))
+  }
+
+  /** Runs work in one transaction. Notifies the listeners afterwards if the work counted a change. */
+  change<T>(work: (count: () => void) => T) {
+    let revision: number | undefined
+    const count = (): void => {
+      revision = numberIn(this.sql.countUp.get() ?? {}, 'state_revision')
+    }
+    const written = this.#db.write(() => {
+      // A transaction may run again.
+      revision = undefined
+      return work(count)
+    })
+    return settled(written, () => {
+      if (revision !== undefined) this.changes.notify(revision)
+    })
+  }
+
+  /** Stores an entry and returns `true`. `replaces`: also replaces an entry with this key that has not expired. */
+  put(key: string, value: unknown, options: StateOptions = {}, replaces = false) {
+    checkStateKey(key)
+    const text = toStateText(value)
+    const expiresAt = toStateExpiry(options)
+    const bytes = Buffer.from(key)
+    return this.change((count) => {
+      const { fence } = options
+      if (fence && !this.sql.selectLease.get(sessionBytes(fence.session), fence.fencingToken)) throw lockLost()
+      if (!replaces && this.isHere(this.sql.select.get(bytes))) return false
+      this.sql.upsert.run(bytes, text, Number.isFinite(expiresAt) ? expiresAt : toBound(expiresAt))
+      this.sql.removeExpired.run(this.#db.clock.wallMs())
+      count()
+      return true
+    })
   }
 }
 
@@ -135,7 +149,7 @@ function toBound(expiresAt: number): number | null {
 }
 
 /** Calls `then` with a value, now or when it resolves, and returns the value. */
-function settled<T>(value: MaybePromise<T>, then: (value: T) => void): MaybePromise<T> {
+function settled<T>(value: T | Promise<T>, then: (value: T) => void) {
   if (!(value instanceof Promise)) {
     then(value)
     return value

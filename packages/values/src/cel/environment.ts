@@ -75,7 +75,7 @@ export function namedType(node: CelNode): unknown {
 }
 
 /** A macro of CEL over the items of a list. */
-export interface Comprehension {
+interface Comprehension {
   readonly name: 'all' | 'exists' | 'exists_one' | 'filter' | 'map'
   readonly of: CelNode
   readonly variable: string

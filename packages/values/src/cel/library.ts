@@ -6,7 +6,7 @@ import { type CelTypeInfo, typeOf } from './types.ts'
 import { CelType, type Duration, keysOf, type Kind, kindOf, Timestamp } from './values.ts'
 
 /** An implementation for certain types. It counts the steps of reading its arguments and building its result. */
-export type Run = (work: Work, ...args: readonly never[]) => unknown
+type Run = (work: Work, ...args: readonly never[]) => unknown
 
 export interface Overload {
   readonly name: string

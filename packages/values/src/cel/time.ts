@@ -114,7 +114,7 @@ export function secondsOf({ nanos }: Timestamp): bigint {
   return split(nanos)[0]
 }
 
-export type TimestampPart =
+type TimestampPart =
   | 'FullYear'
   | 'Month'
   | 'Date'

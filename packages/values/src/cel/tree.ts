@@ -32,9 +32,6 @@ export type CelNode =
   | Node<'!_' | '-_', CelNode>
   | Node<BinaryOp, readonly [left: CelNode, right: CelNode]>
 
-export type RCall = Extract<CelNode, { op: 'rcall' }>
-export type Call = Extract<CelNode, { op: 'call' }>
-
 const MACROS: ReadonlySet<unknown> = new Set(['all', 'exists', 'exists_one', 'existsOne', 'filter', 'map'])
 
 /** Returns whether a node evaluates a part of itself for each item of a list or object. */

@@ -103,7 +103,7 @@ function kindOfObject(value: unknown): Kind {
 }
 
 export const MAX_INT = 2n ** 63n - 1n
-export const MIN_INT = -(2n ** 63n)
+const MIN_INT = -(2n ** 63n)
 export const MAX_UINT = 2n ** 64n - 1n
 
 /** Checks the range of `int`. @throws {CelError} for an overflow */
@@ -145,7 +145,7 @@ export function toBool(value: unknown): boolean {
 }
 
 /** Returns the value of a field; `undefined` if it is absent. Only own properties are fields. */
-export function fieldOf(map: object, name: string): unknown {
+function fieldOf(map: object, name: string): unknown {
   if (map instanceof CelMap) return map.entries.get(name)?.[1]
   return Object.hasOwn(map, name) ? toCel((map as Record<string, unknown>)[name]) : undefined
 }

@@ -66,59 +66,86 @@ const MAX_URI = 1000
 type Part = 'schema' | 'map of schemas' | 'data'
 
 export function createReferences(document: object, draft: Draft): References {
-  const owners = new Map<object, object>()
-  const resources = new Map<object, Resource>()
-  const byUri = new Map<string, object>()
-  const anywhere = new Map<string, object>()
-  const elsewhere = new Set<string>()
-  index(document, document, 'schema')
-  // The set grows during the loop, because a meta-schema refers to its vocabularies.
-  for (const uri of elsewhere) addMetaSchemas(uri)
+  return new DocumentReferences(document, draft)
+}
 
-  function index(value: object, within: object, part: Part): void {
+class DocumentReferences implements References {
+  readonly #document: object
+  readonly #draft: Draft
+  readonly #owners = new Map<object, object>()
+  readonly #resources = new Map<object, Resource>()
+  readonly #byUri = new Map<string, object>()
+  readonly #anywhere = new Map<string, object>()
+  readonly #elsewhere = new Set<string>()
+
+  constructor(document: object, draft: Draft) {
+    this.#document = document
+    this.#draft = draft
+    this.#index(document, document, 'schema')
+    // The set grows during the loop, because a meta-schema refers to its vocabularies.
+    for (const uri of this.#elsewhere) this.#addMetaSchemas(uri)
+  }
+
+  get resources(): number {
+    return this.#resources.size
+  }
+
+  resourceOf(schema: object): object {
+    return this.#owners.get(schema) ?? this.#document
+  }
+
+  draftOf(schema: object): Draft {
+    return this.#resources.get(this.resourceOf(schema))?.draft ?? this.#draft
+  }
+
+  findDynamic(name: string, resource: object): object | undefined {
+    return this.#resources.get(resource)?.dynamicAnchors.get(name)
+  }
+
+  #index(value: object, within: object, part: Part): void {
     const schema: JsonObject = part === 'schema' && isObject(value) ? value : {}
-    const outer = resources.get(within)
-    const own = idOf(schema, outer?.draft ?? draft)
-    const begins = value === document || (own !== undefined && !own.startsWith('#'))
+    const outer = this.#resources.get(within)
+    const own = idOf(schema, outer?.draft ?? this.#draft)
+    const begins = value === this.#document || (own !== undefined && !own.startsWith('#'))
     const resource = begins ? value : within
-    owners.set(value, resource)
-    if (begins) addResource(value, own, within, { uri: ROOT, draft, ...outer })
-    addNames(value, schema, resources.get(resource) as Resource)
+    this.#owners.set(value, resource)
+    if (begins) this.#addResource(value, own, within, { uri: ROOT, draft: this.#draft, ...outer })
+    this.#addNames(value, schema, this.#resources.get(resource) as Resource)
     for (const [key, item] of Object.entries(value))
-      if (typeof item === 'object' && item !== null) index(item, resource, partAt(key, value, part))
-      else if (key === '$ref' && typeof item === 'string') noteElsewhere(item, resource)
+      if (typeof item === 'object' && item !== null) this.#index(item, resource, partAt(key, value, part))
+      else if (key === '$ref' && typeof item === 'string') this.#noteElsewhere(item, resource)
   }
 
-  function noteElsewhere(reference: string, resource: object): void {
-    const base = resources.get(resource)?.uri ?? ROOT
+  #noteElsewhere(reference: string, resource: object): void {
+    const base = this.#resources.get(resource)?.uri ?? ROOT
     if (!reference.startsWith('#') && (reference + base).includes('json-schema.org/'))
-      elsewhere.add(toUri(reference, base)?.resource ?? '')
+      this.#elsewhere.add(toUri(reference, base)?.resource ?? '')
   }
 
-  function addMetaSchemas(uri: string): void {
-    const found = byUri.has(uri) ? undefined : metaSchemasOf(uri)
+  #addMetaSchemas(uri: string): void {
+    const found = this.#byUri.has(uri) ? undefined : metaSchemasOf(uri)
     for (const [key, meta] of found?.documents ?? []) {
-      if (byUri.has(key)) continue
-      byUri.set(key, meta)
-      const own = String(Reflect.get(meta, idKeyword(found?.draft ?? draft)))
-      addResource(meta, own, meta, { uri: ROOT, draft: found?.draft ?? draft })
-      index(meta, meta, 'schema')
+      if (this.#byUri.has(key)) continue
+      this.#byUri.set(key, meta)
+      const own = String(Reflect.get(meta, idKeyword(found?.draft ?? this.#draft)))
+      this.#addResource(meta, own, meta, { uri: ROOT, draft: found?.draft ?? this.#draft })
+      this.#index(meta, meta, 'schema')
     }
   }
 
-  function addResource(
+  #addResource(
     value: object,
     own: string | undefined,
     outer: object,
     { uri: base, draft: of }: Pick<Resource, 'uri' | 'draft'>,
   ): void {
-    if (resources.has(value)) return
+    if (this.#resources.has(value)) return
     const uri = (own === undefined ? undefined : toUri(own, base)?.resource) ?? base
-    resources.set(value, { uri, anchors: new Map(), dynamicAnchors: new Map(), outer, draft: of })
-    if (own !== undefined && !byUri.has(uri)) byUri.set(uri, value)
+    this.#resources.set(value, { uri, anchors: new Map(), dynamicAnchors: new Map(), outer, draft: of })
+    if (own !== undefined && !this.#byUri.has(uri)) this.#byUri.set(uri, value)
   }
 
-  function addNames(value: object, schema: JsonObject, { anchors, dynamicAnchors, draft: of }: Resource): void {
+  #addNames(value: object, schema: JsonObject, { anchors, dynamicAnchors, draft: of }: Resource): void {
     const { $anchor, $dynamicAnchor } = schema
     const fragments = [schema[idKeyword(of)], of === 'unnamed' ? schema['id'] : undefined].map((own) =>
       typeof own === 'string' ? (/#(.+)/s.exec(own)?.[1] ?? undefined) : undefined,
@@ -126,42 +153,34 @@ export function createReferences(document: object, draft: Draft): References {
     for (const name of [$anchor, $dynamicAnchor, ...fragments]) {
       if (typeof name !== 'string') continue
       anchors.set(name, value)
-      if (of === draft) anywhere.set(name, value)
+      if (of === this.#draft) this.#anywhere.set(name, value)
     }
     if (typeof $dynamicAnchor === 'string') dynamicAnchors.set($dynamicAnchor, value)
   }
 
-  function find(reference: string, from: object): readonly (object | boolean)[] {
-    const owner = owners.get(from) ?? document
-    const target = findFrom(owner, reference)
-    const { outer, draft: of } = resources.get(owner) ?? {}
+  find(reference: string, from: object): readonly (object | boolean)[] {
+    const owner = this.#owners.get(from) ?? this.#document
+    const target = this.#findFrom(owner, reference)
+    const { outer, draft: of } = this.#resources.get(owner) ?? {}
     // Up to draft-07 an `$id` beside a `$ref` does not change the base of the reference.
     const isDoubtful = owner === from && of === 'unnamed' && outer !== undefined && outer !== owner && '$ref' in from
-    const older = isDoubtful ? findFrom(outer, reference) : undefined
+    const older = isDoubtful ? this.#findFrom(outer, reference) : undefined
     if (target === undefined) return []
     return older === undefined || older === target ? [target] : [target, older]
   }
 
-  function findFrom(owner: object, reference: string): object | boolean | undefined {
-    if (reference.startsWith('#')) return findIn(owner, reference.slice(1)) ?? anywhere.get(reference.slice(1))
-    const target = toUri(reference, resources.get(owner)?.uri ?? ROOT)
-    const resource = target && (byUri.get(target.resource) ?? byUri.get(keyOf(target.resource)))
-    return resource && findIn(resource, target.fragment)
+  #findFrom(owner: object, reference: string): object | boolean | undefined {
+    if (reference.startsWith('#'))
+      return this.#findIn(owner, reference.slice(1)) ?? this.#anywhere.get(reference.slice(1))
+    const target = toUri(reference, this.#resources.get(owner)?.uri ?? ROOT)
+    const resource = target && (this.#byUri.get(target.resource) ?? this.#byUri.get(keyOf(target.resource)))
+    return resource && this.#findIn(resource, target.fragment)
   }
 
-  function findIn(resource: object, encoded: string): object | boolean | undefined {
+  #findIn(resource: object, encoded: string): object | boolean | undefined {
     const fragment = decode(encoded)
     if (fragment === undefined || fragment === '') return fragment === '' ? resource : undefined
-    return fragment.startsWith('/') ? follow(fragment, resource) : resources.get(resource)?.anchors.get(fragment)
-  }
-
-  const resourceOf = (schema: object) => owners.get(schema) ?? document
-  return {
-    resources: resources.size,
-    resourceOf,
-    draftOf: (schema) => resources.get(resourceOf(schema))?.draft ?? draft,
-    findDynamic: (name, resource) => resources.get(resource)?.dynamicAnchors.get(name),
-    find,
+    return fragment.startsWith('/') ? follow(fragment, resource) : this.#resources.get(resource)?.anchors.get(fragment)
   }
 }
 
@@ -207,7 +226,7 @@ function decode(fragment: string): string | undefined {
 }
 
 /** A schema inside another. */
-export interface Subschema {
+interface Subschema {
   readonly pointer: string
   readonly schema: JsonObject
   /** Whether it applies to the same value rather than to a part of it. */

@@ -34,7 +34,7 @@ export function draftOfUri(uri: string): Draft | undefined {
 }
 
 /** The meta-schemas of one draft, by their URIs. */
-export interface MetaDocuments {
+interface MetaDocuments {
   readonly draft: Draft
   readonly documents: ReadonlyMap<string, object>
 }

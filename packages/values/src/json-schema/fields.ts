@@ -8,7 +8,7 @@ export type Step = string | undefined
  * The state of a field in a schema. `never`: no valid value has it. `undeclared`: the schema lists fields without it,
  * and allows others. `unknown`: the schema leaves it uncertain.
  */
-export type FieldState = 'declared' | 'never' | 'undeclared' | 'unknown'
+type FieldState = 'declared' | 'never' | 'undeclared' | 'unknown'
 
 export interface Field {
   readonly state: FieldState

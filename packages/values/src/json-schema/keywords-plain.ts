@@ -245,7 +245,7 @@ const NODE_STEPS = 4
 const CHARS_PER_STEP = 16
 
 /** Returns whether two JSON values are equal. `1` equals `1.0`, also beyond 2^53, and the order of keys does not matter. */
-export function isEqual(a: unknown, b: unknown, work: Work): boolean {
+function isEqual(a: unknown, b: unknown, work: Work): boolean {
   if (typeof a === 'string') {
     if (typeof b !== 'string' || a.length !== b.length) return false
     spend(work, NODE_STEPS + a.length / CHARS_PER_STEP)
@@ -266,7 +266,7 @@ const ITEM_STEPS = 36
 const HASHED_CHARS = 64
 
 /** Returns whether no two items are equal. Takes linear time, and steps for comparing items with equal hashes. */
-export function allDiffer(items: readonly unknown[], work: Work): boolean {
+function allDiffer(items: readonly unknown[], work: Work): boolean {
   const plain = new Set<unknown>()
   const alike = new Map<number, unknown[]>()
   for (const item of items) {

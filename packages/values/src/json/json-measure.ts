@@ -16,7 +16,7 @@ export interface JsonExcess {
   readonly limit: number
 }
 
-export type JsonMeasure =
+type JsonMeasure =
   | { readonly members: number; readonly hasEscapedKey: boolean; readonly excess?: undefined }
   | { readonly hasEscapedKey?: undefined; readonly excess: JsonExcess }
 

@@ -2,7 +2,7 @@ import { ConfigError } from '../errors.ts'
 import { spend, type Work } from '../work.ts'
 import type { Span } from './spans.ts'
 
-export const MIN_SECRET_LENGTH = 6
+const MIN_SECRET_LENGTH = 6
 export const EXACT_NAME = 'secret'
 
 /** Returns the spans of given texts in another; `undefined` if there are none. @throws {WorkSpentError} */

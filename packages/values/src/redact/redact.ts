@@ -20,7 +20,7 @@ export interface Redactor {
   redactValue(value: unknown): unknown
 }
 
-export interface RedactorOptions {
+interface RedactorOptions {
   /** Further keys whose values are secret, such as `internal_pin`; also as the end of a longer key. */
   readonly keys?: readonly string[]
   /** Further values that are secret, as patterns in RE2 syntax. */

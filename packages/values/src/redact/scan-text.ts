@@ -111,7 +111,7 @@ const AUTHORITY_END = /[/?#\s"'`<>\\]/g
 const OPAQUE_USER = /^(?=.*\d)[\w-]{20,}$/
 
 /** Returns the password of `scheme://user:password@host`, or the user if it looks like a token (RFC 3986 §3.2.1). */
-export function userInfoAt(text: string, from: number): Span | undefined {
+function userInfoAt(text: string, from: number): Span | undefined {
   AUTHORITY_END.lastIndex = from
   const authority = text.slice(from, AUTHORITY_END.exec(text)?.index ?? text.length)
   const at = authority.lastIndexOf('@')

@@ -7,7 +7,7 @@ import { DASH, DOT, UNDERSCORE } from './spans.ts'
 export type ValueKind = 'any' | 'opaque' | 'digits' | 'never'
 
 /** How a value is written after its key in a text: a word or quoted text, a percent-encoded word, an authorization, or the rest of the line. */
-export type ValueExtent = 'word' | 'escaped' | 'authorization' | 'line'
+type ValueExtent = 'word' | 'escaped' | 'authorization' | 'line'
 
 export interface SecretKey {
   /** The name in the marker: `[redacted:<name>]`. */
@@ -116,7 +116,7 @@ export const SECRET_KEYS: readonly SecretKey[] = [
 ]
 
 /** Endings that also count without a word boundary before them: `dbpassword`, `clientsecret`. */
-export const GLUED_ENDINGS: readonly string[] = wordsOf(
+const GLUED_ENDINGS: readonly string[] = wordsOf(
   'password passwd passphrase apikey secret token passwort kennwort 密码 密碼 口令 パスワード 비밀번호 暗証番号',
 )
 

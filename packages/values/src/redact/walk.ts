@@ -4,7 +4,7 @@ import { toMarker } from './spans.ts'
 import { toInteger } from '../json/integers.ts'
 import { spend, type Work, WorkSpentError } from '../work.ts'
 
-export interface WalkOptions {
+interface WalkOptions {
   readonly keys: KeyNames
   /** Redacts a text. @throws {WorkSpentError} when the steps run out */
   readonly redactText: (text: string, work: Work) => string
@@ -33,11 +33,10 @@ const QUICK_OBJECTS = 256
  */
 export function createWalk(options: WalkOptions): (value: unknown, work: Work) => unknown {
   const isClean = createCleanCheck(options)
-  const copy = createCopy(options)
   return (value, work) => {
     try {
       if (typeof value === 'string') return options.redactText(value, work)
-      return isClean(value, work) ? value : copy(value, work)
+      return isClean(value, work) ? value : new Copy(options, work).of(value, 0)
     } catch (error) {
       return unshown(error)
     }
@@ -106,47 +105,56 @@ function createCleanCheck({ keys, redactText }: WalkOptions): (value: unknown, w
 
 type PlainRecord = Readonly<Record<string, unknown>>
 
-function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknown, work: Work) => unknown {
-  return (value, work) => copy(value, { copies: new Map(), work }, 0)
+/** Copies one value, with its secrets masked. */
+class Copy {
+  readonly #options: WalkOptions
+  readonly #work: Work
+  /** The copies by their originals. While an object is being copied, its copy is `[circular]`. */
+  readonly #copies = new Map<object, unknown>()
 
-  function copy(value: unknown, seen: Seen, depth: number): unknown {
+  constructor(options: WalkOptions, work: Work) {
+    this.#options = options
+    this.#work = work
+  }
+
+  of(value: unknown, depth: number): unknown {
     switch (typeof value) {
       case 'string':
-        return redactText(value, seen.work)
+        return this.#options.redactText(value, this.#work)
       case 'number':
         return Number.isFinite(value) ? value : null
       case 'boolean':
         return value
       case 'bigint': {
         const digits = String(value)
-        const shown = redactText(digits, seen.work)
+        const shown = this.#options.redactText(digits, this.#work)
         return shown === digits ? (toInteger(value) ?? digits) : shown
       }
       case 'object':
-        return value === null ? null : copyObject(value, seen, depth)
+        return value === null ? null : this.#copyObject(value, depth)
       default:
         return undefined
     }
   }
 
-  function copyObject(value: object, seen: Seen, depth: number): unknown {
-    const { copies, work } = seen
+  #copyObject(value: object, depth: number): unknown {
+    const copies = this.#copies
     if (copies.has(value)) return copies.get(value)
     if (depth >= MAX_DEPTH) return UNSHOWN.tooDeep
     if (copies.size >= MAX_OBJECTS) return UNSHOWN.tooMuch
-    spend(work, OBJECT_STEPS)
+    spend(this.#work, OBJECT_STEPS)
     copies.set(value, UNSHOWN.circular)
-    const result = copyParts(value, seen, depth)
+    const result = this.#copyParts(value, depth)
     copies.set(value, result)
     return result
   }
 
-  function copyParts(value: object, seen: Seen, depth: number): unknown {
+  #copyParts(value: object, depth: number): unknown {
     try {
-      if (Array.isArray(value)) return copyList(value, seen, depth)
+      if (Array.isArray(value)) return this.#copyList(value, depth)
       const plain = toPlain(value)
-      if (typeof plain !== 'object' || plain === null || plain !== value) return copy(plain, seen, depth + 1)
-      return copyRecord(plain, seen, depth)
+      if (typeof plain !== 'object' || plain === null || plain !== value) return this.of(plain, depth + 1)
+      return this.#copyRecord(plain, depth)
     } catch (error) {
       // Then the whole value is too much: its other parts would fail too.
       if (error instanceof WorkSpentError) throw error
@@ -154,52 +162,46 @@ function createCopy({ keys, redactText, isMarker }: WalkOptions): (value: unknow
     }
   }
 
-  function copyList(list: readonly unknown[], seen: Seen, depth: number): unknown[] {
+  #copyList(list: readonly unknown[], depth: number): unknown[] {
     const result: unknown[] = []
     let flag: SecretKey | undefined
     for (let i = 0; i < list.length; i++) {
       const item = readAt(list, i)
       const row = typeof item === 'string' && !item.startsWith('-') ? flag : undefined
-      result.push((row ? hide(item, row, seen, depth) : copy(item, seen, depth + 1)) ?? null)
-      flag = typeof item === 'string' && item.startsWith('--') ? keys.find(item, seen.work) : undefined
+      result.push((row ? this.#hide(item, row, depth) : this.of(item, depth + 1)) ?? null)
+      flag = typeof item === 'string' && item.startsWith('--') ? this.#options.keys.find(item, this.#work) : undefined
     }
     return result
   }
 
-  function copyRecord(record: object, seen: Seen, depth: number): PlainRecord {
+  #copyRecord(record: object, depth: number): PlainRecord {
     const result: Record<string, unknown> = {}
-    const named = namedSecret(record)
+    const named = this.#namedSecret(record)
     const put = createPut(result)
     for (const key of Object.keys(record)) {
       const item = readAt(record, key)
-      spend(seen.work, KEY_STEPS)
-      const row = named && key === 'value' ? named : keys.find(key, seen.work)
-      const shown = row ? hide(item, row, seen, depth) : copy(item, seen, depth + 1)
-      if (shown !== undefined) put(redactText(key, seen.work), shown)
+      spend(this.#work, KEY_STEPS)
+      const row = named && key === 'value' ? named : this.#options.keys.find(key, this.#work)
+      const shown = row ? this.#hide(item, row, depth) : this.of(item, depth + 1)
+      if (shown !== undefined) put(this.#options.redactText(key, this.#work), shown)
     }
     return result
   }
 
   /** Returns the row of `{ name: 'password', value: … }`. */
-  function namedSecret(record: object): SecretKey | undefined {
+  #namedSecret(record: object): SecretKey | undefined {
     if (!Object.hasOwn(record, 'value')) return undefined
     for (const label of LABELS) {
       const name = Object.hasOwn(record, label) ? readAt(record, label) : undefined
-      if (typeof name === 'string') return keys.find(name)
+      if (typeof name === 'string') return this.#options.keys.find(name)
     }
     return undefined
   }
 
-  function hide(value: unknown, row: SecretKey, seen: Seen, depth: number): unknown {
-    if (typeof value === 'string' && isMarker(value)) return value
-    return isSecret(value, row) ? toMarker(row.name) : copy(value, seen, depth + 1)
+  #hide(value: unknown, row: SecretKey, depth: number): unknown {
+    if (typeof value === 'string' && this.#options.isMarker(value)) return value
+    return isSecret(value, row) ? toMarker(row.name) : this.of(value, depth + 1)
   }
-}
-
-interface Seen {
-  /** The copies by their originals. While an object is being copied, its copy is `[circular]`. */
-  readonly copies: Map<object, unknown>
-  readonly work: Work
 }
 
 const LABELS = ['name', 'key', 'header', 'field'] as const

@@ -20,7 +20,7 @@ interface State {
   endsHere: boolean | undefined
 }
 
-export interface AutomatonOptions {
+interface AutomatonOptions {
   /** Whether a match must begin at the start of the text. */
   readonly anchored: boolean
   /** `any`: only report whether there is a match. */

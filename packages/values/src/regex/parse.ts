@@ -172,7 +172,7 @@ function setOf(codePoint: number, ignoreCase: boolean): Node {
 }
 
 /** Reads a pattern from its beginning to its end. */
-export class Reader {
+class Reader {
   readonly text: string
   readonly dialect: Dialect
   at = 0
@@ -231,7 +231,7 @@ const FOLDED: typeof PERL_SETS = {
 }
 
 /** Reads an escape after its backslash. Returns a code point or a set of them. */
-export function readEscape(reader: Reader, ignoreCase: boolean): number | CharSet {
+function readEscape(reader: Reader, ignoreCase: boolean): number | CharSet {
   const hex = reader.match(HEX)
   if (hex) return fromHex(hex)
   const property = reader.match(PROPERTY)
@@ -263,7 +263,7 @@ function readProperty([, letter, caret, long, short]: RegExpExecArray): CharSet 
 }
 
 /** Reads a class after its `[`. */
-export function readClass(reader: Reader, ignoreCase: boolean): CharSet {
+function readClass(reader: Reader, ignoreCase: boolean): CharSet {
   const negated = reader.take('^')
   const ranges: [number, number][] = []
   const sets: CharSet[] = []

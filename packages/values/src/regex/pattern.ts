@@ -13,7 +13,7 @@ export interface Pattern {
   test(text: string, work: Work): boolean
 }
 
-export interface Match {
+interface Match {
   readonly start: number
   readonly end: number
 }

@@ -35,7 +35,7 @@ export interface CharSet {
 }
 
 /** The parts of a set: ranges, other sets (`\d`, `\p{L}`), and whether it ignores case or is negated. */
-export interface CharSetParts {
+interface CharSetParts {
   /** Pairs of the first and the last code point. */
   readonly ranges: readonly (readonly [first: number, last: number])[]
   readonly sets?: readonly CharSet[]

@@ -63,7 +63,14 @@ export class ScriptedModel extends BaseChatModel {
 
   async _generate(
     messages: BaseMessage[],
-    options: { readonly tools?: readonly Definition[]; readonly tool_choice?: unknown },
+    options: {
+      readonly tools?: readonly {
+        readonly type?: string
+        readonly name?: string
+        readonly function?: { readonly name: string }
+      }[]
+      readonly tool_choice?: unknown
+    },
     _manager?: CallbackManagerForLLMRun,
   ): Promise<ChatResult> {
     const definitions = options.tools ?? []
@@ -75,12 +82,6 @@ export class ScriptedModel extends BaseChatModel {
     })
     return { generations: [{ text: '', message: await this.say(messages) }] }
   }
-}
-
-interface Definition {
-  readonly type?: string
-  readonly name?: string
-  readonly function?: { readonly name: string }
 }
 
 let lastId = 0

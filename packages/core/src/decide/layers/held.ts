@@ -139,7 +139,7 @@ export interface Held {
 }
 
 /** The state of definitions: those that differ from the accepted ones, and those with hidden content. */
-export interface PinStates {
+interface PinStates {
   suspended(tool: Tool): Held | undefined
   quarantined(tool: Tool): Held | undefined
 }

@@ -8,8 +8,8 @@ import { holdsWhole, holdsWords } from './token-ends.ts'
 import { worstOf } from './worst-of.ts'
 
 /** The origins of seen texts. A value that is in no text is `unknown`. */
-export const SEEN_ORIGINS = ['user', 'trusted', 'untrusted'] as const
-export type SeenOrigin = (typeof SEEN_ORIGINS)[number]
+const SEEN_ORIGINS = ['user', 'trusted', 'untrusted'] as const
+type SeenOrigin = (typeof SEEN_ORIGINS)[number]
 
 /** Texts that an index has added, for a store. `full` means that there was more. */
 export interface OriginItem {

@@ -73,13 +73,10 @@ const NEEDED: readonly { readonly character: RegExp; readonly before: RegExp; re
   { character: /\u2800/, before: /[\u2801-\u28ff]\s?$/, after: /^/ },
 ]
 
-export interface FoundCharacters {
-  readonly code: CharacterCode
-  readonly characters: readonly string[]
-}
-
 /** Finds characters that are invisible or make a text look different, unless the text needs them. */
-export function findCharacters(text: string): readonly FoundCharacters[] {
+export function findCharacters(
+  text: string,
+): readonly { readonly code: CharacterCode; readonly characters: readonly string[] }[] {
   if (PLAIN.test(text)) return []
   const found = new Map<CharacterCode, string[]>()
   const flags = new Set([...text.matchAll(FLAG)].flatMap(({ 0: flag, index }) => indexesOf(flag, index)))

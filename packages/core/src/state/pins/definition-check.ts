@@ -24,7 +24,7 @@ export const FINDINGS = {
   schema_too_large: { quarantines: false, about: 'a schema that is larger than a model should be sent' },
 } as const satisfies Record<string, { readonly quarantines: boolean; readonly about: string }>
 
-export type FindingCode = keyof typeof FINDINGS
+type FindingCode = keyof typeof FINDINGS
 
 /** What is wrong with a definition, and where. */
 export interface DefinitionFinding {

@@ -3,7 +3,7 @@ import { canonicalize, escapePointer, isObject } from '@toolgate/values/json'
 import { cut } from '@toolgate/values'
 import { spellOut } from './characters.ts'
 
-export interface DefinitionChange {
+interface DefinitionChange {
   /** RFC 6901, into the definition: `/description`, `/inputSchema/properties/path/type`. */
   readonly pointer: string
   readonly kind: 'added' | 'removed' | 'changed'

@@ -52,7 +52,7 @@ type PinNews =
       readonly text: string
     }
 
-export interface NoticesOptions {
+interface NoticesOptions {
   readonly mode: PinMode
   readonly holdsNew: boolean
   readonly check: DefinitionMode
@@ -219,12 +219,6 @@ const MAX_TOOLS = 100_000
 const KEPT_MS = 90 * 24 * 60 * 60 * 1000
 const EMITTED = 'pin-told:'
 
-interface Pending {
-  readonly key: string
-  readonly emit: () => void
-  readonly done: () => void
-}
-
 /**
  * Emits each notice of a tool once, across restarts and processes. After 90 days, the next process to start emits it again.
  *
@@ -234,7 +228,7 @@ interface Pending {
 class OnceEver {
   readonly #options: Pick<NoticesOptions, 'state' | 'clock' | 'deadlineMs'>
   readonly #emittedHere = new Map<string, Set<string>>()
-  #pending: Pending[] = []
+  #pending: { readonly key: string; readonly emit: () => void; readonly done: () => void }[] = []
   #isRunning = false
 
   constructor(options: Pick<NoticesOptions, 'state' | 'clock' | 'deadlineMs'>) {

@@ -9,7 +9,7 @@ import { createPinStore, type Pin, PINS, type PinStore, type ReadPins, type Pinn
 
 export type { Pin } from './pin-store.ts'
 
-export interface PinBookOptions {
+interface PinBookOptions {
   readonly state: StateStore
   readonly clock: Clock
   /** If `false`, the store is not read, and only accepted definitions are pinned. */

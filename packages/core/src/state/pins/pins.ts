@@ -59,7 +59,7 @@ export interface PinsOptions {
   readonly refreshMs?: number
 }
 
-export interface AcceptPin {
+interface AcceptPin {
   /** The hash of the definition that the person looked at. If the definition has changed meanwhile, it is not accepted. */
   readonly hash: string
   readonly by: string
@@ -145,8 +145,36 @@ export function createPins(options: PinsOptions): Pins {
     onFault,
   })
   const holding = createHolding({ mode, newTools, check, book, checks })
-  const usersOf = (tool: Tool) => (isListedForOne(tool) ? usersIn(catalog, tool) : undefined)
+  const usersOf = (tool: Tool) => usersIn(catalog, tool)
   const notices = new Notices({ mode, holdsNew, check, book, checks, holding, usersOf, emit, state, clock, deadlineMs })
+  const unsubscribe = watch(catalog, book, notices)
+  const describe = createDescribe({ catalog, check, book, checks, holding, notices })
+  return {
+    get revision() {
+      return revision
+    },
+    effectsFor: createPinEffects(holding, () => revision),
+    list: () => listPins(catalog, describe),
+    async accept(id, accepted) {
+      checkShape('accept', accepted, ACCEPT)
+      const tool = checkLookedAt(catalog, id, accepted.hash)
+      if (book.pinOf(tool)?.by === undefined) emit(await acceptPin(catalog, book, tool, accepted))
+      return describe(tool)
+    },
+    subscribe: changes.subscribe,
+    async settled() {
+      while (book.isBusy() || notices.isBusy()) await Promise.all([book.idle(), notices.idle()])
+    },
+    close() {
+      unsubscribe()
+      book.close()
+      changes.clear()
+    },
+  }
+}
+
+/** Shows every definition of a catalog to the book and the notices, now and after each change. */
+function watch(catalog: SeenCatalog, book: PinBook, notices: Notices): () => void {
   const see = () => {
     const sets = setsOf(catalog)
     book.see(sets.flatMap(({ tools }) => tools))
@@ -154,9 +182,27 @@ export function createPins(options: PinsOptions): Pins {
   }
   const unsubscribe = catalog.subscribe(see)
   see()
+  return unsubscribe
+}
 
-  const describe = (tool: Tool): PinnedTool => {
-    const users = usersOf(tool)
+/** Returns a function that describes the state of a tool's definition. */
+function createDescribe({
+  catalog,
+  check,
+  book,
+  checks,
+  holding,
+  notices,
+}: {
+  readonly catalog: SeenCatalog
+  readonly check: DefinitionMode
+  readonly book: PinBook
+  readonly checks: ReturnType<typeof createDefinitionChecks>
+  readonly holding: Holding
+  readonly notices: Notices
+}): (tool: Tool) => PinnedTool {
+  return (tool) => {
+    const users = usersIn(catalog, tool)
     const snapshot = users ? setOf([tool]) : tool.kind === 'tool' ? catalog.snapshot() : catalog.items()
     const pin = book.pinOf(tool) ?? book.get(tool.id)
     return {
@@ -173,44 +219,27 @@ export function createPins(options: PinsOptions): Pins {
       ...(users && { users }),
     }
   }
+}
 
-  return {
-    get revision() {
-      return revision
-    },
-    effectsFor: createPinEffects(holding, () => revision),
-    list: () => [
-      ...catalog.snapshot().tools.map(describe),
-      ...[...catalog.items()].map(describe).filter(isTelling),
-      ...ownOf(catalog).flatMap((tool) => {
-        const row = describe(tool)
-        return tool.kind === 'tool' || isTelling(row) ? [row] : []
-      }),
-    ],
-    async accept(id, accepted) {
-      checkShape('accept', accepted, ACCEPT)
-      const { hash, by } = accepted
-      const shared = catalog.get(id)
-      const own = shared ? [] : ownOf(catalog).filter((tool) => tool.id === id)
-      const tool = checkLookedAt(id, shared ? [shared] : own, hash)
-      if (book.pinOf(tool)?.by === undefined) {
-        await (shared ? book.replace(tool, by) : book.add(tool, by))
-        const users = usersOf(tool)
-        const text = `${by} accepted ${users ? 'a' : 'the'} definition of "${id}"`
-        emit({ kind: 'accepted', tool: id, hash, by, text, ...(users && { users }) })
-      }
-      return describe(tool)
-    },
-    subscribe: changes.subscribe,
-    async settled() {
-      while (book.isBusy() || notices.isBusy()) await Promise.all([book.idle(), notices.idle()])
-    },
-    close() {
-      unsubscribe()
-      book.close()
-      changes.clear()
-    },
-  }
+/** Returns the rows of {@link Pins.list}. */
+function listPins(catalog: SeenCatalog, describe: (tool: Tool) => PinnedTool): readonly PinnedTool[] {
+  return [
+    ...catalog.snapshot().tools.map(describe),
+    ...[...catalog.items()].map(describe).filter(isTelling),
+    ...ownOf(catalog).flatMap((tool) => {
+      const row = describe(tool)
+      return tool.kind === 'tool' || isTelling(row) ? [row] : []
+    }),
+  ]
+}
+
+/** Pins a definition that a person accepted, and returns the event to emit. */
+async function acceptPin(catalog: SeenCatalog, book: PinBook, tool: Tool, { hash, by }: AcceptPin): Promise<PinEvent> {
+  const { id } = tool
+  await (catalog.get(id) ? book.replace(tool, by) : book.add(tool, by))
+  const users = usersIn(catalog, tool)
+  const text = `${by} accepted ${users ? 'a' : 'the'} definition of "${id}"`
+  return { kind: 'accepted', tool: id, hash, by, text, ...(users && { users }) }
 }
 
 function isTelling({ status, findings, isNew }: PinnedTool): boolean {
@@ -244,7 +273,9 @@ function ownOf(catalog: SeenCatalog): readonly Tool[] {
   )
 }
 
-function usersIn(catalog: SeenCatalog, tool: Tool): readonly PinUser[] {
+/** Returns the users whose own lists have a definition, or `undefined` if all callers share it. */
+function usersIn(catalog: SeenCatalog, tool: Tool): readonly PinUser[] | undefined {
+  if (!isListedForOne(tool)) return undefined
   const hash = originalHash(tool)
   const has = (tools: readonly Tool[]) => {
     const same = setOf(tools).get(tool.id)
@@ -270,7 +301,10 @@ function createPinEffects(holding: Holding, revisionNow: () => number): Pins['ef
   }
 }
 
-function checkLookedAt(id: string, tools: readonly Tool[], hash: string): Tool {
+/** Returns the definition with a hash among the current ones of an id. @throws {ToolgateError} `pin_unknown` */
+function checkLookedAt(catalog: SeenCatalog, id: string, hash: string): Tool {
+  const shared = catalog.get(id)
+  const tools = shared ? [shared] : ownOf(catalog).filter((tool) => tool.id === id)
   if (tools.length === 0) throw new ToolgateError('pin_unknown', `There is no tool "${cut(id, MAX_ECHO)}" now.`)
   const tool = tools.find((one) => originalHash(one) === hash)
   if (tool) return tool

@@ -17,8 +17,8 @@ import type { AgentCallBody, AgentDecisionBody, AgentItemRow, AgentItemsBody } f
 /** The API for agents that do not use MCP. Each route acts for the caller of the agent's own credential. */
 export const room: Room = {
   name: 'agents',
-  open({ gate, servers, door, stopping }) {
-    const deps: AgentDeps = { ...door, view: preparedViews({ gate, servers }), stopping }
+  open({ gate, servers, door }) {
+    const deps: AgentDeps = { ...door, view: preparedViews({ gate, servers }) }
     const by = 'agent'
     return {
       routes: [
@@ -30,7 +30,7 @@ export const room: Room = {
   },
 }
 
-interface AgentDeps extends Pick<Heart, 'stopping'>, Pick<Heart['door'], 'authenticator' | 'publicUrl'> {
+interface AgentDeps extends Pick<Heart['door'], 'authenticator' | 'publicUrl' | 'stopping'> {
   readonly view: ReturnType<typeof preparedViews>
 }
 

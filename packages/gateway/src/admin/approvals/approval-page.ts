@@ -17,7 +17,7 @@ import { CHALLENGE, checkSamePage, currentLogin, PAGE_HEADERS, readForm, toRespo
 import { approvalFor } from '../http/rule-text.ts'
 import type { LoginsBody } from '../../model/rows.ts'
 
-export interface ApprovalPageDeps {
+interface ApprovalPageDeps {
   readonly access: AccessRules
   readonly approvals: Approvals
   readonly clock: { wallMs(): number }

@@ -18,7 +18,7 @@ import {
   valueOf,
 } from '../../servers/catalog/compare-rule.ts'
 
-export interface ComparisonsDeps {
+interface ComparisonsDeps {
   readonly approvals: Pick<Approvals, 'get'>
   readonly servers: () => readonly ServerConfig[]
   readonly authenticator: Pick<Authenticator, 'current'>

@@ -40,7 +40,7 @@ async function writtenFamily(reader: AuditReader): Promise<Family> {
 /** Problems that have a metric even if it is 0, for alerts. */
 const EVIDENCE_ALARMS = ['checkpoints_missing', 'checkpoints_failing', 'witness_failing']
 
-export function evidenceFamilies({
+function evidenceFamilies({
   checkpoints,
   problems,
 }: Pick<AuditEvidenceBody, 'checkpoints' | 'problems'>): readonly Family[] {

@@ -11,7 +11,7 @@ import { nextTurn, turnEach } from '../../util/next-turn.ts'
 import { type CallFilter, matchesCall } from './call-filter.ts'
 
 /** A page of calls, newest first. */
-export interface CallPage {
+interface CallPage {
   readonly calls: readonly CallRow[]
   /** The `seq` before which the next page searches. Absent at the end of the audit. */
   readonly next?: number
@@ -19,7 +19,7 @@ export interface CallPage {
   readonly searchedTo?: string
 }
 
-export interface CallQuery {
+interface CallQuery {
   readonly filter: CallFilter
   readonly before?: number | undefined
   readonly limit: number

@@ -33,6 +33,6 @@ export function readSmallFile(file: string, maxBytes: number): string {
 }
 
 /** Returns the error for a file as a whole. */
-export function problemOf(file: string, message: string): ConfigFileError {
+function problemOf(file: string, message: string): ConfigFileError {
   return new ConfigFileError([{ file, line: 1, column: 1, path: '', message }])
 }

@@ -100,7 +100,11 @@ export class ChangeThread {
     this.#worker = undefined
   }
 
-  async #answer(worker: Worker, question: Question, { of, reader, signal }: Asking): Promise<unknown> {
+  async #answer(
+    worker: Worker,
+    question: Question,
+    { of, reader, signal }: { readonly of: AskedOf; readonly reader: Reader; readonly signal: AbortSignal },
+  ): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const { deadlineMs = DEADLINE_MS, maxMb = MAX_MB } = this.#options
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
@@ -131,12 +135,6 @@ export class ChangeThread {
       signal.removeEventListener('abort', onAbort)
     }
   }
-}
-
-interface Asking {
-  readonly of: AskedOf
-  readonly reader: Reader
-  readonly signal: AbortSignal
 }
 
 class Refused extends Error {}

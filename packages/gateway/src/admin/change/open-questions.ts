@@ -8,9 +8,9 @@ import type { Questions, RecordsQuery } from './questions.ts'
 
 /** Returns the service that answers questions in a separate thread, until it is closed. */
 export function openQuestions(heart: Heart): Questions & { close(): Promise<void> | void } {
-  const { config, revisions, redact, clock, gate, options } = heart
+  const { config, revisions, redact, clock, gate, host } = heart
   const { audit } = heart.stores
-  const { reading = {} } = options
+  const { reading = {} } = host
   const thread = new ChangeThread()
   return {
     close: () => thread.close(),

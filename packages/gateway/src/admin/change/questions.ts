@@ -102,7 +102,7 @@ export function changeDeps(
 }
 
 /** The person who asks, and the signal that ends the question. */
-export interface Asker {
+interface Asker {
   /** A person with a tenant sees only the calls of this tenant. */
   readonly person: Caller
   readonly signal: AbortSignal

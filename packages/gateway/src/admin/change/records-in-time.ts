@@ -11,7 +11,7 @@ const BEFORE_MS = 86_400_000
 export const MAX_MS = 60_000
 
 /** Reads audit records for at most a minute. */
-export interface RecordsInTime {
+interface RecordsInTime {
   /** Only calls from this time on count, in wall-clock milliseconds. Default: a week ago. */
   readonly since: number
   /** Reads the records, including those before `since` that contain the history of runs. */

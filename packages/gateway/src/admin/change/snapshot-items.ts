@@ -6,7 +6,7 @@ import type { ServerConfig } from '../../config/config.ts'
 import type { Offer } from '../../model/upstream.ts'
 
 /** The items of a snapshot, as the servers of a configuration would offer them. */
-export interface ConfiguredItems {
+interface ConfiguredItems {
   readonly items: readonly Tool[]
   readonly findUnlisted: FindUnlisted
 }

@@ -2,7 +2,7 @@ import type { Connection } from '../../servers/connections/connection-store.ts'
 import { escape, type Page, toPage, toTime } from '../http/approval-page-html.ts'
 
 /** The connection of a server, as one person sees it. */
-export interface ConnectView {
+interface ConnectView {
   readonly server: string
   /** The host of the server. */
   readonly host: string

@@ -12,7 +12,7 @@ import { ApiFault } from '../../model/faults.ts'
 import { CHALLENGE, checkSamePage, currentLogin, PAGE_HEADERS, readForm, toResponse } from '../http/page.ts'
 import type { LoginsBody } from '../../model/rows.ts'
 
-export interface ConnectPageDeps {
+interface ConnectPageDeps {
   readonly access: AccessRules
   /** The sessions of people who may use these pages, but no other part of the console. */
   readonly people: Sessions
@@ -29,7 +29,7 @@ export type PageConnections = Pick<
   'rowsOf' | 'begin' | 'finish' | 'disconnect' | 'clientDocument' | 'hostOf' | 'publicUrl'
 >
 
-export const PERSON_SECONDS = 3600
+const PERSON_SECONDS = 3600
 const ATTEMPT_SECONDS = 600
 /** The path of callbacks. No server can have this name. */
 const CALLBACK = /^~callback(?:\/|$)/

@@ -4,5 +4,5 @@ import { createConsole } from './console.ts'
 /** The web console, at every path that no other room handles. */
 export const room: Room = {
   name: 'console',
-  open: ({ options }) => ({ pages: [{ under: '/', ...createConsole(options.consoleDir) }] }),
+  open: ({ host }) => ({ pages: [{ under: '/', ...createConsole(host.consoleDir) }] }),
 }

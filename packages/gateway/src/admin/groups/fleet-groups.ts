@@ -4,7 +4,7 @@ import type { GroupElsewhere, GroupRow } from '../../model/rows.ts'
 import type { Replica, ReplicaRow } from '../../replicas/replica-store.ts'
 import type { GroupWatch } from './group-watch.ts'
 
-export interface FleetGroupsDeps {
+interface FleetGroupsDeps {
   readonly self: Pick<Replica, 'id' | 'incarnation'>
   readonly state: Pick<StateStore, 'list' | 'set' | 'take'>
   /** Returns the rows of all replicas. */

@@ -10,7 +10,7 @@ export interface GroupChange {
   readonly now: GroupState | undefined
 }
 
-export interface GroupWatchDeps {
+interface GroupWatchDeps {
   /** The groups to watch, which may change. */
   names(): readonly string[]
   readonly availability: AvailabilitySource
@@ -33,17 +33,12 @@ const INTERVAL_MS = 1000
 /** Changes within this time are reported together. */
 const TOGETHER_MS = 10
 
-interface Watched {
-  state: GroupState | undefined
-  reportedAtMs: number
-}
-
 /**
  * Watches the states of groups. A change is reported within 10 ms, unless the group had a report in the last second. Then
  * its state is reported at the end of that second, if it still differs.
  */
 export function createGroupWatch({ names, availability, clock, onFault }: GroupWatchDeps): GroupWatch {
-  const watched = new Map<string, Watched>()
+  const watched = new Map<string, { state: GroupState | undefined; reportedAtMs: number }>()
   const counts = new Map<string, number>()
   renew()
   const listeners = createEmitter<[changes: readonly GroupChange[]]>(onFault)

@@ -67,15 +67,10 @@ function openFleetGroups(
   return others
 }
 
-/** A configured group. */
-interface GroupFigures {
-  readonly name: string
-  readonly available: boolean
-  readonly changes: number
-}
-
 /** Returns the metrics of groups. Their names come from the configuration, so the number of series is bounded. */
-export function groupFamilies(all: readonly GroupFigures[]): readonly Family[] {
+function groupFamilies(
+  all: readonly { readonly name: string; readonly available: boolean; readonly changes: number }[],
+): readonly Family[] {
   return [
     {
       name: 'toolgate_group_available',

@@ -6,7 +6,7 @@ import type { Clock } from '@toolgate/core/stores'
 import type { UpstreamState } from '../../model/upstream.ts'
 import type { GroupChange, GroupWatch } from './group-watch.ts'
 
-export interface StateChangesDeps {
+interface StateChangesDeps {
   readonly watch: Pick<GroupWatch, 'subscribe'>
   /** Returns the server of an implicit group. Implicit groups are watched like the others. */
   serverOf(group: string): { readonly name: string; readonly state: UpstreamState } | undefined

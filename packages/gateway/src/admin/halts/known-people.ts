@@ -8,7 +8,7 @@ export interface KnownPerson {
   readonly tenant: string | undefined
 }
 
-export interface KnownPeopleDeps {
+interface KnownPeopleDeps {
   /** Returns the users of the configuration, the users with keys, and those who are logged in. */
   signedIn(): Iterable<{ readonly user?: string | undefined; readonly tenant?: string | undefined }>
   /** Absent if calls are not counted. Then no user is known by their calls. */

@@ -282,13 +282,11 @@ function ownToolsOf({ catalog }: Pick<Gate, 'catalog'>, { user, tenant }: HaltTa
   return [...new Map(others.map((tool) => [tool.id, tool])).values()]
 }
 
-interface HaltWorld {
-  readonly tools: readonly Tool[]
-  readonly groups: ReturnType<typeof parseGroups>['selectors']
-}
-
 /** Returns the tools that a target currently matches, or the nearest ids if it matches none. */
-function toolReach({ tool }: HaltTarget, { tools, groups }: HaltWorld): Pick<HaltReach, 'tools' | 'nearestTools'> {
+function toolReach(
+  { tool }: HaltTarget,
+  { tools, groups }: { readonly tools: readonly Tool[]; readonly groups: ReturnType<typeof parseGroups>['selectors'] },
+): Pick<HaltReach, 'tools' | 'nearestTools'> {
   if (tool === undefined) return { tools: tools.length }
   const selector = parseSelector(tool, groups)
   const named = tools.filter((one) => matchesSelector(selector, one, 'possible'))

@@ -2,7 +2,6 @@ import type { Answer } from '../../heart/route.ts'
 import { hash, randomBytes } from 'node:crypto'
 import type { Caller } from '@toolgate/core'
 import { createEmitter, type Emitter } from '@toolgate/values'
-import type { MaybePromise } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
 import { toName } from './callers.ts'
 import { ApiFault } from '../../model/faults.ts'
@@ -221,14 +220,14 @@ export interface NewSession {
 /** The sessions of people who are logged in. */
 export interface Sessions {
   /** Opens a session and returns its secret of 256 random bits. */
-  open(caller: Caller, session?: NewSession): MaybePromise<string>
+  open(caller: Caller, session?: NewSession): Promise<string>
   find(secret: string): Login | undefined
   /** Returns the people who are logged in, once for each session. */
   people(): readonly Caller[]
   /** Returns the time in wall-clock milliseconds. */
   nowMs(): number
   /** Ends a session. Returns the URL at which the person also logs out, if there is one. */
-  close(secret: string): MaybePromise<string | undefined>
+  close(secret: string): Promise<string | undefined>
   /** Ends the sessions of people whose key ended, and updates the people of other sessions. */
   replace(callers: EndedCallers): void
   /**
@@ -236,12 +235,6 @@ export interface Sessions {
    * unsubscribes.
    */
   onEnd(secret: string, listener: () => void): () => void
-}
-
-/** The sessions of this process. */
-interface LocalSessions extends Sessions {
-  open(caller: Caller, session?: NewSession): string
-  close(secret: string): string | undefined
 }
 
 interface SessionOptions {
@@ -255,7 +248,7 @@ interface SessionOptions {
 export const SESSION_TTL_MS: number = 12 * 60 * 60 * 1000
 
 /** Returns sessions in memory. A restart ends all of them. */
-export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: SessionOptions): LocalSessions {
+export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: SessionOptions): Sessions {
   /** By digest, so that the time of a look-up reveals nothing about a secret. Oldest first. */
   const sessions = new Map<string, Session>()
   const end = (key: string) => {
@@ -264,7 +257,7 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
     session?.ending.emit()
   }
   return {
-    open(caller, { endsAtMs = Number.POSITIVE_INFINITY, loginAtMs = clock.wallMs(), logoutUrl } = {}) {
+    async open(caller, { endsAtMs = Number.POSITIVE_INFINITY, loginAtMs = clock.wallMs(), logoutUrl } = {}) {
       const now = clock.monotonicMs()
       for (const [key, open] of sessions) if (open.endsAtMs <= now) end(key)
       const oldest = sessions.keys().next()
@@ -289,7 +282,7 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
       return [...sessions.values()].flatMap(({ person, endsAtMs }) => (endsAtMs <= now ? [] : [person]))
     },
     nowMs: () => clock.wallMs(),
-    close(secret) {
+    async close(secret) {
       const key = digest(secret)
       const logoutUrl = sessions.get(key)?.logoutUrl
       end(key)

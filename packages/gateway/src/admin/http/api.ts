@@ -19,7 +19,7 @@ export interface Api {
   subjectOf(request: Request, readText: () => Promise<string>): Promise<Subject | undefined>
 }
 
-export interface ApiOptions extends Pick<Heart, 'redact' | 'onFault'> {
+interface ApiOptions extends Pick<Heart, 'redact' | 'onFault'> {
   readonly access: AccessRules
   readonly clock: Pick<Clock, 'wallMs'>
   /** Counts failed logins and delays their answers. */

@@ -34,7 +34,7 @@ const MAX_NAMED = 50
  * If several keys belong to one user, agents' keys come first, and the second different caller is named `vera#2`. Equal
  * callers are listed once.
  */
-export function nameCallers(callers: readonly CallerConfig[]): ReadonlyMap<string, NamedCaller> {
+function nameCallers(callers: readonly CallerConfig[]): ReadonlyMap<string, NamedCaller> {
   const named = new Map<string, NamedCaller>()
   const seen = new Set<string>()
   const agentsFirst = callers.toSorted((a, b) => Number(a.for === 'console') - Number(b.for === 'console'))

@@ -2,7 +2,7 @@ import { messageOf } from '@toolgate/values'
 import type { RoomHealth } from '../../heart/room.ts'
 import type { ReadyBody, ServerRow } from '../../model/rows.ts'
 
-export interface HealthAnswer<Body> {
+interface HealthAnswer<Body> {
   readonly status: 200 | 503
   readonly body: Body
 }

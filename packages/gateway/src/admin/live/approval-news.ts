@@ -2,7 +2,7 @@ import type { Approval } from '@toolgate/core'
 import type { AuditRecord } from '@toolgate/core/audit'
 import type { Approvals } from '@toolgate/core/call'
 
-export interface ApprovalNewsOptions {
+interface ApprovalNewsOptions {
   readonly approvals: Pick<Approvals, 'get'>
   readonly onNews: (approval: Approval) => void
   readonly onFault: (error: unknown) => void

@@ -2,7 +2,7 @@ import type { AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { createEmitter } from '@toolgate/values'
 import { recordPages } from '../../util/next-turn.ts'
 
-export interface AuditTailDeps {
+interface AuditTailDeps {
   readonly audit: AuditReader
   readonly onFault: (error: unknown) => void
   /** How often the audit is queried while there are listeners. Default 40 ms. */

@@ -3,7 +3,7 @@ import { gauge } from '../../telemetry/exposition.ts'
 import type { LiveSocket } from './live-socket.ts'
 
 /** The live feed of the console. It is loaded for the first page that listens. */
-export interface LivePages {
+interface LivePages {
   socket: LiveSocket | undefined
   /** Absent until the rooms of people are open. */
   load?: () => Promise<LiveSocket>

@@ -7,7 +7,7 @@ import { type AccessRules, openSession, readCookie } from '../http/access.ts'
 import { messagePage } from '../http/approval-page-html.ts'
 import { toResponse } from '../http/page.ts'
 
-export interface OidcDeps {
+interface OidcDeps {
   readonly config: OidcConfig
   readonly publicUrl: string
   readonly clock: Clock

@@ -24,13 +24,13 @@ export const login: Room = {
 }
 
 /** Returns the health of issuers. Probes without a key also see which ones are down, as their names are public. */
-export function issuersHealth(issuers: readonly IssuerRow[], withReasons: boolean): RoomHealth {
+function issuersHealth(issuers: readonly IssuerRow[], withReasons: boolean): RoomHealth {
   if (issuers.length === 0) return { body: {} }
   const rows = issuers.map(({ problem, ...row }) => (withReasons && problem !== undefined ? { ...row, problem } : row))
   return { body: { issuers: rows } }
 }
 
-export function refusedTokensFamily(refused: readonly RefusedTokens[]): Family {
+function refusedTokensFamily(refused: readonly RefusedTokens[]): Family {
   return {
     name: 'toolgate_refused_tokens_total',
     type: 'counter',
@@ -39,7 +39,7 @@ export function refusedTokensFamily(refused: readonly RefusedTokens[]): Family {
   }
 }
 
-export function issuersFamily(issuers: readonly IssuerRow[]): Family {
+function issuersFamily(issuers: readonly IssuerRow[]): Family {
   return {
     name: 'toolgate_issuer_up',
     type: 'gauge',

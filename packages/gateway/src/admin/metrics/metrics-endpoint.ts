@@ -4,7 +4,7 @@ import { checkOrigin, type OriginRules } from '../../auth/origin.ts'
 import type { FailedLogins } from '../../auth/failed-logins.ts'
 import { type Authenticator, isRefused, toKeyId } from '../../auth/credential.ts'
 
-export interface MetricsEndpointDeps {
+interface MetricsEndpointDeps {
   readonly authenticator: Authenticator
   readonly origins: OriginRules
   readonly logins?: Pick<FailedLogins, 'failed'>

@@ -6,7 +6,7 @@ import { type CountedRun, RunTally } from './run-tally.ts'
 import type { Figures } from './sum.ts'
 import { LONGEST_MS, type Period, Tally } from './tally.ts'
 
-export interface CountedAuditDeps {
+interface CountedAuditDeps {
   readonly audit: AuditReader & AuditExporter
   readonly clock: Clock
   /** How long an answer waits until records are counted. Default 250 ms. */
@@ -15,7 +15,7 @@ export interface CountedAuditDeps {
   readonly enoughRecords?: number
 }
 
-export interface CountedFigures extends Figures {
+interface CountedFigures extends Figures {
   /** Whether every record of the period is counted. */
   readonly isComplete: boolean
 }

@@ -4,13 +4,6 @@ const LOG_GROWTH = Math.log(GROWTH)
 /** The shortest counted duration. Shorter ones count as this. */
 const LEAST_MS = 0.1
 
-/** Percentiles of durations, in milliseconds. */
-export interface Percentiles {
-  readonly p50: number
-  readonly p95: number
-  readonly p99: number
-}
-
 /**
  * A histogram of durations with logarithmic bins. Its size depends on the number of different bins, not of durations.
  */
@@ -30,7 +23,7 @@ export class Latencies {
   }
 
   /** Returns `undefined` without durations. */
-  percentiles(): Percentiles | undefined {
+  percentiles(): { readonly p50: number; readonly p95: number; readonly p99: number } | undefined {
     if (this.#count === 0) return undefined
     const bins = [...this.#bins].toSorted(([a], [b]) => a - b)
     const at = (part: number): number => {

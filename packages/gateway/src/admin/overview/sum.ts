@@ -3,7 +3,7 @@ import { AUDIT_OUTCOMES } from '@toolgate/core/words'
 import { Latencies } from './latency.ts'
 import { serverOf } from '../../model/server-of.ts'
 
-export type OutcomeCounts = AuditCounts['buckets'][number]
+type OutcomeCounts = AuditCounts['buckets'][number]
 
 /** The counts for a tool, a server, or everything. */
 export interface Counted {

@@ -8,7 +8,7 @@ export const pins: Room = {
   open: ({ gate }) => ({ metrics: [() => pinsFamily(gate.pins.list())] }),
 }
 
-export function pinsFamily(all: readonly Pick<PinnedTool, 'status'>[]): Family {
+function pinsFamily(all: readonly Pick<PinnedTool, 'status'>[]): Family {
   return {
     name: 'toolgate_pins',
     type: 'gauge',

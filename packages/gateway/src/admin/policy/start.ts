@@ -21,7 +21,7 @@ export const policy: Room<Pick<ClauseHits, 'read'>> = {
 /** The maximum number of clauses in the metrics. More series would be too many for most users of metrics. */
 const MAX_CLAUSES = 500
 
-export function clauseFamily(clauses: ReturnType<Gate['coverage']>): Family {
+function clauseFamily(clauses: ReturnType<Gate['coverage']>): Family {
   return {
     name: 'toolgate_clause_hits_total',
     type: 'counter',

@@ -73,8 +73,8 @@ export class Reloader {
   }
 
   async #tighten(): Promise<void> {
-    const { rules, revisions } = this.#heart
-    const config = await rules.read({ mayRun: this.#ran })
+    const { host, revisions } = this.#heart
+    const config = await host.read({ mayRun: this.#ran })
     if (config.notRun) return this.#wait(['secretCommands'], `not run: ${config.notRun.join(', ')}`)
     const planned = await this.#reload({ through: 'watch', isDryRun: true }, config)
     const unproven = findUnproven(revisions.current, revisions.next(config))
@@ -159,15 +159,15 @@ export class Reloader {
   }
 
   async #reload({ by, through, isDryRun = false, preview }: ReloadOptions, given?: GatewayConfig): Promise<Reload> {
-    const { revisions, rules, redact, stopping } = this.#heart
-    checkRunning(stopping)
-    const config = given ?? (await rules.read())
+    const { revisions, host, redact, door } = this.#heart
+    checkRunning(door)
+    const config = given ?? (await host.read())
     checkUsable(config)
     const before = revisions.current
     const next = revisions.next(config)
     const name = this.#nameOf(config, before, next)
     if (preview !== undefined && preview !== name) throw outdated()
-    const serveCertificate = rules.readCertificate()
+    const serveCertificate = host.readCertificate()
     const changes = [...findChanges(before, next), ...(serveCertificate ? [NEW_CERTIFICATE] : [])]
     // The publisher has already been told, and this replica starts no calls meanwhile.
     const isAsked = changes.length > 0 && through !== 'publication'
@@ -177,7 +177,7 @@ export class Reloader {
     const isApplied = isChanged && !isDryRun
     await nextTurn()
     // The gateway may have begun to stop meanwhile, and must then start nothing.
-    if (isApplied) checkRunning(stopping)
+    if (isApplied) checkRunning(door)
     if (isApplied) this.#apply(before, next, config)
     // The file is now applied.
     if (!isDryRun) [this.#waiting, this.#ran] = [undefined, config.ran ?? []]
@@ -198,8 +198,8 @@ export class Reloader {
 
   /** Applies a revision in one turn, so that every decision uses either the old or the new rules. */
   #apply(before: Revision, next: Revision, config: GatewayConfig): void {
-    const { revisions, redact, log, rules, door } = this.#heart
-    const { started, retired } = rules.replace(next, () => {
+    const { revisions, redact, log, host, door } = this.#heart
+    const { started, retired } = host.replace(next, () => {
       revisions.replace(next)
       redact.follow(config.secrets)
     })
@@ -244,7 +244,7 @@ export class Reloader {
 }
 
 /** @throws {ConfigError} */
-function checkRunning({ isStopping }: Heart['stopping']): void {
+function checkRunning({ stopping: { isStopping } }: Heart['door']): void {
   if (isStopping) throw new ConfigError('reload', 'is not possible while the gateway stops')
 }
 

@@ -27,9 +27,9 @@ export const reload: Room<Reloader> = {
   },
 }
 
-async function watchFile({ config, options }: Heart, reloader: Reloader): Promise<FileWatch> {
+async function watchFile({ config, host }: Heart, reloader: Reloader): Promise<FileWatch> {
   const watch = new FileWatch(config.file, () => reloader.tighten())
-  await watch.start(options.watchEveryMs)
+  await watch.start(host.watchEveryMs)
   return watch
 }
 

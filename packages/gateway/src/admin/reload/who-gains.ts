@@ -14,7 +14,7 @@ const MAX_CALLERS = 1000
 type Rules = Pick<Revision, 'policy' | 'groups' | 'aliases' | 'apps' | 'servers' | 'callers'>
 
 /** A comparison of two revisions of the rules, over the currently known items. */
-export interface Comparison {
+interface Comparison {
   /**
    * Returns which callers gain or lose which tools, resources and prompts by policy, roles and scopes. The current
    * availability is ignored. Each caller takes a separate turn, as calls continue meanwhile. Call it once.

@@ -37,7 +37,7 @@ export function replicaFamilies(
 }
 
 /** The state of a shared audit. */
-export interface SharedAuditFigures {
+interface SharedAuditFigures {
   readonly problem?: { readonly code: string } | undefined
   readonly unshipped?: { readonly records: number; readonly ageMs: number } | undefined
 }

@@ -44,7 +44,7 @@ function openIdentities(heart: Heart): ServerIdentities | undefined {
 }
 
 /** Returns the metrics of servers. Their names come from the configuration, so the number of series is bounded. */
-export function serverFamilies(rows: readonly ServerRow[]): readonly Family[] {
+function serverFamilies(rows: readonly ServerRow[]): readonly Family[] {
   return [
     {
       name: 'toolgate_server_up',

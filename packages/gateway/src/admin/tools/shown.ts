@@ -8,7 +8,7 @@ import { maySeeListsOf } from '../http/callers.ts'
 import { wireNameOf } from '../http/wire-name.ts'
 
 /** The parts of the heart with the callers' catalogs. */
-export type ShownHeart = Pick<Heart, 'gate' | 'servers' | 'catalog'>
+type ShownHeart = Pick<Heart, 'gate' | 'servers' | 'catalog'>
 
 /** The part of a caller's catalog that a person may see. */
 export interface Shown {

@@ -19,7 +19,7 @@ export interface RowDecision extends Pick<ToolRow, 'outcome' | 'visible' | 'mayS
 }
 
 /** A catalog with a view's decisions, in the order of the tools. */
-export interface DecidedTools {
+interface DecidedTools {
   readonly view: View
   readonly tools: readonly Tool[]
   readonly rows: readonly RowDecision[]

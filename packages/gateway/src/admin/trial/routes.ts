@@ -41,7 +41,7 @@ export const room: Room = {
   },
 }
 
-interface TrialDeps extends Pick<Heart, 'gate' | 'servers' | 'catalog' | 'door' | 'stopping'>, PlacedRules {
+interface TrialDeps extends Pick<Heart, 'gate' | 'servers' | 'catalog' | 'door'>, PlacedRules {
   readonly callers: NamedCallers
 }
 
@@ -130,7 +130,7 @@ function ownCallRoute(deps: TrialDeps): Answer {
     const key = keyNow()
     if (!key) throw new ApiFault('call_forbidden', NOT_OWN)
     checkKnown(tool, { person, caller }, deps)
-    if (deps.stopping.isStopping)
+    if (deps.door.stopping.isStopping)
       throw new ApiFault('stopping', 'The gateway is stopping. Try again in a moment.', { 'retry-after': '1' })
     const view = await viewOf(key.caller, app)
     const outcome = await view.call({

@@ -4,8 +4,8 @@ import type { Family } from '../../telemetry/exposition.ts'
 /** Likely mistakes in the file, and in the items that servers offer. */
 export const warnings: Room = {
   name: 'warnings',
-  open({ rules, redact }) {
-    const { list, logNew } = rules.warnings
+  open({ catalog, redact }) {
+    const { list, logNew } = catalog.warnings
     return {
       warnings: () => list().map((warning) => ({ ...warning, text: redact.redactText(warning.text) })),
       metrics: [() => warningsFamily(list().map(({ code }) => code))],
@@ -17,7 +17,7 @@ export const warnings: Room = {
 /** Problems that have a metric even if it is 0, as they arise silently, for example when a server renames a tool. */
 const ALWAYS_SHOWN = ['selector_unmatched', 'tool_unreachable', 'name_confusable']
 
-export function warningsFamily(found: readonly string[]): Family {
+function warningsFamily(found: readonly string[]): Family {
   const codes = [...new Set([...ALWAYS_SHOWN, ...found])]
   return {
     name: 'toolgate_policy_warnings',

@@ -131,7 +131,7 @@ function actorOf(link: JsonObject, { name, issuer: own }: IssuerConfig, nameOf: 
 }
 
 /** Returns the value of a claim by its name, or else by a path such as `realm_access.roles`. */
-export function claimAt(claims: JsonObject, path: string): unknown {
+function claimAt(claims: JsonObject, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path]
   let value: unknown = claims
   for (const part of path.split('.')) {

@@ -5,7 +5,7 @@ export class IssuerError extends Error {
   override readonly name = 'IssuerError'
 }
 
-export interface JsonAnswer {
+interface JsonAnswer {
   readonly status: number
   /** Absent unless the answer is JSON. */
   readonly body?: unknown

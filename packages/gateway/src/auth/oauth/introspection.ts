@@ -16,7 +16,7 @@ const MAX_INACTIVE = 1_000
 const RETRY_MS = 5_000
 
 /** The result of an introspection of an active token. */
-export interface Activity {
+interface Activity {
   /** Absent for a known token if the authorization server does not answer. */
   readonly claims: JsonObject | undefined
   /** When the result expires, on the monotonic clock. */

@@ -10,7 +10,7 @@ export interface IssuerKeys {
   readonly keys: readonly SignatureKey[]
 }
 
-export type IssuerStatus = 'unknown' | 'up' | 'down'
+type IssuerStatus = 'unknown' | 'up' | 'down'
 
 /** The metadata that the gateway uses (RFC 8414 §2). */
 interface Metadata {

@@ -1,6 +1,5 @@
 import type { JWTPayload } from 'jose'
 import { isObject, type JsonObject, readJson, readUtf8 } from '@toolgate/values/json'
-import type { MaybePromise } from '@toolgate/core/internal'
 import type { IssuerConfig } from '../../config/oauth.ts'
 import type { Issuer, IssuerKeys } from './issuer.ts'
 import { remember } from './remember.ts'
@@ -15,7 +14,7 @@ export function isJwt(token: string): boolean {
 }
 
 /** A parsed JWT that is not verified yet. */
-export interface Jwt extends Signed {
+interface Jwt extends Signed {
   readonly typ: string | undefined
   readonly claims: JWTPayload
 }
@@ -75,7 +74,7 @@ function isText(value: unknown): value is string | undefined {
 }
 
 /** The claims of a verified token. */
-export interface VerifiedJwt {
+interface VerifiedJwt {
   readonly claims: JWTPayload
   /** The keys that verified it. */
   readonly keys: IssuerKeys
@@ -84,20 +83,19 @@ export interface VerifiedJwt {
 /**
  * Verifies a token of an issuer: signature, issuer, and times.
  *
- * Synchronous if its key is known. For an unknown key, the issuer's keys are read again once.
+ * For an unknown key, the issuer's keys are read again once.
  *
  * @throws {TokenProblem}
  */
-export function verifyJwt(jwt: Jwt, issuer: Issuer, nowMs: number): MaybePromise<VerifiedJwt> {
+export async function verifyJwt(jwt: Jwt, issuer: Issuer, nowMs: number): Promise<VerifiedJwt> {
   const before = issuer.keys
   try {
     return verifyWith(before, jwt, issuer, nowMs)
   } catch (error) {
     if (!(error instanceof UnknownKey)) throw error
-    return issuer.refresh().then(() => {
-      if (issuer.keys === before) throw error
-      return verifyWith(issuer.keys, jwt, issuer, nowMs)
-    })
+    await issuer.refresh()
+    if (issuer.keys === before) throw error
+    return verifyWith(issuer.keys, jwt, issuer, nowMs)
   }
 }
 

@@ -1,5 +1,5 @@
 /** Why a token is refused, for the operator. The sender does not receive the reason. */
-export const TOKEN_REASONS = [
+const TOKEN_REASONS = [
   'malformed',
   'issuer',
   'algorithm',

@@ -1,7 +1,6 @@
 import type { JWTPayload } from 'jose'
 import type { Caller } from '@toolgate/core'
 import type { JsonObject } from '@toolgate/values/json'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { messageOf } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 import type { OAuthConfig } from '../../config/oauth.ts'
@@ -10,16 +9,7 @@ import { Identities } from './claims.ts'
 import { IssuerError } from './fetch-json.ts'
 import { Introspection } from './introspection.ts'
 import { Issuer, type IssuerKeys } from './issuer.ts'
-import {
-  checkIsAccessToken,
-  checkIsBearer,
-  checkTimes,
-  isJwt,
-  type Jwt,
-  parseJwt,
-  type VerifiedJwt,
-  verifyJwt,
-} from './jwt.ts'
+import { checkIsAccessToken, checkIsBearer, checkTimes, isJwt, parseJwt, verifyJwt } from './jwt.ts'
 import type { TokenRefusals } from './refusals.ts'
 import { remember } from './remember.ts'
 import { shown, toPaths } from './audience.ts'
@@ -112,7 +102,7 @@ export class Tokens implements CredentialSource {
     return [...this.#verdicts.values()].flatMap((verdict) => (this.#holds(verdict) ? [verdict.credential.caller] : []))
   }
 
-  find(bearer: Bearer, resource: string): MaybePromise<Credential | Refusal | undefined> {
+  async find(bearer: Bearer, resource: string): Promise<Credential | Refusal | undefined> {
     const { digest } = bearer
     const verdict = this.#verdicts.get(digest)
     if (verdict && this.#holds(verdict)) {
@@ -120,10 +110,7 @@ export class Tokens implements CredentialSource {
       if (this.#latest.get(id) !== digest) remember(this.#latest, id, digest, MAX_VERDICTS)
       return this.#answer(verdict, bearer, resource)
     }
-    const checked = this.#check(bearer)
-    return checked instanceof Promise
-      ? checked.then((answer) => this.#answer(answer, bearer, resource))
-      : this.#answer(checked, bearer, resource)
+    return this.#answer(await this.#check(bearer), bearer, resource)
   }
 
   #answer(checked: Checked, { token }: Bearer, resource: string): Credential | Refusal | undefined {
@@ -193,13 +180,11 @@ export class Tokens implements CredentialSource {
   }
 
   /** Verifies a token once for all concurrent requests that send it. */
-  #check(bearer: Bearer): MaybePromise<Checked> {
+  #check(bearer: Bearer): Promise<Checked> {
     const { digest } = bearer
     const running = this.#checking.get(digest)
     if (running) return running
-    const verified = this.#verify(bearer)
-    if (!(verified instanceof Promise)) return this.#keep(bearer, verified)
-    const checking = verified
+    const checking = this.#verify(bearer)
       .then((checked) => this.#keep(bearer, checked))
       .finally(() => this.#checking.delete(digest))
     this.#checking.set(digest, checking)
@@ -219,41 +204,29 @@ export class Tokens implements CredentialSource {
     return checked
   }
 
-  #verify(bearer: Bearer): MaybePromise<Checked> {
+  async #verify(bearer: Bearer): Promise<Checked> {
     try {
-      const verified = isJwt(bearer.token) ? this.#verifyJwt(bearer) : this.#verifyOpaque(bearer)
-      return verified instanceof Promise ? verified.catch(toRefusal) : verified
+      return await (isJwt(bearer.token) ? this.#verifyJwt(bearer) : this.#verifyOpaque(bearer))
     } catch (error) {
       return toRefusal(error)
     }
   }
 
-  /** Synchronous if the keys are known and no introspection is needed. */
-  #verifyJwt(bearer: Bearer): MaybePromise<Verdict | undefined> {
+  async #verifyJwt(bearer: Bearer): Promise<Verdict | undefined> {
     const jwt = parseJwt(bearer.token)
     const source = this.#sources.get(jwt.claims.iss ?? '')
     if (!source) return undefined
     checkIsAccessToken(jwt)
     const known = this.#known(bearer)
     const { issuer, introspection } = source
-    const verify = () => this.#verifySignature(source, jwt, bearer)
-    const verified =
-      issuer.isFresh || known
-        ? verify()
-        : issuer.refresh().then(() => {
-            if (!issuer.isFresh) throw new IssuerError(issuer.problem ?? 'the keys of the issuer are not known')
-            return verify()
-          })
-    if (introspection?.config.tokens !== 'always') return verified
-    return Promise.resolve(verified).then((verdict) =>
-      withActivity(introspection, bearer, known && verdict, () => verdict),
-    )
-  }
-
-  #verifySignature(source: Source, jwt: Jwt, { digest }: Bearer): MaybePromise<Verdict> {
-    const toVerdict = ({ claims, keys }: VerifiedJwt) => this.#toVerdict(digest, source, claims, keys)
-    const verified = verifyJwt(jwt, source.issuer, this.#deps.clock.wallMs())
-    return verified instanceof Promise ? verified.then(toVerdict) : toVerdict(verified)
+    if (!issuer.isFresh && !known) {
+      await issuer.refresh()
+      if (!issuer.isFresh) throw new IssuerError(issuer.problem ?? 'the keys of the issuer are not known')
+    }
+    const { claims, keys } = await verifyJwt(jwt, issuer, this.#deps.clock.wallMs())
+    const verdict = this.#toVerdict(bearer.digest, source, claims, keys)
+    if (introspection?.config.tokens !== 'always') return verdict
+    return withActivity(introspection, bearer, known && verdict, () => verdict)
   }
 
   /** The issuer that introspects tokens that are not a JWT, as these do not name their issuer. */
@@ -261,7 +234,7 @@ export class Tokens implements CredentialSource {
     return [...this.#sources.values()].find(({ introspection }) => introspection)
   }
 
-  #verifyOpaque(bearer: Bearer): MaybePromise<Verdict | undefined> {
+  async #verifyOpaque(bearer: Bearer): Promise<Verdict | undefined> {
     const { digest } = bearer
     const before = this.#verdicts.get(digest)
     const source = before?.source ?? this.#opaqueSource

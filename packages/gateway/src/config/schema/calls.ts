@@ -30,23 +30,17 @@ export const capSchema = z.union([
   }),
 ])
 
-export const concurrencySchema = z.array(capSchema)
-
-const bounds = {
-  deadlineMs: whole(1, MAX_MS, 'milliseconds')
-    .describe('Ends any call, also one whose progress goes on. Default: ten times the longest callTimeoutMs.')
-    .exactOptional(),
-  maxOutputChars: whole(1000, MAX_CHARS, 'characters')
-    .describe('A longer output is cut, and says so. Default: 10000000.')
-    .exactOptional(),
-}
-
 export const callsSchema = z
-  .strictObject({ ...bounds, concurrency: concurrencySchema.describe('How many calls run at once.').exactOptional() })
+  .strictObject({
+    deadlineMs: whole(1, MAX_MS, 'milliseconds')
+      .describe('Ends any call, also one whose progress goes on. Default: ten times the longest callTimeoutMs.')
+      .exactOptional(),
+    maxOutputChars: whole(1000, MAX_CHARS, 'characters')
+      .describe('A longer output is cut, and says so. Default: 10000000.')
+      .exactOptional(),
+    concurrency: z.array(capSchema).describe('How many calls run at once.').exactOptional(),
+  })
   .describe('What bounds each call.')
-
-/** Caps are checked one by one, so that one bad cap does not hide another. */
-export const callsShellSchema = z.strictObject({ ...bounds, concurrency: z.unknown().exactOptional() })
 
 export const approvalsSchema = z
   .strictObject({

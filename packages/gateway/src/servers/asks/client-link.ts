@@ -22,7 +22,7 @@ export interface ClientAnswers {
 }
 
 /** Sends a server's request to the client. Rejects with an `McpError` if the client refuses or is gone. */
-export type AskClient = (method: string, params: JsonObject, signal: Cancelling) => Promise<JsonObject>
+type AskClient = (method: string, params: JsonObject, signal: Cancelling) => Promise<JsonObject>
 
 /** The client of one call, as servers can reach it. It is the `context` of the call. */
 export interface ClientLink {

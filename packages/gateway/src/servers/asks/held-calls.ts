@@ -23,11 +23,6 @@ export interface HeldOwner {
   readonly key: string
 }
 
-/** The state of an `InputRequired` whose call is held. */
-export interface HeldState {
-  readonly held: string
-}
-
 /**
  * Running calls whose servers (of earlier revisions) wait for an answer. Their clients (of 2026-07-28) have received
  * `input_required` and have no open request. The retry resumes the call in the process that holds it.
@@ -102,12 +97,6 @@ export class HeldCalls {
 
 type Ended = { readonly result: McpResult | InputRequired } | { readonly error: unknown }
 
-interface Ask {
-  readonly method: string
-  readonly params: JsonObject
-  readonly answer: (result: JsonObject) => void
-}
-
 /** The client's current request for a call. */
 interface Round {
   readonly call: CallContext
@@ -121,7 +110,10 @@ export class HeldCall {
   readonly owner: HeldOwner
   readonly #calls: HeldCalls
   readonly #canceller: Canceller = createCanceller()
-  readonly #asks = new Map<string, Ask>()
+  readonly #asks = new Map<
+    string,
+    { readonly method: string; readonly params: JsonObject; readonly answer: (result: JsonObject) => void }
+  >()
   #round: Round | undefined
   #timer: NodeJS.Timeout | undefined
   #isPausing = false
@@ -193,7 +185,7 @@ export class HeldCall {
       this.#timer = timer
       this.#round = undefined
       const requests = Object.fromEntries([...this.#asks].map(([key, { method, params }]) => [key, { method, params }]))
-      round.resolve(new InputRequired({ requests, state: { held: id } satisfies HeldState } satisfies Asked))
+      round.resolve(new InputRequired({ requests, state: { held: id } } satisfies Asked))
     } catch (error) {
       this.#round = undefined
       round.reject(error)

@@ -10,7 +10,7 @@ import { heldIn } from './held-calls.ts'
 import { withRaised } from './raised-labels.ts'
 import { type CallAsks, MAX_ASKS, type ServerAsks } from './server-asks.ts'
 
-export interface ServerRequest {
+interface ServerRequest {
   readonly method: CallMethod
   readonly params: JsonObject
 }

@@ -2,7 +2,6 @@ import type { CallContext } from '@toolgate/core'
 import type { AuditEntry } from '@toolgate/core/audit'
 import { chain, messageOf, safely } from '@toolgate/values'
 import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { enterSaid } from '@toolgate/core/call'
 import { McpError, RPC_CODES, RpcError } from '@toolgate/mcp'
 import type { ServerConfig } from '../../config/config.ts'
@@ -203,7 +202,7 @@ export class CallAsks {
   }
 
   /** Adds a text of the server to the history of the run. The text must not be passed on before this resolves. */
-  enter(said: unknown): MaybePromise<void> {
+  enter(said: unknown) {
     return enterSaid(this.#call, said)
   }
 

@@ -17,7 +17,7 @@ export interface WatchedServer {
   subscribeInstances?(listener: (state: UpstreamState) => void): () => void
 }
 
-export interface IdentityDeps {
+interface IdentityDeps {
   /** The current servers. */
   servers(): readonly WatchedServer[]
   readonly state: Pick<StateStore, 'get' | 'set'>
@@ -31,7 +31,7 @@ export interface IdentityDeps {
 }
 
 /** The latest change of a server's identity. */
-export interface IdentityChange {
+interface IdentityChange {
   readonly text: string
   /** When the change was found, in wall-clock milliseconds. */
   readonly at: number

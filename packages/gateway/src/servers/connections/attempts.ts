@@ -30,7 +30,7 @@ export interface AttemptAnswer {
   readonly iss?: string | undefined
 }
 
-export interface AttemptsDeps {
+interface AttemptsDeps {
   readonly state: StateStore
   readonly sealer: Sealer
   readonly clock: Pick<Clock, 'wallMs'>

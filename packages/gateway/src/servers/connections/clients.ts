@@ -14,12 +14,12 @@ export interface OAuthClient {
 }
 
 /** A client, and the path at which answers for it arrive. */
-export interface ClientAt {
+interface ClientAt {
   readonly client: OAuthClient
   readonly callback: string
 }
 
-export interface ClientsDeps {
+interface ClientsDeps {
   readonly state: StateStore
   readonly sealer: Sealer
   /** The origin at which the gateway serves the pages of connections. */

@@ -40,12 +40,6 @@ interface Kept extends Connection {
   readonly sealed: string
 }
 
-export interface ConnectionStoreOptions {
-  readonly state: StateStore
-  readonly sealer: Sealer
-  readonly onFault: (error: unknown) => void
-}
-
 const PREFIX = 'connection:'
 const DEADLINE_MS = 5_000
 /** The shortest time between two reads, as other entries of the store may change often. */
@@ -61,7 +55,15 @@ export class ConnectionStore {
   readonly #changes: ReturnType<typeof createEmitter<[ended: readonly Connection[]]>>
   #byKey: ReadonlyMap<string, Kept> = new Map()
 
-  constructor({ state, sealer, onFault }: ConnectionStoreOptions) {
+  constructor({
+    state,
+    sealer,
+    onFault,
+  }: {
+    readonly state: StateStore
+    readonly sealer: Sealer
+    readonly onFault: (error: unknown) => void
+  }) {
     this.#state = state
     this.#sealer = sealer
     this.#changes = createEmitter<[ended: readonly Connection[]]>(onFault)
@@ -73,6 +75,10 @@ export class ConnectionStore {
       onRead: (entries) => this.#replace(new Map(entries.flatMap(toKept))),
       onFailed: onFault,
     })
+  }
+
+  get isStarted(): boolean {
+    return this.#mirror.isStarted
   }
 
   start(): void {

@@ -13,7 +13,7 @@ import { ConnectionCredential } from './credential.ts'
 import { clientDocument, fingerprintOf, type OAuthServer } from './oauth-server.ts'
 import { ConnectProblem } from './problem.ts'
 
-export interface ConnectionsDeps {
+interface ConnectionsDeps {
   readonly state: StateStore
   /** Ensures that only one process at a time changes a connection. */
   readonly lock: SessionLock
@@ -32,7 +32,7 @@ export type ConnectionRecord = Pick<AuditEntry, 'user_id' | 'tenant' | 'actor' |
 }
 
 /** Why a connection ended. `revoked`: an approver ended it for its user. */
-export type EndReason = 'disconnected' | 'revoked' | 'refused' | 'replaced' | 'config_changed'
+type EndReason = 'disconnected' | 'revoked' | 'refused' | 'replaced' | 'config_changed'
 
 /** A server that needs a connection, for one person. */
 export interface ConnectionRow {
@@ -76,7 +76,12 @@ export class Connections implements ConnectionSource {
 
   start(): void {
     this.#seen = this.#deps.servers()
-    this.#store.start()
+    this.#follow()
+  }
+
+  /** Follows the store once a server needs connections. Most gateways have no such server. */
+  #follow(): void {
+    if (!this.#store.isStarted && this.#servers.length > 0) this.#store.start()
   }
 
   /** Returns the servers that a caller has not connected. Equal entries are the same objects for all callers. */
@@ -183,6 +188,7 @@ export class Connections implements ConnectionSource {
   renew(): void {
     const before = this.#seen.filter(isOAuth)
     this.#seen = this.#deps.servers()
+    this.#follow()
     const now = new Set(this.#servers.map((server) => toPlace(server.name, fingerprintOf(server))))
     const gone = new Map(before.map((server) => [toPlace(server.name, fingerprintOf(server)), server]))
     for (const connection of this.#store.all) {

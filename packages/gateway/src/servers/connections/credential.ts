@@ -5,7 +5,7 @@ import type { Connection, ConnectionSecret, ConnectionStore } from './connection
 import type { Granted } from './grants.ts'
 import { ConnectionRefused, ConnectProblem } from './problem.ts'
 
-export interface CredentialDeps {
+interface CredentialDeps {
   readonly store: Pick<ConnectionStore, 'find' | 'read' | 'open' | 'write'>
   readonly clock: Pick<Clock, 'wallMs'>
   refresh(connection: Connection, secret: ConnectionSecret): Promise<Granted>

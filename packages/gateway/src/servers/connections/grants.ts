@@ -34,7 +34,7 @@ const EARLY_PART = 0.2
 const MAX_TOKEN_CHARS = 16 * 1024
 const MAX_ACCOUNT_CHARS = 200
 
-export interface AuthorizationRequest {
+interface AuthorizationRequest {
   readonly redirectUri: string
   readonly state: string
   readonly verifier: string

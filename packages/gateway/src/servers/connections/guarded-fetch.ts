@@ -5,14 +5,14 @@ import { isLoopback } from '../../config/loopback.ts'
 import { ConnectProblem } from './problem.ts'
 
 /** The options with which `oauth4webapi` calls it. */
-export interface FetchInit {
+interface FetchInit {
   readonly method?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly body?: unknown
 }
 export type GuardedFetch = (url: string, init?: FetchInit) => Promise<Response>
 
-export interface GuardOptions {
+interface GuardOptions {
   /** The hosts in the configuration. They may have private addresses, and use http on loopback. */
   readonly trusted: readonly string[]
   /** The time limit from the name look-up to the last byte. Default 5 s. */

@@ -16,7 +16,7 @@ export interface InstanceLimits {
 export const DEFAULT_INSTANCES: InstanceLimits = { idleMs: 15 * 60_000, perUser: 8, max: 32 }
 
 export const INSTANCE_STATES = ['starting', 'running', 'idle', 'down'] as const
-export type InstanceState = (typeof INSTANCE_STATES)[number]
+type InstanceState = (typeof INSTANCE_STATES)[number]
 
 export interface InstanceRow {
   readonly user: string

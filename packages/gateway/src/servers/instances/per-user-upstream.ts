@@ -1,8 +1,7 @@
 import type { Caller } from '@toolgate/core'
 import type { MissingConnection } from '@toolgate/core/groups'
 import { createEmitter, type Emitter, endsWithin, toCancelling } from '@toolgate/values'
-import type { MaybePromise } from '@toolgate/core/internal'
-import type { NoPlace, Place } from '@toolgate/core/call'
+import type { NoPlace } from '@toolgate/core/call'
 import { type Clock, systemClock } from '@toolgate/core/stores'
 import type { McpResult } from '@toolgate/mcp'
 import type { ServerConfig } from '../../config/config.ts'
@@ -25,7 +24,7 @@ import {
 } from '../../model/upstream.ts'
 import { type UserList, UserLists } from './user-lists.ts'
 
-export interface PerUserDeps extends UpstreamDeps {
+interface PerUserDeps extends UpstreamDeps {
   /** The instances of all servers. */
   readonly instances: Instances
   /** An absolute path. Each instance has a folder below it. */
@@ -194,15 +193,15 @@ export class PerUserUpstream implements Upstream {
    * Reserves a place for one call in its caller's instance. `undefined`: the server needs none. If the instance also
    * has the caller's list, the place is available once it has started, as the list may have changed.
    */
-  admit(caller: Caller): MaybePromise<Place | NoPlace | undefined> {
+  admit(caller: Caller) {
     if (!this.needsInstances) return undefined
     const owner = ownerOf(caller)
     // The first call of a user may not come from a client, but for example from the console.
     const home = owner && this.#deps.homes?.()?.find(owner)
-    return home instanceof Promise ? home.then(() => this.#admit(caller)) : this.#admit(caller)
+    return home ? home.then(() => this.#admit(caller)) : this.#admit(caller)
   }
 
-  #admit(caller: Caller): MaybePromise<Place | NoPlace | undefined> {
+  #admit(caller: Caller) {
     const place = this.#take(caller)
     if (!this.lists || 'text' in place || place.upstream.state.status === 'ready') return place
     return place.started.then(() => place)

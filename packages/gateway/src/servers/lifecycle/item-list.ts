@@ -82,19 +82,16 @@ export async function fetchList<Name extends ListName>(
   return sieve.toList(ttlMs)
 }
 
-interface Page {
-  readonly items: readonly unknown[]
-  readonly nextCursor: string | undefined
-  readonly ttlMs: number | undefined
-}
-
 /** Returns `undefined` if the server does not know the method. A server with resources may lack templates. */
 async function fetchPage(
   connection: Connection,
   { method, field }: ItemKind,
   cursor: string | undefined,
   options: FetchOptions,
-): Promise<Page | undefined> {
+): Promise<
+  | { readonly items: readonly unknown[]; readonly nextCursor: string | undefined; readonly ttlMs: number | undefined }
+  | undefined
+> {
   let page: JsonObject
   try {
     page = await connection.request(method, cursor === undefined ? {} : { cursor }, options)

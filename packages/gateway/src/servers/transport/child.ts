@@ -35,7 +35,7 @@ export interface Child {
   stop(): Promise<void>
 }
 
-export interface ChildOptions {
+interface ChildOptions {
   readonly command: string
   readonly args: readonly string[]
   readonly cwd: string

@@ -1,7 +1,7 @@
 import { BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END, COLON, COMMA, QUOTE } from '@toolgate/values/json'
 
 /** The kind of a scanned message: the answer to a request with a numeric id, or another message. */
-export type Scanned = { readonly kind: 'answer'; readonly id: number } | { readonly kind: 'other' }
+type Scanned = { readonly kind: 'answer'; readonly id: number } | { readonly kind: 'other' }
 
 /** The maximum length of a relevant key. */
 const MAX_KEY_CHARS = 16

@@ -13,7 +13,7 @@ import { type CallMethod, type RequestClient, type UpstreamCall, UpstreamError }
 const MAX_TIMEOUT_FACTOR = 10
 
 /** The server and settings of one call. */
-export interface CallTarget {
+interface CallTarget {
   readonly connection: Connection
   /** The arguments that a tool expects in HTTP headers. */
   readonly headers: readonly ParamHeader[] | undefined

@@ -11,7 +11,7 @@ export interface UpstreamLogLine {
 }
 
 /** One line about a server: its process wrote it to stderr, or the gateway logged it. */
-export interface ServerLogLine {
+interface ServerLogLine {
   /** Increases by one with each line of all servers. */
   readonly seq: number
   readonly wallMs: number

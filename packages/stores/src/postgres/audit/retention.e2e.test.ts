@@ -14,7 +14,7 @@ import { ownPostgres } from '../../../../../tests/support/own-stores.ts'
 import {
   exportSharedAudit,
   openExportedAudit,
-  proveSharedRecords,
+  proveRecords,
   readNotes,
   verifySharedAudit,
 } from '@toolgate/stores/verify'
@@ -178,10 +178,7 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       assert.equal((await verifySharedAudit(openExportedAudit(cut))).status, 'gap')
       const again = join(folder.path, 'again')
       await exportSharedAudit(stores.auditSource, again)
-      await assert.rejects(
-        proveSharedRecords(openExportedAudit(again), { call: 'kept' }),
-        /retention has removed hashes/,
-      )
+      await assert.rejects(proveRecords(openExportedAudit(again), { call: 'kept' }), /retention has removed hashes/)
     })
 
     it('may run while the audit is verified against its witness', async (t) => {

@@ -7,7 +7,7 @@ import {
   type RecordTreeState,
   type SignedPoint,
 } from '@toolgate/core/audit'
-import { parseRecord } from '@toolgate/core/internal'
+import { parseRecord, pointOf } from '@toolgate/core/internal'
 import { readOwnJson } from '@toolgate/values/json'
 import { createOpenCalls, ENDS_OF_CALLS, type OpenCalls, ownEntry } from '../../own-records.ts'
 import { aboutCalls, createComparison, unsafe } from '../../retention.ts'
@@ -143,11 +143,10 @@ export class SharedRetention {
       const leaf = parseLeaf(text)
       const isOfChain = leaf?.type !== 'signed' && leaf?.replica === replica && leaf.incarnation === incarnation
       if (leaf === undefined || !isOfChain) throw unsafe(`leaf ${index} of the log is not about its chain`)
-      const { seq, head: headHash, root: merkleRoot, ts } = leaf
-      if (Date.parse(ts) > untilMs) break
+      if (Date.parse(leaf.ts) > untilMs) break
       nextLeaf = index + 1
       leaves.set(index, text)
-      if (seq > (points.at(-1)?.seq ?? prunedSeq)) points.push({ seq, count: seq, headHash, merkleRoot, ts })
+      if (leaf.seq > (points.at(-1)?.seq ?? prunedSeq)) points.push(pointOf(leaf))
     }
     return points.length === 0 ? undefined : { chain, points, leaves, nextLeaf }
   }

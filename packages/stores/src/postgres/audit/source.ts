@@ -1,4 +1,4 @@
-import type { KeptChain, KeptRecord, SharedAuditSource } from '../../shared-audit/source.ts'
+import type { KeptChain, KeptRecord, AuditSource } from '../../shared-audit/source.ts'
 import { numberIn, type Row, textIn } from '../../rows.ts'
 import { type PostgresDatabase, type Statement, statement } from '../database.ts'
 
@@ -7,7 +7,7 @@ const PAGE = 2000
 const BEFORE_ALL = Number.MIN_SAFE_INTEGER
 
 /** Returns the audit in a database, to verify it. */
-export function postgresSource(db: PostgresDatabase): SharedAuditSource {
+export function postgresSource(db: PostgresDatabase): AuditSource {
   const sql = statementsFor(db.schema)
 
   async function chains(): Promise<readonly KeptChain[]> {

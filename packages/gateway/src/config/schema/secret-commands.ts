@@ -1,0 +1,12 @@
+import * as z from 'zod'
+import { timeoutMs, variableName } from './values.ts'
+
+export const secretCommandsSchema = z
+  .strictObject({
+    env: z
+      .record(variableName, z.string())
+      .describe('Their variables, besides PATH and HOME: { VAULT_TOKEN: "${VAULT_TOKEN}" }.')
+      .exactOptional(),
+    timeoutMs: timeoutMs.describe('For each. Default: 10000.').exactOptional(),
+  })
+  .describe('How the commands of ${command:…} run: at the start and at each reload, without a shell.')
