@@ -71,8 +71,11 @@ export interface CredentialSource {
   /** Returns `undefined` for a token that is not of this kind. Never throws or rejects. */
   find(bearer: Bearer, resource: string): Promise<Credential | Refusal | undefined>
   current(id: string): Credential | undefined
-  /** Returns the current credential of the same token. Another token of the same client may have other rights. */
-  renewed(credential: Credential): Credential | undefined
+  /**
+   * Returns the current credential of the same token. Another token of the same client may have other rights. Absent if
+   * each id has one token.
+   */
+  renewed?(credential: Credential): Credential | undefined
 }
 
 const MAX_HEADER_LENGTH = 8 * 1024
@@ -110,7 +113,7 @@ export function createAuthenticator(sources: readonly CredentialSource[], resour
     },
     renewed(credential) {
       for (const source of sources) {
-        const now = source.renewed(credential)
+        const now = source.renewed ? source.renewed(credential) : source.current(credential.id)
         if (now) return now
       }
       return undefined

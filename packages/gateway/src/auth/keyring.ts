@@ -11,7 +11,6 @@ export interface Keyring {
   find(bearer: Pick<Bearer, 'digest'>): Credential | undefined
   /** Returns the credential with an id, expired or not. */
   current(id: string): Credential | undefined
-  renewed(credential: Credential): Credential | undefined
 }
 
 /** The callers of changed credentials, as they were before the change. */
@@ -56,7 +55,6 @@ export function createKeyring(callers: readonly CallerConfig[], before?: Keyring
       return found.credential
     },
     current: byId.get.bind(byId),
-    renewed: ({ id }) => byId.get(id),
   }
 }
 

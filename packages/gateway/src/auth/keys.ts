@@ -61,10 +61,6 @@ export class Keys implements CredentialSource {
     return found && !this.isExpired(found) ? found : undefined
   }
 
-  renewed({ id }: Credential): Credential | undefined {
-    return this.current(id)
-  }
-
   /** Reads the keys in the store, and follows its changes from then on. */
   async open(state: StateStore): Promise<void> {
     this.#state = state

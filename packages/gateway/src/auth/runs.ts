@@ -129,10 +129,6 @@ export class Runs implements CredentialSource, RunSource {
     return this.#keep(id, known.run, known.scope).credential
   }
 
-  renewed({ id }: Credential): Credential | undefined {
-    return this.current(id)
-  }
-
   /** Ends everything that was opened with tokens whose run is over or whose caller has changed. */
   renew(): void {
     const replaced = new Map<Caller, Caller | undefined>()

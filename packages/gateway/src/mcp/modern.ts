@@ -149,7 +149,7 @@ class ModernRequest implements McpRequest {
   }
 
   get owner(): Caller {
-    return this.credential.caller
+    return this.caller
   }
 
   get session(): undefined {

@@ -86,7 +86,7 @@ function openEndpoints(
   rooms: OpenedRooms,
   { streams, elsewhere, ...parts }: EndpointParts,
 ): McpEndpoints {
-  const { config, revisions, clock, gate, catalog, servers, door, onFault } = heart
+  const { config, clock, gate, catalog, servers, door, onFault } = heart
   const { lists, items, availability } = catalog
   const { fleet, via, tracing } = servers
   const { authenticator, origins, logins } = door
@@ -99,7 +99,7 @@ function openEndpoints(
     resources: rooms.ask(resources),
     lists,
     items,
-    hasUserLists: () => revisions.current.servers.some(({ listing }) => listing === 'user'),
+    hasUserLists: () => fleet.hasUserLists,
     prepare: (caller, isList) => fleet.prepare(caller, isList),
     listProblemOf: (caller) => fleet.listProblemOf(caller),
     availability,
