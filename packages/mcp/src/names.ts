@@ -44,11 +44,11 @@ export interface ListedNames {
   readonly clashes: readonly NameClash[]
 }
 
-type Named = Pick<Tool, 'id' | 'namespace' | 'name'>
+type WireNamed = Pick<Tool, 'id' | 'namespace' | 'name'>
 
 /** An item that may have a short name. */
 interface Rival {
-  readonly item: Named
+  readonly item: WireNamed
   readonly long: string
   readonly isNever: boolean
 }
@@ -60,8 +60,8 @@ interface Rival {
  * another item. If several visible items compete for a short name, the item whose server says `never` gets it. If no
  * server or several servers say `never`, all of these items have long names.
  */
-export function createListedNames(items: Iterable<Named>, rulesOf: (namespace: string) => NameRules): ListedNames {
-  const names = new Map<Named, string>()
+export function createListedNames(items: Iterable<WireNamed>, rulesOf: (namespace: string) => NameRules): ListedNames {
+  const names = new Map<WireNamed, string>()
   const wanting = new Map<string, Rival[]>()
   for (const item of items) {
     if (item.namespace === undefined) {
@@ -141,6 +141,6 @@ function contested(
 const SHORT = /^(?!.*__)[A-Za-z0-9_-]+$/
 
 /** Returns the name of an item without its namespace. A name that is not valid on the wire gets a hash. */
-function toShortName({ id, name }: Named, max: number): string {
+function toShortName({ id, name }: WireNamed, max: number): string {
   return name.length <= max && SHORT.test(name) ? name : toWireName({ id, namespace: undefined, name }, max)
 }

@@ -15,14 +15,14 @@ export interface Deadlines {
 
 export interface Watched {
   readonly timed: Timed
-  readonly line: Line
+  readonly line: DeadlineQueue
   readonly atMs: number
   before: Watched | undefined
   after: Watched | undefined
 }
 
 /** Entries with the same delay expire in order of arrival, so they share one queue and one timer. */
-interface Line {
+interface DeadlineQueue {
   readonly delayMs: number
   first: Watched | undefined
   last: Watched | undefined
@@ -36,18 +36,18 @@ interface Line {
  * nothing to expire is not set again until the next `watch`. `isBackground`: deadlines do not keep the process running.
  */
 export function createDeadlines(nowMs: () => number, { isBackground = false } = {}): Deadlines {
-  const lines = new Map<number, Line>()
+  const lines = new Map<number, DeadlineQueue>()
 
-  const lineOf = (delayMs: number): Line => {
+  const lineOf = (delayMs: number): DeadlineQueue => {
     let line = lines.get(delayMs)
     if (!line) lines.set(delayMs, (line = { delayMs, first: undefined, last: undefined, timer: undefined }))
     return line
   }
-  const arm = (line: Line, delayMs: number) => {
+  const arm = (line: DeadlineQueue, delayMs: number) => {
     line.timer = setTimeout(() => expireLine(line), Math.min(delayMs, MAX_TIMER_MS))
     if (isBackground) line.timer.unref?.()
   }
-  const expireLine = (line: Line) => {
+  const expireLine = (line: DeadlineQueue) => {
     line.timer = undefined
     const now = nowMs()
     while (line.first && line.first.atMs <= now) {

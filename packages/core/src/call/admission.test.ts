@@ -44,13 +44,12 @@ function world(places: number, given: { limits?: string; fails?: boolean } = {})
 describe('admission', () => {
   it('is asked only while a tool needs a place', async () => {
     const asked: (string | undefined)[] = []
-    const admission: Admission & { isNeeded: boolean } = {
-      isNeeded: false,
-      admit({ namespace }) {
+    const admission = {
+      isNeeded: false as boolean,
+      admit({ namespace }: { readonly namespace: string | undefined }): undefined {
         asked.push(namespace)
-        return undefined
       },
-    }
+    } satisfies Admission
     const view = await createGate({ tools: { 'web:find': { execute: () => 'found' } }, admission }).view({})
     assert.equal((await view.call({ tool: 'web:find' })).status, 'done')
     assert.deepEqual(asked, [])

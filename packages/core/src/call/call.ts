@@ -42,15 +42,15 @@ export async function requestApproval(
 }
 
 /** How far an attempt goes. */
-interface Way<Passed> {
+interface CallWay<Passed> {
   /** Stops at the approval. */
   readonly onlyAsks: boolean
   /** Runs synchronously after the last check. */
   readonly next: (attempt: Attempt, tool: Tool) => MaybePromise<Passed>
 }
 
-const CALLING: Way<CallOutcome> = { onlyAsks: false, next: run }
-const ASKING: Way<undefined> = { onlyAsks: true, next: leaveNoTrace }
+const CALLING: CallWay<CallOutcome> = { onlyAsks: false, next: run }
+const ASKING: CallWay<undefined> = { onlyAsks: true, next: leaveNoTrace }
 
 /** An attempt that needs no approval leaves no record, because the call that follows leaves one. */
 function leaveNoTrace({ ports }: Attempt): undefined {
@@ -62,7 +62,7 @@ async function passChecks<Passed>(
   view: CallView,
   request: CallRequest,
   ports: CallPorts,
-  { onlyAsks, next }: Way<Passed>,
+  { onlyAsks, next }: CallWay<Passed>,
 ): Promise<Passed | CallRefused | CallWaiting> {
   const attempt = openAttempt(view, request, ports, onlyAsks)
   const { hooks } = attempt

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { ConfigError, ToolgateError } from '@toolgate/core'
 import type { ApiFaultCode } from '../model/faults.ts'
 import { toJsonText } from '@toolgate/values/json'
-import type { Health } from '../admin/http/health.ts'
+import type { GatewayHealth } from '../admin/http/health.ts'
 import type { ErrorBody } from '../model/session.ts'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import { type Authenticator, isRefused } from '../auth/credential.ts'
@@ -23,7 +23,7 @@ export interface HttpDeps {
   readonly mcp: McpEndpoint
   /** Returns the endpoint of `/mcp/<app>`. */
   readonly mcpOf: (app: string) => McpEndpoint
-  readonly health: Health
+  readonly health: GatewayHealth
   /** The secret that proves to local programs which gateway listens. */
   readonly identity?: Uint8Array | undefined
   /** The metadata of the endpoints as OAuth resources, if tokens are accepted. */

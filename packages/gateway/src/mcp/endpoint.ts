@@ -10,6 +10,7 @@ import type { FailedLogins } from '../auth/failed-logins.ts'
 import {
   type Authenticator,
   type Credential,
+  isRefused,
   opensEndpoint,
   type Refusal,
   toKeyId,
@@ -49,7 +50,7 @@ export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly elsewhere?: Pick<Elsewhere, 'check' | 'holds' | 'place' | 'reach'> | undefined
   /** `isStopping`: the gateway waits for running calls and accepts no new ones. */
   readonly stopping: { readonly isStopping: boolean }
-  /** Whether users have lists of their own now, for which requests wait. Default: true. */
+  /** Whether users may have lists of their own, for which requests wait. Default: true. */
   readonly hasUserLists?: () => boolean
 }
 
@@ -111,7 +112,7 @@ export class McpEndpoints {
     return [this.#whole, ...this.#apps.values()]
   }
 
-  #open(deps: EndpointDeps, methods: readonly Method[]): OpenEndpoint {
+  #open(deps: EndpointDeps, served: readonly Method[]): OpenEndpoint {
     const { gate, lists, availability, onFault, texts } = deps
     const openView = async (caller: Caller, isFirst: boolean) => {
       if (isFirst) await deps.prepare?.(caller, false)
@@ -120,13 +121,13 @@ export class McpEndpoints {
     const watch = new ListWatch({ gate, openView, lists, items: deps.items, availability, onFault })
     const { authenticator, resource = '/mcp' } = deps
     const scopeChallenge = (scopes: readonly string[]) => authenticator.insufficientScope(scopes, resource)
-    const create: OpenEndpoint['create'] = (current, ofApp) => {
+    const create: OpenEndpoint['create'] = (methods, ofApp) => {
       const instructions = (view: View) => texts.servers.of(view, [texts.own, ofApp])
       const prepare = deps.hasUserLists?.() === false ? undefined : deps.prepare
-      const served = { ...deps, methods: () => current, prepare, instructions, scopeChallenge }
-      return new Endpoint(served, watch, () => this.wake())
+      const current = { ...deps, methods: () => methods, prepare, instructions, scopeChallenge }
+      return new Endpoint(current, watch, () => this.wake())
     }
-    return { watch, create, now: create(methods) }
+    return { watch, create, now: create(served) }
   }
 }
 
@@ -339,7 +340,7 @@ function admit(
 }
 
 function checkAnswer(answer: Credential | Refusal, authenticator: Authenticator, resource: string): Credential {
-  if ('refused' in answer) {
+  if (isRefused(answer)) {
     if (answer.refused === 'unavailable')
       throw new RpcFault('issuer_unavailable', KEY_PROBLEMS.unavailable, { headers: { 'retry-after': '5' } })
     throw new RpcFault('key_refused', KEY_PROBLEMS[answer.refused], {

@@ -9,7 +9,7 @@ import { createRounds } from '../calls/rounds.ts'
 import { LegacyPath } from './legacy.ts'
 import { HeldStreams } from './held-streams.ts'
 import { createKeepAlive } from './answer-stream.ts'
-import { Questions } from './questions.ts'
+import { ClientQuestions } from './questions.ts'
 import { Sessions } from '../calls/sessions.ts'
 
 /** Serves tools to clients of MCP 2025-11-25. Returns a function that sends a request like such a client. */
@@ -27,7 +27,7 @@ async function serve(t: TestContext, tools: readonly Tool[]) {
     sessions: new Sessions({ clock }),
     keepAlive: createKeepAlive(),
     held: new HeldStreams({ clock }),
-    questions: new Questions(),
+    questions: new ClientQuestions(),
     streams: { notify: () => {} },
     serverInfo: { name: 'test', version: '1' },
   })

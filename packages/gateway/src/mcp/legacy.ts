@@ -13,7 +13,7 @@ import type { HeldStreams } from './held-streams.ts'
 import { isLogged } from '../model/log-levels.ts'
 import { type Capabilities, McpMethods, type MethodDeps } from './methods.ts'
 import { RpcFault, sendJson } from '../model/protocol.ts'
-import type { Questions } from './questions.ts'
+import type { ClientQuestions } from './questions.ts'
 import type { McpReply, McpRequest, McpResultReply } from '../calls/request.ts'
 import { type Session, SESSION_HEADER, type SessionClient, type Sessions } from '../calls/sessions.ts'
 
@@ -21,7 +21,7 @@ export interface LegacyDeps extends MethodDeps {
   readonly sessions: Pick<Sessions, 'begin' | 'keep'>
   readonly keepAlive: KeepAlive
   readonly held: HeldStreams
-  readonly questions: Questions
+  readonly questions: ClientQuestions
   readonly capabilities: Capabilities
   readonly serverInfo: { readonly name: string; readonly version: string }
   /** Returns the instructions for the model, which clients get when they connect. */
@@ -122,7 +122,7 @@ class LegacyRequest implements McpRequest {
   readonly headers = undefined
   readonly stream: AnswerStream
   readonly #sent: LegacyMessage
-  readonly #questions: Questions
+  readonly #questions: ClientQuestions
   readonly #credentials: Pick<Authenticator, 'renewed'>
   readonly #resource: string
   #link: ClientLink | undefined

@@ -16,7 +16,7 @@ import { ChangeStreams } from './change-streams.ts'
 import { McpEndpoints } from './endpoint.ts'
 import { HeldStreams } from './held-streams.ts'
 import type { Capabilities } from './methods.ts'
-import { Questions } from './questions.ts'
+import { ClientQuestions } from './questions.ts'
 import { resources } from './resources/start.ts'
 import { tasks } from './tasks/start.ts'
 
@@ -86,7 +86,7 @@ function openEndpoints(
   rooms: OpenedRooms,
   { streams, elsewhere, ...parts }: EndpointParts,
 ): McpEndpoints {
-  const { config, clock, gate, catalog, servers, door, onFault } = heart
+  const { config, revisions, clock, gate, catalog, servers, door, onFault } = heart
   const { lists, items, availability } = catalog
   const { fleet, via, tracing } = servers
   const { authenticator, origins, logins } = door
@@ -99,7 +99,7 @@ function openEndpoints(
     resources: rooms.ask(resources),
     lists,
     items,
-    hasUserLists: () => fleet.hasUserLists,
+    hasUserLists: () => revisions.current.servers.some(({ listing }) => listing === 'user'),
     prepare: (caller, isList) => fleet.prepare(caller, isList),
     listProblemOf: (caller) => fleet.listProblemOf(caller),
     availability,
@@ -108,7 +108,7 @@ function openEndpoints(
     ...parts,
     keepAlive: createKeepAlive(),
     held: new HeldStreams({ clock }),
-    questions: new Questions(),
+    questions: new ClientQuestions(),
     stopping: door.stopping,
     serverInfo: SERVER_INFO,
     listTtlMs: LIST_TTL_MS,

@@ -21,7 +21,7 @@ import { ServerAsks, type ServerAsksOptions } from './asks/server-asks.ts'
 import { cancelTask } from './asks/upstream-tasks.ts'
 import type { FindTracing } from '../telemetry/tracing.ts'
 import { createUpstream } from './lifecycle/create-upstream.ts'
-import { countStates, DEFAULT_INSTANCES, Instances, type InstanceRow } from './instances/instances.ts'
+import { countStates, DEFAULT_INSTANCES, Instances, type InstanceInfo } from './instances/instances.ts'
 import { ownerOf } from '../model/owner.ts'
 import { PerUserUpstream, type ServerConnections } from './instances/per-user-upstream.ts'
 import { createReaper, type Reaper } from '../util/reaper.ts'
@@ -350,7 +350,7 @@ function toServerRow({ upstream: { name, state }, source, perUser }: Server): Se
   }
 }
 
-function toInstances(rows: readonly InstanceRow[]): ServerInstances {
+function toInstances(rows: readonly InstanceInfo[]): ServerInstances {
   const users = rows.map(({ user, tenant, state }) => ({ user, ...(tenant === undefined ? {} : { tenant }), state }))
   return { ...countStates(rows), users }
 }

@@ -14,7 +14,7 @@ import { type EndpointDeps, McpEndpoints } from '../mcp/endpoint.ts'
 import { HeldStreams } from '../mcp/held-streams.ts'
 import { createKeepAlive } from '../mcp/answer-stream.ts'
 import { LOGGING } from '../mcp/logging/start.ts'
-import { Questions } from '../mcp/questions.ts'
+import { ClientQuestions } from '../mcp/questions.ts'
 import { Sessions } from '../calls/sessions.ts'
 
 /** Two keys of one user, and one of another. */
@@ -106,7 +106,7 @@ export async function serveMcp(
     sessions: new Sessions({ clock }),
     keepAlive: createKeepAlive(),
     held: new HeldStreams({ clock }),
-    questions: new Questions(),
+    questions: new ClientQuestions(),
     rounds: createRounds({ gate, clock, state: memoryState({ clock }), publicUrl: undefined, isStopping: () => false }),
     stopping: { isStopping: false },
     serverInfo,

@@ -3,7 +3,7 @@ import { endsWithin } from '@toolgate/values'
 /** How long pending answers may be written after the port is closed. */
 const ANSWER_MS = 250
 
-type Step = () => Promise<void> | void
+type CloseStep = () => Promise<void> | void
 
 /** Closes everything that a gateway has opened. */
 export class Lifecycle {
@@ -13,7 +13,7 @@ export class Lifecycle {
   isLeaving = false
   isStopping = false
   readonly #onFault: (error: unknown) => void
-  readonly #closers: Step[] = []
+  readonly #closers: CloseStep[] = []
   #announce: () => Promise<void> | void = () => {}
   #drain: () => Promise<void> = async () => {}
 
@@ -28,7 +28,7 @@ export class Lifecycle {
   }
 
   /** Adds a step to closing. Steps run in reverse order. */
-  onClose(step: Step): void {
+  onClose(step: CloseStep): void {
     this.#closers.push(step)
   }
 
@@ -49,7 +49,7 @@ export class Lifecycle {
     await portClosed
   })
 
-  async #safely(step: Step): Promise<void> {
+  async #safely(step: CloseStep): Promise<void> {
     try {
       await step()
     } catch (error) {

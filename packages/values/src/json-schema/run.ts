@@ -94,7 +94,7 @@ export interface GroupValues {
   readonly 'unevaluated items': readonly unknown[]
   readonly 'unevaluated properties': JsonObject
 }
-export type Group = keyof GroupValues
+export type KeywordGroup = keyof GroupValues
 
 /** Makes the check of a keyword from the keyword's value; returns nothing if there is nothing to check. */
 export type MakeCheck<Value> = (given: unknown, schema: JsonObject, compiling: Compiling) => Check<Value> | undefined
@@ -126,7 +126,7 @@ export function isString(value: unknown): value is string {
 }
 
 /** A keyword of any of the given groups. */
-export type Keyword<G extends Group = Group> = {
+export type Keyword<G extends KeywordGroup = KeywordGroup> = {
   [Each in G]: {
     readonly name: string
     readonly about: Each

@@ -10,7 +10,7 @@ import { heldIn } from './held-calls.ts'
 import { withRaised } from './raised-labels.ts'
 import { type CallAsks, MAX_ASKS, type ServerAsks } from './server-asks.ts'
 
-interface ServerRequest {
+interface RelayedRequest {
   readonly method: CallMethod
   readonly params: JsonObject
 }
@@ -71,7 +71,7 @@ export function senderTo(
  */
 async function relayCall(
   upstream: Pick<Upstream, 'call'>,
-  request: ServerRequest,
+  request: RelayedRequest,
   call: CallContext,
   server: CallParts['asks'],
 ): Relayed {
@@ -92,7 +92,7 @@ type Relayed = Promise<McpResult | InputRequired>
 
 function relayAtOnce(
   upstream: Pick<Upstream, 'call'>,
-  request: ServerRequest,
+  request: RelayedRequest,
   call: CallContext,
   asks: CallAsks,
 ): Relayed {
@@ -116,7 +116,7 @@ function isHeld({ link, capabilities }: CallAsks): boolean {
 
 function relayHeld(
   upstream: Pick<Upstream, 'call'>,
-  request: ServerRequest,
+  request: RelayedRequest,
   call: CallContext,
   asks: CallAsks,
 ): Relayed {
@@ -133,7 +133,7 @@ function relayHeld(
 }
 
 function toCall(
-  request: ServerRequest,
+  request: RelayedRequest,
   { caller }: CallContext,
   { link, mayLog, capabilities }: CallAsks,
   { onLog, ...ports }: Pick<UpstreamCall, 'signal' | 'onProgress' | 'onAsk' | 'onLog'>,

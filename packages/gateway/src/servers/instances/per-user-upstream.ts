@@ -10,7 +10,7 @@ import type { RequestCredential } from '../transport/credential.ts'
 import { createUpstream, type UpstreamDeps } from '../lifecycle/create-upstream.ts'
 import { makeFolders, mentionsOwner, toInstanceConfig } from '../../config/instance-config.ts'
 import type { UserHomes } from '../../model/homes.ts'
-import type { HeldInstance, InstanceRow, Instances } from './instances.ts'
+import type { HeldInstance, InstanceInfo, Instances } from './instances.ts'
 import { LISTING, type Owner, ownerOf } from '../../model/owner.ts'
 import { Pauses } from './pauses.ts'
 import {
@@ -118,7 +118,7 @@ export class PerUserUpstream implements Upstream {
     return this.#listing?.items ?? NO_ITEMS
   }
 
-  get instances(): readonly InstanceRow[] {
+  get instances(): readonly InstanceInfo[] {
     return this.#deps.instances.rowsOf(this.name)
   }
 
