@@ -11,11 +11,15 @@ const MAIL = { name: 'mail', url: 'https://mail.example.com/mcp', oauth: {} } as
 function open(servers: ServerConfig[]) {
   const state = memoryState()
   let followed = 0
+  const follow = <Args extends unknown[], Answer>(method: (...args: Args) => Answer) => {
+    return (...args: Args): Answer => {
+      followed++
+      return method.apply(state, args)
+    }
+  }
   const counting: StateStore = Object.create(state, {
-    subscribe: {
-      value: (...args: Parameters<StateStore['subscribe']>) => (followed++, state.subscribe(...args)),
-    },
-    list: { value: (prefix: string) => (followed++, state.list(prefix)) },
+    subscribe: { value: follow(state.subscribe) },
+    list: { value: follow(state.list) },
   })
   const connections = new Connections({
     state: counting,
