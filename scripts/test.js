@@ -45,14 +45,33 @@ const HEAVY = new Map(
     'packages/console/test/console.e2e.test.ts': 90,
     'packages/console/test/scale.e2e.test.ts': 70,
     'packages/console/test/keyboard.e2e.test.ts': 60,
-    'tests/forwarding.e2e.test.ts': 50,
+    'tests/forwarding.e2e.test.ts': 30,
     'packages/console/test/policy.e2e.test.ts': 45,
     'packages/console/test/large.e2e.test.ts': 45,
     'tests/hostile.e2e.test.ts': 45,
-    'tests/replicas-partition.e2e.test.ts': 45,
-    'tests/packed.e2e.test.ts': 43,
+    'tests/replicas-partition.e2e.test.ts': 40,
+    'tests/packed.e2e.test.ts': 40,
     'packages/console/test/replicas.e2e.test.ts': 40,
-    'packages/stores/src/postgres/contracts.e2e.test.ts': 38,
+    'packages/stores/src/postgres/contracts.e2e.test.ts': 25,
+    'packages/gateway/src/servers/lifecycle/create-upstream.e2e.test.ts': 40,
+    'tests/contract.e2e.test.ts': 40,
+    'scripts/replicas.e2e.test.ts': 35,
+    'tests/alerts.e2e.test.ts': 33,
+    'tests/replicas.e2e.test.ts': 32,
+    'packages/gateway/src/admin/change/change-thread.e2e.test.ts': 32,
+    'tests/claude-agent/built-ins.e2e.test.ts': 30,
+    'tests/tightening.e2e.test.ts': 27,
+    'tests/running.e2e.test.ts': 25,
+    'tests/replicas-agents.e2e.test.ts': 25,
+    'tests/conformance/conformance.e2e.test.ts': 24,
+    'packages/stores/src/postgres/audit/witness.e2e.test.ts': 24,
+    'tests/claude-agent/approvals.e2e.test.ts': 22,
+    'tests/claude-agent/matrix.e2e.test.ts': 20,
+    'tests/claude-agent/guard.e2e.test.ts': 20,
+    'examples/nextjs-approval/nextjs-approval.e2e.test.ts': 21,
+    'tests/replicas-start.e2e.test.ts': 20,
+    'tests/replicas-people.e2e.test.ts': 20,
+    'tests/reload-load.e2e.test.ts': 20,
     'packages/stores/src/jsonl.test.ts': 8,
     'packages/stores/src/sealed-inputs.test.ts': 5,
     'packages/stores/src/sqlite.test.ts': 5,
@@ -70,6 +89,8 @@ const HEAVY = new Map(
 const USUAL_WEIGHTS = { unit: 0.1, smoke: 5, e2e: 10, long: 100 }
 /** The weight of a batch of the first tier: large enough that loading the packages is little of it, and small enough that the garbage collector has little to walk. */
 const BATCH_WEIGHT = 12
+/** How much longer a batch takes with its properties in full. */
+const FULL = 4
 /** As many processes run as there are cores. Tests that wait leave cores idle: then more run, up to three for each core. */
 const CORES = Math.min(availableParallelism(), 8)
 const MOST_EXTRA = 2 * CORES
@@ -109,7 +130,7 @@ async function runAll() {
   const shared = files.filter((file) => !alone.includes(file) && !collecting.includes(file))
   const batches = [...splitByWeight(shared), ...alone.map((file) => [file])]
   if (collecting.length > 0) batches.push(collecting)
-  batches.sort((a, b) => weightOf(...b) - weightOf(...a))
+  batches.sort((a, b) => timeOf(b) - timeOf(a))
   const again = []
   await runQueue(batches, again)
   const flaky = []
@@ -174,6 +195,11 @@ function splitByWeight(list) {
     else batches.push([file])
   }
   return batches
+}
+
+/** Returns about how long a batch takes. Without it, a batch of properties in full would end long after all others. */
+function timeOf(batch) {
+  return weightOf(...batch) * (tier !== 'first' && batch.length > 1 ? FULL : 1)
 }
 
 function weightOf(...list) {

@@ -38,6 +38,8 @@ export interface ListedNames {
    * Without a view, every contested item has its long name.
    */
   of(view?: Pick<View, 'has'>): WireNames
+  /** The names in every view. Absent if they depend on what a view shows. */
+  readonly fixed: WireNames | undefined
   /** Clashes that the rules do not intend. */
   readonly clashes: readonly NameClash[]
 }
@@ -103,7 +105,7 @@ export function createListedNames(items: Iterable<WireNamed>, rulesOf: (namespac
     if (!known) kept.set(view, (known = contested(fixed, contests, view)))
     return known
   }
-  return { of, clashes }
+  return { of, fixed: contests.size === 0 ? fixed : undefined, clashes }
 }
 
 function toClash(name: string, ids: readonly string[], isPrefixed: boolean): NameClash {

@@ -108,7 +108,8 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   const sealing = sealOptionsOf(options)
   const sealer = createSealer(sealing)
   const removal = removalFrom(path)
-  const boxes = new StoredInputBoxes(db, { mayWrite: lock !== undefined && sealsInputs(options) })
+  const hasBoxes = lock !== undefined && sealsInputs(options)
+  const boxes = new StoredInputBoxes(db, { mayWrite: hasBoxes })
 
   /** Runs an action in one transaction. An exception undoes it. */
   function inTransaction(action: () => void): void {
@@ -126,7 +127,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
     const record = sealer.seal(entry)
     const { tool = null, user = null, session = null, atMs } = recordKeys(entry)
     insert?.run(sealer.seq, entry.event, tool, user, session, atMs, record)
-    boxes.put(sealer.seq, entry, sealing)
+    if (hasBoxes) boxes.put(sealer.seq, entry, sealing)
   }
 
   return {

@@ -33,9 +33,9 @@ interface DeadlineQueue {
  * Creates deadlines for running calls.
  *
  * Watching and unwatching cost a few assignments, because only the first entry of a queue has a timer. A timer that finds
- * nothing to expire is not set again until the next `watch`.
+ * nothing to expire is not set again until the next `watch`. `isBackground`: deadlines do not keep the process running.
  */
-export function createDeadlines(nowMs: () => number): Deadlines {
+export function createDeadlines(nowMs: () => number, { isBackground = false } = {}): Deadlines {
   const lines = new Map<number, DeadlineQueue>()
 
   const lineOf = (delayMs: number): DeadlineQueue => {
@@ -45,6 +45,7 @@ export function createDeadlines(nowMs: () => number): Deadlines {
   }
   const arm = (line: DeadlineQueue, delayMs: number) => {
     line.timer = setTimeout(() => expireLine(line), Math.min(delayMs, MAX_TIMER_MS))
+    if (isBackground) line.timer.unref?.()
   }
   const expireLine = (line: DeadlineQueue) => {
     line.timer = undefined
@@ -66,7 +67,7 @@ export function createDeadlines(nowMs: () => number): Deadlines {
       else line.first = watched
       line.last = watched
       if (line.timer === undefined) arm(line, delayMs)
-      else if (!watched.before) line.timer.ref?.()
+      else if (!watched.before && !isBackground) line.timer.ref?.()
       return watched
     },
     unwatch(watched) {

@@ -1,5 +1,6 @@
 import { types } from 'node:util'
 import { messageOf } from './errors.ts'
+import { isPlain } from './json/json.ts'
 import { toJsonText } from './json/json-text.ts'
 
 /**
@@ -110,11 +111,6 @@ function measureObject(object: object, left: number, depth: number): number {
     size += measure((object as Record<string, unknown>)[key], left - size, depth + 1)
   }
   return size
-}
-
-function isPlain(object: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(object)
-  return prototype === Object.prototype || prototype === null
 }
 
 /** Returns the size of objects whose content is not in fields; `undefined` for other class instances. */

@@ -254,8 +254,8 @@ export interface Check {
   readonly refusesWith: readonly ReasonCode[]
   /** The check runs only in gates that have these parts. */
   readonly needs?: 'stepUp' | 'limits' | 'slots' | 'admission' | 'lease' | 'history'
-  /** The check runs only for calls with hooks, or with a person who must approve. */
-  readonly of?: 'hooks' | 'person'
+  /** The check runs only for calls with hooks, with a person who must approve, or while a tool needs a place. */
+  readonly of?: 'hooks' | 'person' | 'place'
   /** An error refuses the call. */
   readonly run: (attempt: Attempt, tool: Tool) => CheckResult
 }

@@ -73,7 +73,12 @@ async function passChecks<Passed>(
   const checks = ports.current.checks[onlyAsks ? 'approval' : (as?.kind ?? 'call')]
   try {
     for (const check of checks) {
-      if ((check.of === 'person' && !attempt.asksPerson) || (check.of === 'hooks' && hooks.length === 0)) continue
+      if (
+        (check.of === 'person' && !attempt.asksPerson) ||
+        (check.of === 'hooks' && hooks.length === 0) ||
+        (check.of === 'place' && ports.admission?.isNeeded === false)
+      )
+        continue
       const answer = check.run(attempt, tool)
       const stop = answer instanceof Promise ? await answer : answer
       if (stop !== undefined) return endStopped(attempt, stop)

@@ -48,7 +48,8 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
     deadlineMs,
     through: attempt,
   }
-  const running = trace || ports.current.history ? executeWithin(attempt, tool, execution) : execute(execution, ports)
+  const isWithin = trace?.within !== undefined || ports.current.history !== undefined
+  const running = isWithin ? executeWithin(attempt, tool, execution) : execute(execution, ports)
   return running instanceof Promise
     ? ranLater(attempt, tool, running, startedMs)
     : ran(attempt, tool, running, startedMs)
@@ -58,7 +59,8 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
 function executeWithin(attempt: Attempt, tool: Tool, execution: Execution): MaybePromise<Executed> {
   const { trace, ports } = attempt
   const start = () => execute(execution, ports)
-  const traced = trace ? () => trace.within(start) : start
+  const within = trace?.within
+  const traced = within ? () => within(start) : start
   return ports.current.history ? withinHistory(attempt, tool, traced) : traced()
 }
 

@@ -41,6 +41,7 @@ type RunGuarded = <T>(step: () => T) => T | undefined
 /** A trace around another one. */
 class GuardedTrace implements CallTrace {
   readonly traceId: string | undefined
+  readonly within: CallTrace['within']
   readonly #own: CallTrace
   readonly #inner: CallTrace | undefined
   readonly #guard: RunGuarded
@@ -52,11 +53,11 @@ class GuardedTrace implements CallTrace {
     this.#guard = guard
     this.#onFault = onFault
     this.traceId = guard(() => own.traceId) ?? inner?.traceId
-  }
-
-  within<T>(work: () => T): T {
-    const inner = this.#inner
-    return runOnce((step) => this.#own.within(step), inner ? () => inner.within(work) : work, this.#onFault)
+    const outer = guard(() => own.within)
+    const inside = inner?.within
+    this.within = outer
+      ? (work) => runOnce((step) => outer.call(own, step), inside ? () => inside(work) : work, onFault)
+      : inside
   }
 
   end(result: CallEnd): void {

@@ -180,7 +180,7 @@ export function createCatalog({
     snapshot: () => contents.now.snapshot,
     items: () => contents.now.items,
     get: (id) => contents.now.snapshot.get(id) ?? contents.now.items.get(id),
-    of: (caller) => contents.own.of(caller, contents.part),
+    of: (caller) => (contents.own.isEmpty ? contents.part : contents.own.of(caller, contents.part)),
     get hasOwn() {
       return contents.sources.some((source) => source.own !== undefined)
     },

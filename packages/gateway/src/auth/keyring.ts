@@ -55,7 +55,7 @@ export function createKeyring(callers: readonly CallerConfig[], before?: Keyring
       known.set(digest, found.credential)
       return found.credential
     },
-    current: (id) => byId.get(id),
+    current: byId.get.bind(byId),
     renewed: ({ id }) => byId.get(id),
   }
 }

@@ -16,7 +16,7 @@ import { once } from '../util/lifecycle.ts'
 import { type Certificate, CertificateError, readCertificate, type TlsFiles } from '../util/certificate.ts'
 import { type ClientAddresses, createClientAddresses } from '../util/client-address.ts'
 import { challengeOf, proveIdentity } from '../util/identity.ts'
-import { discardRest } from '../util/rest-of-body.ts'
+import { discardRest } from '../model/body.ts'
 import type { MetricsEndpoint } from '../admin/metrics/metrics-endpoint.ts'
 
 export interface HttpDeps {
@@ -187,7 +187,7 @@ function createRouter({
     const answer = await pages()
     await answer(request, response)
   }
-  const fail = (response: ServerResponse) => (error: unknown) => {
+  const fail = (response: ServerResponse, error: unknown) => {
     onFault(error)
     response.destroy()
   }
@@ -197,7 +197,7 @@ function createRouter({
     const path = pathOf(request)
     switch (path) {
       case '/mcp':
-        mcp(request, response).catch(fail(response))
+        mcp(request, response).catch((error: unknown) => fail(response, error))
         break
       case '/healthz':
         answerHealth(response, health.healthz(), prove(request))
@@ -205,14 +205,14 @@ function createRouter({
       case '/readyz':
         mayKnowServers(request, { authenticator, origins })
           .then((withServers) => answerHealth(response, health.readyz({ withServers })))
-          .catch(fail(response))
+          .catch((error: unknown) => fail(response, error))
         break
       case '/metrics':
-        metrics(request, response).catch(fail(response))
+        metrics(request, response).catch((error: unknown) => fail(response, error))
         break
       default: {
         const answer = path.startsWith(APPS) ? mcpOf(path.slice(APPS.length)) : answerPages
-        answer(request, response).catch(fail(response))
+        answer(request, response).catch((error: unknown) => fail(response, error))
       }
     }
   }

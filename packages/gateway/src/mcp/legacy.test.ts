@@ -8,7 +8,7 @@ import { ToolLists } from '@toolgate/mcp'
 import { createRounds } from '../calls/rounds.ts'
 import { LegacyPath } from './legacy.ts'
 import { HeldStreams } from './held-streams.ts'
-import { KeepAlive } from './keep-alive.ts'
+import { createKeepAlive } from './answer-stream.ts'
 import { ClientQuestions } from './questions.ts'
 import { Sessions } from '../calls/sessions.ts'
 
@@ -25,7 +25,7 @@ async function serve(t: TestContext, tools: readonly Tool[]) {
     capabilities: () => ({ tools: { listChanged: true } }),
     methods: () => [],
     sessions: new Sessions({ clock }),
-    keepAlive: new KeepAlive(),
+    keepAlive: createKeepAlive(),
     held: new HeldStreams({ clock }),
     questions: new ClientQuestions(),
     streams: { notify: () => {} },

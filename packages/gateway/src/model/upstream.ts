@@ -160,7 +160,7 @@ export interface Upstream {
    *
    * @throws {UpstreamError}
    */
-  call(call: UpstreamCall): Promise<McpResult>
+  readonly call: (call: UpstreamCall) => Promise<McpResult>
   /**
    * Calls the listener after each announced change of a resource, until the returned function is called.
    *

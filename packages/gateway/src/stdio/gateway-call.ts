@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '@toolgate/values/json'
-import { type HttpEndpoint, modernHeaders, type Session } from '../servers/transport/http-call.ts'
+import { modernHeaders } from '../servers/transport/http-call.ts'
+import type { HttpEndpoint, Session } from '../servers/transport/http-endpoint.ts'
 import type { HttpAnswer, HttpExchange } from '../servers/transport/http-exchange.ts'
 import { reopenDelayMs } from '../servers/transport/lines.ts'
 import { type ClientRequest, isAnswerTo, readMessage } from './messages.ts'

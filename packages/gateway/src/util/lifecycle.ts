@@ -9,25 +9,17 @@ type CloseStep = () => Promise<void> | void
 export class Lifecycle {
   /** Resolves when the last answer on the port has ended. */
   readonly closePort: () => Promise<void>
+  /** Whether the gateway is about to stop. It still accepts calls, but load balancers are told. */
+  isLeaving = false
+  isStopping = false
   readonly #onFault: (error: unknown) => void
   readonly #closers: CloseStep[] = []
   #announce: () => Promise<void> | void = () => {}
   #drain: () => Promise<void> = async () => {}
-  #isLeaving = false
-  #isStopping = false
 
   constructor(closePort: () => Promise<void>, onFault: (error: unknown) => void) {
     this.closePort = closePort
     this.#onFault = onFault
-  }
-
-  /** Whether the gateway is about to stop. It still accepts calls, but load balancers are told. */
-  get isLeaving(): boolean {
-    return this.#isLeaving
-  }
-
-  get isStopping(): boolean {
-    return this.#isStopping
   }
 
   /** Sets the function that gives load balancers time to stop sending requests, before any request is refused. */
@@ -47,9 +39,9 @@ export class Lifecycle {
 
   /** Closes the port first, so that nothing new begins. Pending answers get a short time. */
   readonly close = once(async (): Promise<void> => {
-    this.#isLeaving = true
+    this.isLeaving = true
     await this.#announce()
-    this.#isStopping = true
+    this.isStopping = true
     await this.#drain()
     const portClosed = this.#safely(this.closePort)
     await endsWithin(portClosed, ANSWER_MS)

@@ -1,8 +1,8 @@
 import { spend } from '../work.ts'
-import { absorb, type Compiled, type Frame, NODE_STEPS, type PartCompiler, toBool } from './frame.ts'
+import { absorb, type Compiled, type Frame, NODE_STEPS, type PartCompiler } from './frame.ts'
 import type { comprehensionOf } from './environment.ts'
 import { countNodes } from './tree.ts'
-import { CelError, keysOf, kindOf, toCel } from './values.ts'
+import { CelError, keysOf, kindOf, toBool, toCel } from './values.ts'
 
 /** The body of a macro, run for each item. */
 interface Loop {

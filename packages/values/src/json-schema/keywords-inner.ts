@@ -13,7 +13,7 @@ import {
   type Keyword,
   type MakeCheck,
   mergeEvaluated,
-  notePropertyOf,
+  noteProperty,
   passesAt,
   reads,
   refuse,
@@ -190,7 +190,7 @@ const properties = reads(isObject, (schemas, _, { check }): Check<JsonObject> =>
     for (const [name, each, isInherited] of checks) {
       const item = isInherited && !Object.hasOwn(object, name) ? undefined : object[name]
       if (item === undefined) continue
-      notePropertyOf(evaluated, name, run)
+      if (evaluated) noteProperty(evaluated, name, run)
       if (!passesAt(each, item, name, run)) return false
     }
     return true
@@ -212,7 +212,7 @@ const patternProperties = reads(isObject, (schemas, _, { check, pattern }): Chec
     for (const name of keysOf(value, run)) {
       for (const { compiled, each } of checks) {
         if (!compiled.test(name, run.work)) continue
-        notePropertyOf(evaluated, name, run)
+        if (evaluated) noteProperty(evaluated, name, run)
         if (!passesAt(each, value[name], name, run)) return false
       }
     }
@@ -233,7 +233,7 @@ const additionalProperties: MakeCheck<JsonObject> = (
   return (value, run, evaluated) => {
     for (const name of keysOf(value, run)) {
       if (names.has(name) || patterns.some((compiled) => compiled?.test(name, run.work))) continue
-      notePropertyOf(evaluated, name, run)
+      if (evaluated) noteProperty(evaluated, name, run)
       if (schema === false) return unknownProperty(name, run)
       if (!passesAt(each, value[name], name, run)) return false
     }

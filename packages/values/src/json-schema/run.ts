@@ -50,8 +50,7 @@ export function mergeEvaluated(into: Evaluated, from: Evaluated, run: Run): void
   into.items = Math.max(into.items, from.items)
 }
 
-export function notePropertyOf(evaluated: Evaluated | undefined, name: string, run: Run): void {
-  if (!evaluated) return
+export function noteProperty(evaluated: Evaluated, name: string, run: Run): void {
   run.work.left -= NOTE_STEPS
   evaluated.properties.add(name)
 }

@@ -79,7 +79,8 @@ function write(value: unknown, place: JsonPath | undefined, budget: ValueBudget)
 }
 
 function writeArray(items: readonly unknown[], parent: JsonPath | undefined, budget: ValueBudget): string {
-  spend(budget, items.length, parent)
+  budget.values += items.length
+  if (budget.values > MAX_VALUES) refuse(parent, TOO_MANY_PARTS)
   let text = '['
   for (let i = 0; i < items.length; i++) {
     if (i > 0) text += ','
@@ -91,7 +92,8 @@ function writeArray(items: readonly unknown[], parent: JsonPath | undefined, bud
 function writeObject(value: object, parent: JsonPath | undefined, budget: ValueBudget): string {
   if (!isPlainOfAnyRealm(value)) refuse(parent, 'is not a plain object')
   const keys = sortedKeys(value)
-  spend(budget, keys.length, parent)
+  budget.values += keys.length
+  if (budget.values > MAX_VALUES) refuse(parent, TOO_MANY_PARTS)
   let text = '{'
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i] as string
@@ -137,18 +139,14 @@ export function compareUnits(a: string, b: string): number {
 /** Rejects dates, maps and class instances: their keys do not hold their content. */
 function isPlainOfAnyRealm(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
-  return isPlain(value) || Object.getPrototypeOf(prototype) === null
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 function placeIn(parent: JsonPath | undefined, key: string | number): JsonPath {
   return { parent, key, depth: (parent?.depth ?? 0) + 1 }
 }
 
-function spend(budget: ValueBudget, count: number, place: JsonPath | undefined): void {
-  budget.values += count
-  if (budget.values > MAX_VALUES) refuse(place, `brings the value to more than ${MAX_VALUES} parts`)
-}
-
+const TOO_MANY_PARTS = `brings the value to more than ${MAX_VALUES} parts`
 const TOO_MANY_DIGITS = `is an integer of more than ${MAX_DIGITS} digits`
 
 function problemOf(value: unknown): string {

@@ -5,7 +5,7 @@ import type { ServerConfig } from '../../config/config.ts'
 import type { UpstreamTool, Upstream, UpstreamCall, UpstreamItems } from '../../model/upstream.ts'
 import { HeldCalls } from '../asks/held-calls.ts'
 import { ServerAsks } from '../asks/server-asks.ts'
-import { RunningCalls } from '../transport/running-calls.ts'
+import { RunningCalls } from '../asks/relayed-call.ts'
 import { UpstreamSource } from './sources.ts'
 
 const SERVER = {

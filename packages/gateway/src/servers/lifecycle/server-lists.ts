@@ -2,7 +2,13 @@ import type { Connection } from '../transport/connection.ts'
 import { ITEM_KINDS, type ItemOf, LIST_NAMES, type ServerListName } from './item-kinds.ts'
 import { EMPTY_LIST, fetchList, type FetchOptions, type ServerItemList, slicesOf } from './item-list.ts'
 import { type ParamHeader, paramHeadersOf } from '../transport/param-headers.ts'
-import { type Offer, type RejectedItem, UpstreamError, type UpstreamItems } from '../../model/upstream.ts'
+import {
+  type UpstreamTool,
+  type Offer,
+  type RejectedItem,
+  UpstreamError,
+  type UpstreamItems,
+} from '../../model/upstream.ts'
 
 type Lists = { readonly [Name in ServerListName]: ServerItemList<ItemOf<Name>> }
 
@@ -51,6 +57,8 @@ export class ServerLists {
   #lists: Lists = { tools: EMPTY_LIST, resources: EMPTY_LIST, templates: EMPTY_LIST, prompts: EMPTY_LIST }
   #items: UpstreamItems = { tools: [], resources: [], templates: [], prompts: [] }
   readonly #failed = new Map<ServerListName, string>()
+  /** The arguments that tools of MCP 2026-07-28 expect in HTTP headers, by the tool's name. Most tools expect none. */
+  paramHeaders: ReadonlyMap<string, readonly ParamHeader[]> = new Map()
 
   get items(): UpstreamItems {
     return this.#items
@@ -63,12 +71,6 @@ export class ServerLists {
       const { one: kind, method } = ITEM_KINDS[name]
       return [...(reason === undefined ? [] : [{ kind, name: method, reason }]), ...this.#lists[name].rejected]
     })
-  }
-
-  /** Returns the arguments that a tool of MCP 2026-07-28 expects in HTTP headers. */
-  paramHeaders(tool: string): readonly ParamHeader[] | undefined {
-    const found = this.#lists.tools.byKey.get(tool)
-    return found && paramHeadersOf(found.inputSchema)
   }
 
   /**
@@ -100,7 +102,17 @@ export class ServerLists {
     if (!list) return
     this.#lists = { ...this.#lists, [name]: list }
     this.#items = { ...this.#items, [name]: list.items }
+    if (name === 'tools') this.paramHeaders = paramHeadersIn(this.#items.tools)
   }
+}
+
+function paramHeadersIn(tools: readonly UpstreamTool[]): ReadonlyMap<string, readonly ParamHeader[]> {
+  return new Map(
+    tools.flatMap(({ name, inputSchema }) => {
+      const headers = paramHeadersOf(inputSchema)
+      return headers ? [[name, headers] as const] : []
+    }),
+  )
 }
 
 function stepsBetween<Item>(

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { describe, it, type TestContext } from 'node:test'
 
 import { startModernServer } from '../../../fixtures/modern-server.ts'
@@ -17,7 +16,7 @@ import {
   status,
   tool,
 } from '../../../fixtures/scripted-http.ts'
-import { runFor, serverConfig, SERVERS, testUpstream, type TestUpstream, until } from '../../../fixtures/servers.ts'
+import { runFor, serverConfig, testUpstream, type TestUpstream, until } from '../../../fixtures/servers.ts'
 import type { ServerConfig } from '../../config/config.ts'
 import { findFreePort } from './open.ts'
 
@@ -766,33 +765,6 @@ describe('an upstream over HTTP', () => {
       const upstream = testUpstream(t, serverConfig({ url }), never)
       await upstream.start()
       assert.match(upstream.state.reason ?? '', reason)
-    }
-  })
-
-  it('is served again after a restart that lost its sessions', async (t) => {
-    const port = await findFreePort()
-    const start = async () => {
-      const args = [SERVERS.everything, 'streamableHttp']
-      const child = spawn(process.execPath, args, { env: { PORT: String(port) }, stdio: 'ignore' })
-      t.after(() => child.kill('SIGKILL'))
-      return child
-    }
-    const first = await start()
-    const upstream = testUpstream(t, serverConfig({ url: `http://127.0.0.1:${port}/mcp` }))
-    await upstream.start()
-    await until(() => upstream.state.status === 'ready')
-    const { tools } = upstream.items
-    first.kill('SIGKILL')
-    await until(() => first.signalCode !== null)
-    await start()
-    const again = async () => upstream.call(call('echo', { message: 'again' }))
-    const answer = await until(() => upstream.state.status === 'ready').then(() => again().catch(retry))
-    assert.match(JSON.stringify(answer.content), /again/)
-    assert.equal(upstream.items.tools, tools)
-
-    async function retry() {
-      await until(() => upstream.state.status === 'ready')
-      return again()
     }
   })
 })
