@@ -40,8 +40,8 @@ export async function startTaskServer(era: 'legacy' | 'modern'): Promise<TaskSer
     const { taskId, status, statusMessage, more } = task
     const common = { taskId, status, createdAt: NOW, lastUpdatedAt: NOW, ...(statusMessage && { statusMessage }) }
     return isModern
-      ? { ...common, ttlMs: 60_000, pollIntervalMs: 1, ...more }
-      : { ...common, ttl: 60_000, pollInterval: 1 }
+      ? { ...common, ttlMs: 600_000, pollIntervalMs: 1, ...more }
+      : { ...common, ttl: 600_000, pollInterval: 1 }
   }
   const answer = async (method: string, params: Json): Promise<Json> => {
     const task = tasks.find(({ taskId }) => taskId === params['taskId'])
