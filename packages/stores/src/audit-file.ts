@@ -8,7 +8,6 @@ import type {
   AuditRecord,
   SignedPoint,
 } from '@toolgate/core/audit'
-import type { MaybePromise } from '@toolgate/core/internal'
 import { messageOf } from '@toolgate/values'
 import type { CheckpointFile } from './checkpoint-file.ts'
 import type { StoredInputBoxes } from './input-boxes.ts'
@@ -29,7 +28,7 @@ export interface AuditFile {
   checkpoint(file: CheckpointFile, sync: () => Promise<void>, pruned?: SignedPoint): Promise<void>
   /** Whether an error of `append` is temporary, such as another process's lock. */
   isPassing(error: unknown): boolean
-  query(query: AuditQuery): MaybePromise<readonly AuditRecord[]>
+  query(query: AuditQuery): Promise<readonly AuditRecord[]>
   exportRecords(query: AuditExportQuery, onUnreadable?: (lines: number) => void): AsyncGenerator<AuditRecord>
   /** Counts outcomes. Other work of the event loop runs between parts of the file. */
   countOutcomes(query: AuditCountQuery): Promise<AuditCounts>

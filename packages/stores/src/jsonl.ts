@@ -53,7 +53,7 @@ function readerOf(path: string): AuditFile {
     sync: async () => {},
     checkpoint: async () => refuse(),
     isPassing: () => false,
-    query: (query) => reading((view) => queryLines(view, query)),
+    query: async (query) => reading((view) => queryLines(view, query)),
     exportRecords: (query, onUnreadable) => exportLines(path, query, onUnreadable),
     countOutcomes: (query) => countLines(path, query),
     backwards: refuse,

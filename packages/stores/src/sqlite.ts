@@ -11,6 +11,7 @@ import {
   GENESIS,
   readLink,
   recordKeys,
+  type SignedPoint,
 } from '@toolgate/core/audit'
 import { type AuditFile, openError } from './audit-file.ts'
 import {
@@ -22,7 +23,7 @@ import {
   withInputKey,
 } from './audit-options.ts'
 import { AUDIT, countIn, exportRows, newestOf, rowsIn, toRecord } from './audit-rows.ts'
-import type { Segment } from './checkpoint-file.ts'
+import type { CheckpointFile, Segment } from './checkpoint-file.ts'
 import { StoredInputBoxes, prepareBoxes, syncLog } from './input-boxes.ts'
 import { openAudit } from './open-audit.ts'
 import { removalFrom } from './sqlite-removal.ts'
@@ -144,26 +145,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
       // In `required` mode each commit is synced. In `batched` mode this checkpoint of the WAL syncs them.
       if (mode === 'batched') db.exec('PRAGMA wal_checkpoint(PASSIVE)')
     },
-    async checkpoint(file, _sync, pruned) {
-      const from = file.last()?.seq ?? 0
-      const tree = createRecordTree()
-      const { seq: upTo } = endOf(db.prepare(NEWEST).get())
-      let read = from
-      // Calls may run while a long backlog is read. The rest is read when no other process signs.
-      while (read + BACKLOG_PART < upTo) {
-        const last = addRecords(db, tree, { after: read, upTo, most: BACKLOG_PART })
-        if (last === read) break
-        read = last
-        await endOfTurn()
-      }
-      await file.alone(() => {
-        const last = file.last()?.seq ?? 0
-        const segment = last === from ? segmentAfter(db, read, tree) : segmentAfter(db, last, createRecordTree())
-        // A checkpoint must not be ahead of the disk.
-        syncLog(path)
-        file.append(segment, pruned)
-      })
-    },
+    checkpoint: (file, _sync, pruned) => signRecords({ db, path }, file, pruned),
     isPassing: isBusy,
     query: (query) => newestOf(rows, query),
     exportRecords: (query) => exportRows(rows, query),
@@ -180,6 +162,32 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
       lock?.release()
     },
   }
+}
+
+/** Signs the records since the last checkpoint of a file. */
+async function signRecords(
+  { db, path }: Pick<OpenDatabase, 'db' | 'path'>,
+  file: CheckpointFile,
+  pruned: SignedPoint | undefined,
+): Promise<void> {
+  const from = file.last()?.seq ?? 0
+  const tree = createRecordTree()
+  const { seq: upTo } = endOf(db.prepare(NEWEST).get())
+  let read = from
+  // Calls may run while a long backlog is read. The rest is read when no other process signs.
+  while (read + BACKLOG_PART < upTo) {
+    const last = addRecords(db, tree, { after: read, upTo, most: BACKLOG_PART })
+    if (last === read) break
+    read = last
+    await endOfTurn()
+  }
+  await file.alone(() => {
+    const last = file.last()?.seq ?? 0
+    const segment = last === from ? segmentAfter(db, read, tree) : segmentAfter(db, last, createRecordTree())
+    // A checkpoint must not be ahead of the disk.
+    syncLog(path)
+    file.append(segment, pruned)
+  })
 }
 
 /** The maximum number of records of a backlog that are read in one turn: about two milliseconds. */

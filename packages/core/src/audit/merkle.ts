@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 
 /** A Merkle tree that grows leaf by leaf. Its memory grows with the logarithm of the number of leaves. */
-interface MerkleTree {
+export interface MerkleTree {
   readonly size: number
   /** Adds an entry, its bytes as hex digits. */
   add(entryHex: string): void

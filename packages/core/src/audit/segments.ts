@@ -17,131 +17,126 @@ export interface SignedPoint {
   readonly ts: string
 }
 
-/** Compares the records between checkpoints with the checkpoints. */
-interface Segments {
-  readonly count: number
-  readonly lastSeq: number
-  readonly lastTs: string | undefined
-  /** The last record that retention may have removed, according to the checkpoints so far; 0 for none. */
-  readonly prunedSeq: number
-  /** The checkpoint that signed the last removed record. */
-  readonly voucher: Voucher | undefined
-  /** Skips the checkpoints of removed records. The first kept record continues from `prev`. */
-  startAfter(seq: number, prev: string): void
-  /** Compares the records so far with the checkpoints that end here. */
-  before(lastSeq: number, head: string): void
-  add(link: ChainLink, isEdited: boolean): void
-  finish(lastSeq: number, head: string): void
-}
-
 /** A checkpoint that vouches for removed records. */
 interface Voucher {
   readonly checkpoint: number
   readonly ts: string
 }
 
-export function createSegments(points: readonly SignedPoint[], report: (finding: AuditFinding) => void): Segments {
-  const trail = trailOf(points)
-  let tree: RecordTree = createRecordTree()
-  let treeFrom = 0
-  let hasEdited = false
-  let count = 0
-  let last: SignedPoint | undefined
-  let rewrittenFrom: number | undefined
-  let prunedSeq = 0
-  let voucher: Voucher | undefined
+/** Compares the records between checkpoints with the checkpoints. */
+export class Segments {
+  /** The number of checkpoints so far. */
+  count = 0
+  /** The last record that retention may have removed, according to the checkpoints so far; 0 for none. */
+  prunedSeq = 0
+  /** The checkpoint that signed the last removed record. */
+  voucher: Voucher | undefined
+  readonly #trail: ReturnType<typeof trailOf>
+  readonly #report: (finding: AuditFinding) => void
+  #tree: RecordTree = createRecordTree()
+  #treeFrom = 0
+  #hasEdited = false
+  #last: SignedPoint | undefined
+  #isRewritten = false
 
-  function compare(checkpoint: SignedPoint, head: string): void {
-    const { seq, headHash, merkleRoot } = checkpoint
-    const from = seq - checkpoint.count
-    // Missing and edited records have their own findings, so comparing the root adds nothing.
-    const isComplete = !hasEdited && treeFrom === from && tree.size === checkpoint.count
-    if (headHash === head && (!isComplete || tree.root() === merkleRoot)) return
-    if (rewrittenFrom !== undefined) return
-    rewrittenFrom = from + 1
-    const text = `Records ${from + 1} to ${seq} are not those that checkpoint ${trail.line} signed at ${checkpoint.ts}: they, or records before them, were rewritten.`
-    report({ kind: 'rewritten', seq: from + 1, checkpoint: trail.line, text })
+  constructor(points: readonly SignedPoint[], report: (finding: AuditFinding) => void) {
+    this.#trail = trailOf(points)
+    this.#report = report
   }
 
-  function pass(checkpoint: SignedPoint): void {
-    if (last !== undefined && checkpoint.seq < last.seq)
-      report({
+  get lastSeq(): number {
+    return this.#last?.seq ?? 0
+  }
+
+  get lastTs(): string | undefined {
+    return this.#last?.ts
+  }
+
+  /** Skips the checkpoints of removed records. The first kept record continues from `prev`. */
+  startAfter(seq: number, prev: string): void {
+    const trail = this.#trail
+    for (let { next } = trail; next !== undefined && next.seq <= seq; { next } = trail) {
+      if (next.seq === seq) {
+        this.voucher ??= { checkpoint: trail.line, ts: next.ts }
+        this.#compare(next, prev)
+      }
+      this.#pass(next)
+    }
+    if (trail.next !== undefined && trail.next.seq - trail.next.count < seq)
+      this.voucher ??= { checkpoint: trail.line, ts: trail.next.ts }
+    this.#beginAt(seq)
+  }
+
+  /** Compares the records so far with the checkpoints that end here. */
+  before(lastSeq: number, head: string): void {
+    const trail = this.#trail
+    for (let { next } = trail; next !== undefined && next.seq <= lastSeq; { next } = trail) {
+      if (next.seq === lastSeq) this.#compare(next, head)
+      this.#pass(next)
+    }
+    this.#beginAt(lastSeq)
+  }
+
+  add({ hash }: ChainLink, isEdited: boolean): void {
+    this.#tree.add(hash)
+    this.#hasEdited ||= isEdited
+  }
+
+  finish(lastSeq: number, head: string): void {
+    this.before(lastSeq, head)
+    const trail = this.#trail
+    if (trail.next === undefined) return
+    const { line } = trail
+    let newest = trail.next
+    for (let { next } = trail; next !== undefined; { next } = trail) {
+      this.#pass(next)
+      newest = next
+    }
+    const { seq, ts } = newest
+    this.#report({
+      kind: 'truncated',
+      seq: lastSeq + 1,
+      checkpoint: line,
+      text: `${areMissing(lastSeq + 1, seq)} at the end: a checkpoint of ${ts} has signed them.`,
+    })
+  }
+
+  #compare(checkpoint: SignedPoint, head: string): void {
+    const { seq, headHash, merkleRoot } = checkpoint
+    const { line } = this.#trail
+    const from = seq - checkpoint.count
+    // Missing and edited records have their own findings, so comparing the root adds nothing.
+    const isComplete = !this.#hasEdited && this.#treeFrom === from && this.#tree.size === checkpoint.count
+    if (headHash === head && (!isComplete || this.#tree.root() === merkleRoot)) return
+    if (this.#isRewritten) return
+    this.#isRewritten = true
+    const text = `Records ${from + 1} to ${seq} are not those that checkpoint ${line} signed at ${checkpoint.ts}: they, or records before them, were rewritten.`
+    this.#report({ kind: 'rewritten', seq: from + 1, checkpoint: line, text })
+  }
+
+  #pass(checkpoint: SignedPoint): void {
+    const { line } = this.#trail
+    const { seq } = checkpoint
+    if (seq < this.lastSeq)
+      this.#report({
         kind: 'truncated',
-        seq: checkpoint.seq,
-        checkpoint: trail.line,
-        text: `The audit was cut back from record ${last.seq} to ${checkpoint.seq - checkpoint.count} before checkpoint ${trail.line}.`,
+        seq,
+        checkpoint: line,
+        text: `The audit was cut back from record ${this.lastSeq} to ${seq - checkpoint.count} before checkpoint ${line}.`,
       })
-    count++
-    last = checkpoint
-    prunedSeq = Math.max(prunedSeq, checkpoint.prunedSeq ?? 0)
-    trail.advance()
+    this.count++
+    this.#last = checkpoint
+    this.prunedSeq = Math.max(this.prunedSeq, checkpoint.prunedSeq ?? 0)
+    this.#trail.advance()
   }
 
   /** Begins a new segment if a checkpoint's records begin here. */
-  function beginAt(seq: number): void {
-    const { next } = trail
-    if (next === undefined || next.seq - next.count !== seq || treeFrom === seq) return
-    tree = createRecordTree()
-    treeFrom = seq
-    hasEdited = false
-  }
-
-  return {
-    get count() {
-      return count
-    },
-    get lastSeq() {
-      return last?.seq ?? 0
-    },
-    get lastTs() {
-      return last?.ts
-    },
-    get prunedSeq() {
-      return prunedSeq
-    },
-    get voucher() {
-      return voucher
-    },
-    startAfter(seq, prev) {
-      for (let { next } = trail; next !== undefined && next.seq <= seq; { next } = trail) {
-        if (next.seq === seq) {
-          voucher ??= { checkpoint: trail.line, ts: next.ts }
-          compare(next, prev)
-        }
-        pass(next)
-      }
-      if (trail.next !== undefined && trail.next.seq - trail.next.count < seq)
-        voucher ??= { checkpoint: trail.line, ts: trail.next.ts }
-      beginAt(seq)
-    },
-    before(lastSeq, head) {
-      for (let { next } = trail; next !== undefined && next.seq <= lastSeq; { next } = trail) {
-        if (next.seq === lastSeq) compare(next, head)
-        pass(next)
-      }
-      beginAt(lastSeq)
-    },
-    add({ hash }, isEdited) {
-      tree.add(hash)
-      hasEdited ||= isEdited
-    },
-    finish(lastSeq, head) {
-      this.before(lastSeq, head)
-      if (trail.next === undefined) return
-      const { line } = trail
-      let newest = trail.next
-      for (let { next } = trail; next !== undefined; { next } = trail) {
-        pass(next)
-        newest = next
-      }
-      const { seq, ts } = newest
-      report({
-        kind: 'truncated',
-        seq: lastSeq + 1,
-        checkpoint: line,
-        text: `${areMissing(lastSeq + 1, seq)} at the end: a checkpoint of ${ts} has signed them.`,
-      })
-    },
+  #beginAt(seq: number): void {
+    const { next } = this.#trail
+    if (next === undefined || next.seq - next.count !== seq || this.#treeFrom === seq) return
+    this.#tree = createRecordTree()
+    this.#treeFrom = seq
+    this.#hasEdited = false
   }
 }
 

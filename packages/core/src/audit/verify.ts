@@ -1,7 +1,7 @@
 import type { AuditRecord } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '@toolgate/values'
 import { GENESIS, hashRecord, type ChainLink, readLink } from './chain.ts'
-import { areMissing, createSegments, type SignedPoint } from './segments.ts'
+import { areMissing, Segments, type SignedPoint } from './segments.ts'
 import { isHash } from './merkle.ts'
 import { isCanonicalRecord, parseRecord } from './record.ts'
 import { createInputsCheck } from './verify-inputs.ts'
@@ -57,8 +57,8 @@ export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
   const { signed = [], missing, maxFindings = 100 } = options
   const found = createFindings(maxFindings)
   const { report } = found
-  const sequence = createSequence(report)
-  const segments = createSegments(signed, report)
+  const sequence = new RecordSequence(report)
+  const segments = new Segments(signed, report)
   const claims = createClaims(report)
   const inputs = createInputsCheck(report)
   let line = 0
@@ -128,41 +128,103 @@ function problemOf(text: string, link: ChainLink): string | undefined {
 }
 
 /** Checks numbers and hashes from record to record. */
-function createSequence(report: Report): {
-  readonly firstSeq: number
-  readonly lastSeq: number
-  readonly head: string
-  readonly unchainedBefore: number | undefined
-  addUnchained(text: string, line: number): void
-  /** Adds a record. Returns whether it is in its place. */
-  addChained(link: ChainLink, line: number, isEdited: boolean): boolean
-  /** `prunedTo`: records at the beginning, up to this one, were removed by retention. */
-  finish(prunedTo: number): void
-} {
-  let firstSeq = 0
-  let lastSeq = 0
-  let head = GENESIS
-  let unchained = 0
-  let chained = 0
+class RecordSequence {
+  firstSeq = 0
+  lastSeq = 0
+  head = GENESIS
+  readonly #report: Report
+  #unchained = 0
+  #chained = 0
   /** Whether the expected `prev` of the next record is unknown. */
-  let isHeadUnknown = false
+  #isHeadUnknown = false
   /** Numbers that were skipped. A record that comes later was moved, not deleted. */
-  let missing: { from: number; to: number; readonly line: number }[] = []
+  #missing: { from: number; to: number; readonly line: number }[] = []
 
-  function jumpTo(seq: number, line: number): void {
-    if (seq > lastSeq + 1) {
-      missing.push({ from: lastSeq + 1, to: seq - 1, line })
-      isHeadUnknown = true
+  constructor(report: Report) {
+    this.#report = report
+  }
+
+  get unchainedBefore(): number | undefined {
+    return this.#unchained > 0 ? this.#unchained + 1 : undefined
+  }
+
+  addUnchained(text: string, line: number): void {
+    const seq = parseRecord(text)?.seq
+    if (seq === undefined) {
+      this.#report({ kind: 'unreadable', line, text: `Line ${line} is not a record.` })
+      return
     }
-    if (firstSeq === 0) firstSeq = seq
-    lastSeq = seq
+    if (this.#chained > 0)
+      this.#report({ kind: 'stripped', seq, line, text: `Record ${seq} has no hash, and is among such that do.` })
+    if (seq <= this.lastSeq) return this.#reportBackwards(seq, line)
+    this.#jumpTo(seq, line)
+    if (this.#chained === 0) this.#unchained = seq
+    else this.#isHeadUnknown = true
+  }
+
+  /** Adds a record. Returns whether it is in its place. */
+  addChained({ seq, prev, hash }: ChainLink, line: number, isEdited: boolean): boolean {
+    this.#chained++
+    if (seq <= this.lastSeq) {
+      this.#reportBackwards(seq, line)
+      return false
+    }
+    if (this.#chained === 1 && (seq === 1 || this.#unchained > 0)) {
+      if (prev !== GENESIS && !isEdited)
+        this.#report({
+          kind: 'stripped',
+          seq,
+          line,
+          text: `Record ${seq} is not the first of its chain, but no other is before it.`,
+        })
+      this.#isHeadUnknown = true
+    }
+    const wasKnown = !this.#isHeadUnknown
+    this.#isHeadUnknown = false
+    this.#jumpTo(seq, line)
+    if (wasKnown && !this.#isHeadUnknown && prev !== this.head)
+      this.#report({
+        kind: 'broken',
+        seq,
+        line,
+        text: `Record ${seq} does not go on from record ${seq - 1}: one of them was replaced.`,
+      })
+    this.head = hash
+    // An edited record may have had another hash.
+    this.#isHeadUnknown = isEdited
+    return true
+  }
+
+  /** `prunedTo`: records at the beginning, up to this one, were removed by retention. */
+  finish(prunedTo: number): void {
+    for (const { from: first, to, line } of this.#missing) {
+      const from = Math.max(first, prunedTo + 1)
+      if (from > to) continue
+      this.#report({ kind: 'missing', seq: from, line, text: `${areMissing(from, to)} before line ${line}.` })
+    }
+  }
+
+  #jumpTo(seq: number, line: number): void {
+    if (seq > this.lastSeq + 1) {
+      this.#missing.push({ from: this.lastSeq + 1, to: seq - 1, line })
+      this.#isHeadUnknown = true
+    }
+    if (this.firstSeq === 0) this.firstSeq = seq
+    this.lastSeq = seq
+  }
+
+  #reportBackwards(seq: number, line: number): void {
+    const kind = this.#takeMissing(seq) ? 'reordered' : 'inserted'
+    const text =
+      kind === 'reordered' ? `comes after record ${this.lastSeq}` : `is there twice, or its number was given to another`
+    this.#report({ kind, seq, line, text: `Record ${seq} ${text}.` })
   }
 
   /** Removes a number from the missing ones. Returns whether it was missing. */
-  function found(seq: number): boolean {
-    const gap = missing.find(({ from, to }) => from <= seq && seq <= to)
+  #takeMissing(seq: number): boolean {
+    const gap = this.#missing.find(({ from, to }) => from <= seq && seq <= to)
     if (!gap) return false
-    missing = missing.flatMap((one) =>
+    this.#missing = this.#missing.flatMap((one) =>
       one === gap
         ? [
             { ...one, to: seq - 1 },
@@ -171,79 +233,6 @@ function createSequence(report: Report): {
         : [one],
     )
     return true
-  }
-
-  function reportBackwards(seq: number, line: number): void {
-    const kind = found(seq) ? 'reordered' : 'inserted'
-    const text =
-      kind === 'reordered' ? `comes after record ${lastSeq}` : `is there twice, or its number was given to another`
-    report({ kind, seq, line, text: `Record ${seq} ${text}.` })
-  }
-
-  return {
-    get firstSeq() {
-      return firstSeq
-    },
-    get lastSeq() {
-      return lastSeq
-    },
-    get head() {
-      return head
-    },
-    get unchainedBefore() {
-      return unchained > 0 ? unchained + 1 : undefined
-    },
-    addUnchained(text, line) {
-      const seq = parseRecord(text)?.seq
-      if (seq === undefined) {
-        report({ kind: 'unreadable', line, text: `Line ${line} is not a record.` })
-        return
-      }
-      if (chained > 0)
-        report({ kind: 'stripped', seq, line, text: `Record ${seq} has no hash, and is among such that do.` })
-      if (seq <= lastSeq) return reportBackwards(seq, line)
-      jumpTo(seq, line)
-      if (chained === 0) unchained = seq
-      else isHeadUnknown = true
-    },
-    addChained({ seq, prev, hash }, line, isEdited) {
-      chained++
-      if (seq <= lastSeq) {
-        reportBackwards(seq, line)
-        return false
-      }
-      if (chained === 1 && (seq === 1 || unchained > 0)) {
-        if (prev !== GENESIS && !isEdited)
-          report({
-            kind: 'stripped',
-            seq,
-            line,
-            text: `Record ${seq} is not the first of its chain, but no other is before it.`,
-          })
-        isHeadUnknown = true
-      }
-      const wasKnown = !isHeadUnknown
-      isHeadUnknown = false
-      jumpTo(seq, line)
-      if (wasKnown && !isHeadUnknown && prev !== head)
-        report({
-          kind: 'broken',
-          seq,
-          line,
-          text: `Record ${seq} does not go on from record ${seq - 1}: one of them was replaced.`,
-        })
-      head = hash
-      // An edited record may have had another hash.
-      isHeadUnknown = isEdited
-      return true
-    },
-    finish(prunedTo) {
-      for (const { from: first, to, line } of missing) {
-        const from = Math.max(first, prunedTo + 1)
-        if (from > to) continue
-        report({ kind: 'missing', seq: from, line, text: `${areMissing(from, to)} before line ${line}.` })
-      }
-    },
   }
 }
 

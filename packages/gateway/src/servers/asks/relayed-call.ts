@@ -45,7 +45,7 @@ export class RunningCalls {
   }
 }
 
-type Send = (request: ServerRequest, call: CallContext, through?: Pick<Upstream, 'call'>) => Relayed
+type Send = (request: RelayedRequest, call: CallContext, through?: Pick<Upstream, 'call'>) => Relayed
 
 /** Returns a function that sends calls to a server. `accepts`: the labels that its results may raise. */
 export function senderTo(

@@ -2,7 +2,13 @@ import type { Connection } from '../transport/connection.ts'
 import { ITEM_KINDS, type ItemOf, LIST_NAMES, type ServerListName } from './item-kinds.ts'
 import { EMPTY_LIST, fetchList, type FetchOptions, type ServerItemList, slicesOf } from './item-list.ts'
 import { type ParamHeader, paramHeadersOf } from '../transport/param-headers.ts'
-import { type McpTool, type Offer, type RejectedItem, UpstreamError, type UpstreamItems } from '../../model/upstream.ts'
+import {
+  type UpstreamTool,
+  type Offer,
+  type RejectedItem,
+  UpstreamError,
+  type UpstreamItems,
+} from '../../model/upstream.ts'
 
 type Lists = { readonly [Name in ServerListName]: ServerItemList<ItemOf<Name>> }
 
@@ -100,7 +106,7 @@ export class ServerLists {
   }
 }
 
-function paramHeadersIn(tools: readonly McpTool[]): ReadonlyMap<string, readonly ParamHeader[]> {
+function paramHeadersIn(tools: readonly UpstreamTool[]): ReadonlyMap<string, readonly ParamHeader[]> {
   return new Map(
     tools.flatMap(({ name, inputSchema }) => {
       const headers = paramHeadersOf(inputSchema)

@@ -44,7 +44,7 @@ export interface HttpRequest {
 }
 
 /** Sends requests. The answers go to their handlers. */
-export interface HttpSender {
+interface HttpSender {
   send(request: HttpRequest, handler: AnswerHandler): void
 }
 
