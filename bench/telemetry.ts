@@ -27,7 +27,7 @@ function followed(name: string, telemetry: Telemetry, budget = ''): Case {
     run(count) {
       for (let i = 0; i < count; i++) {
         const following = telemetry.startCall(call)
-        if ((following ? following.within(work) : work()) === '') throw new Error('it gave nothing')
+        if ((following?.within ? following.within(work) : work()) === '') throw new Error('it gave nothing')
         following?.end(done)
       }
     },

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { isPassedThrough, touchedBy } from '../scripts/shape/touched.ts'
 
 const ARCHITECTURE = path.join(import.meta.dirname, '../ARCHITECTURE.md')
-const MOST = { files: 29, functions: 100, passedThrough: 8 }
+const MOST = { files: 29, functions: 98, passedThrough: 7 }
 
 /** Returns the files that ARCHITECTURE.md lists for one call. */
 function readingList(): readonly string[] {

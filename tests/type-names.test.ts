@@ -5,8 +5,8 @@ import { describe, it } from 'node:test'
 
 const ROOT = path.resolve(import.meta.dirname, '..')
 
-/** The type names that more than one file declares. The number may only fall: the goal is 40. */
-const MOST = 193
+/** The type names that more than one file declares. It may only fall. */
+const MOST = 40
 const SHOWN = 25
 
 const DECLARES = /^(?:export )?(?:declare )?(?:interface|type|class) ([A-Z]\w*)/gm

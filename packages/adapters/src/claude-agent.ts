@@ -154,7 +154,7 @@ function withoutRequests(view: View): View {
   return own ? view.narrow({ policy: { deny: [own.id] } }) : view
 }
 
-function checkOptions(options: GuardOptions): Settled {
+function checkOptions(options: GuardOptions): GuardSettings {
   const { serverName = 'gate', waiting = 'tell', harnessDeadlineMs = DEFAULT_HARNESS_DEADLINE_MS } = options
   if (!SERVER_NAME.test(serverName)) throw new ConfigError('serverName', 'must be 1 to 40 of A-Z, a-z, 0-9, _ and -')
   if (waiting !== 'tell' && waiting !== 'defer') throw new ConfigError('waiting', 'must be "tell" or "defer"')
@@ -162,7 +162,7 @@ function checkOptions(options: GuardOptions): Settled {
   return { serverName, waiting, harnessDeadlineMs }
 }
 
-interface Settled {
+interface GuardSettings {
   readonly serverName: string
   readonly waiting: 'tell' | 'defer'
   readonly harnessDeadlineMs: number

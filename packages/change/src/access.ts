@@ -43,8 +43,8 @@ async function lookAt(
   gate: Gate,
   callers: readonly RecordedCaller[],
   rest: () => Promise<void> | undefined,
-): Promise<Seen> {
-  const seen: Seen[] = []
+): Promise<SeenItems> {
+  const seen: SeenItems[] = []
   for (const caller of callers) {
     seen.push(await look(gate, caller))
     await rest()
@@ -57,13 +57,13 @@ async function lookAt(
 }
 
 /** The items that a caller certainly sees, and those that they may see. */
-interface Seen {
+interface SeenItems {
   readonly certain: ReadonlySet<string>
   readonly possible: ReadonlySet<string>
   why(id: string): string
 }
 
-async function look(gate: Gate, caller: RecordedCaller): Promise<Seen> {
+async function look(gate: Gate, caller: RecordedCaller): Promise<SeenItems> {
   const strict = await gate.view(caller.strict)
   const certain = new Set(idsOf(strict))
   if (caller.lax === caller.strict) return { certain, possible: new Set(), why: () => '' }
@@ -80,7 +80,7 @@ async function look(gate: Gate, caller: RecordedCaller): Promise<Seen> {
   }
 }
 
-function compare(id: string, had: Seen, has: Seen): 'gains' | 'loses' | 'unknown' | undefined {
+function compare(id: string, had: SeenItems, has: SeenItems): 'gains' | 'loses' | 'unknown' | undefined {
   if (had.possible.has(id) || has.possible.has(id))
     // The same rules hold the item back, for every variant of the caller.
     return had.possible.has(id) && has.possible.has(id) && had.why(id) === has.why(id) ? undefined : 'unknown'

@@ -14,6 +14,7 @@ import {
   type SupposedCaller,
   supposedCallers,
 } from './supposed-callers.ts'
+import type { Both } from './side.ts'
 
 /** A call that comes to less after than before. */
 export interface MoreGranted {
@@ -47,8 +48,7 @@ export interface ComparedSide {
   readonly stepUp: readonly string[]
 }
 
-type Both<Value> = { readonly before: Value; readonly after: Value }
-type Answer = 'yes' | 'unknown' | Pick<MoreGranted, 'before' | 'after' | 'input' | 'weakerApproval'>
+type ComparedAnswer = 'yes' | 'unknown' | Pick<MoreGranted, 'before' | 'after' | 'input' | 'weakerApproval'>
 
 interface ComparisonOptions {
   readonly onProgress?: (() => Promise<void> | undefined) | undefined
@@ -180,7 +180,7 @@ export class Comparison {
     return { before: of('before'), after: of('after') }
   }
 
-  async #compareFor(caller: Caller, views: Both<View>, id: string, probes: boolean): Promise<Answer> {
+  async #compareFor(caller: Caller, views: Both<View>, id: string, probes: boolean): Promise<ComparedAnswer> {
     const { before, after } = this.#restrictions(views, { strict: caller, hasKnownScopes: true }, id)
     const answer = grantsNoMore(before, after)
     if (answer === 'yes') return 'yes'

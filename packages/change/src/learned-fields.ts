@@ -4,7 +4,7 @@ import { isObject, readOwnJson } from '@toolgate/values/json'
 import { factsIn } from './recorded-facts.ts'
 
 /** The values of one input field in the calls of one tool. */
-interface Field {
+interface LearnedField {
   /** The number of calls with the field. */
   count: number
   /** The number of partly known calls in which the field was known to be present or absent. */
@@ -23,7 +23,7 @@ const REDACTED = /\[redacted:/
 
 /** The hosts and paths in the inputs of learned calls, by field. */
 export class LearnedFields {
-  readonly #fields = new Map<string, Field>()
+  readonly #fields = new Map<string, LearnedField>()
   /** The number of calls with a wholly known input. */
   #whole = 0
   /** The number of calls with a partly known input, by the names of the known fields. */
@@ -51,7 +51,7 @@ export class LearnedFields {
     this.#inPart.set(names, (this.#inPart.get(names) ?? 0) + 1)
   }
 
-  #of(name: string): Field {
+  #of(name: string): LearnedField {
     let field = this.#fields.get(name)
     if (!field) {
       field = { count: 0, knownInPart: 0, texts: new Set(), isList: undefined, isOther: false }
@@ -60,7 +60,7 @@ export class LearnedFields {
     return field
   }
 
-  #noteValue(field: Field, value: unknown): void {
+  #noteValue(field: LearnedField, value: unknown): void {
     const isList = Array.isArray(value)
     const texts = isList ? value : [value]
     field.isList ??= isList
@@ -93,7 +93,11 @@ export class LearnedFields {
   }
 
   /** Returns the fields with a condition, by name. */
-  #tested(): readonly { readonly name: string; readonly field: Field; readonly test: (value: string) => string }[] {
+  #tested(): readonly {
+    readonly name: string
+    readonly field: LearnedField
+    readonly test: (value: string) => string
+  }[] {
     return [...this.#fields]
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
       .flatMap(([name, field]) => {
@@ -115,7 +119,7 @@ function readPreview(preview: string | undefined): object | undefined {
 }
 
 /** Returns the test of a field's values, if all of them are URLs, or all of them paths. */
-function testOf({ texts, isOther }: Field): ((value: string) => string) | undefined {
+function testOf({ texts, isOther }: LearnedField): ((value: string) => string) | undefined {
   if (isOther || texts.size === 0) return undefined
   const all = [...texts]
   if (all.every((text) => /^https?:\/\//i.test(text))) return hostsTest(all)

@@ -11,13 +11,13 @@ import {
 } from '@toolgate/core/policy'
 import type { NeededChange } from './needed-change.ts'
 
-type Way = readonly NeededChange[]
+type ChangeSet = readonly NeededChange[]
 
 /** No change: changes for another reason may also remove this one. */
-const NOTHING: readonly Way[] = [[]]
+const NOTHING: readonly ChangeSet[] = [[]]
 
 /** Returns alternative ways to remove one reason. None has been tried. */
-export function changesAgainst(reason: Reason, decided: Decided, withInput: boolean): readonly Way[] {
+export function changesAgainst(reason: Reason, decided: Decided, withInput: boolean): readonly ChangeSet[] {
   const { bounds, tool } = decided
   const state = STATES[reason.code]
   if (state)
@@ -45,7 +45,7 @@ function changesOfPolicy(
   index: PolicyIndex,
   { now, tool }: Decided,
   withInput: boolean,
-): readonly Way[] {
+): readonly ChangeSet[] {
   const { name, path } = index.policy
   const clause = reason.clause && index.policy.deny.find((one) => one.path === reason.path)
   if (clause && reason.clause) {
@@ -72,13 +72,13 @@ function changesOfPolicy(
 }
 
 /** Returns the ways to make a clause hold. */
-function beginnings({ when, unless, input }: ParsedClause, withInput: boolean): readonly Way[] {
+function beginnings({ when, unless, input }: ParsedClause, withInput: boolean): readonly ChangeSet[] {
   const parts = [wishesOf(when, true), wishesOf(unless, false), ...(withInput ? [wishesOf(input, true)] : [])]
   return joined(parts).map((wishes) => wishes.map(toChange))
 }
 
 /** Returns the ways to make a clause not hold. Changing one of its conditions is enough. */
-function endings({ when, unless, input }: ParsedClause, withInput: boolean): readonly Way[] {
+function endings({ when, unless, input }: ParsedClause, withInput: boolean): readonly ChangeSet[] {
   const parts = [wishesOf(when, false), wishesOf(unless, true), ...(withInput ? [wishesOf(input, false)] : [])]
   return parts
     .flat()

@@ -5,7 +5,7 @@ import type { InputOf } from './sealed-calls.ts'
 import { callerKey } from '@toolgate/core/internal'
 import type { AuditRecord } from '@toolgate/core/audit'
 import type { RecordedCaller, RecordedCallers } from './recorded-callers.ts'
-import type { Asked, Side } from './side.ts'
+import type { Asked, Both, Side } from './side.ts'
 
 /** The answers of one set of rules about a tool and a partly known caller. Both are equal if everything is known. */
 export interface AskedPair {
@@ -26,8 +26,6 @@ export interface Question {
   /** Returns the input of a call, as far as its record has it. */
   inputOf(record: AuditRecord): RecordedInput
 }
-
-type Both<Value> = { readonly before: Value; readonly after: Value }
 
 interface QuestionsOptions extends Both<Side> {
   readonly callers: Both<RecordedCallers>

@@ -13,7 +13,7 @@ export interface RecordedCaller {
   readonly name: string
 }
 
-type Identity = Pick<
+type RecordedIdentity = Pick<
   AuditRecord,
   'user_id' | 'tenant' | 'agent' | 'client' | 'actor' | 'session_id' | 'chat_id' | 'facts'
 >
@@ -31,7 +31,7 @@ export class RecordedCallers {
   }
 
   /** Returns the caller of a record. Records of the same caller give the same object. */
-  of(record: Identity): RecordedCaller {
+  of(record: RecordedIdentity): RecordedCaller {
     let key = JSON.stringify([
       record.user_id,
       record.tenant,
@@ -97,7 +97,7 @@ export class RecordedCallers {
 const NO_TEXTS = new HashedTexts(NO_OPERANDS)
 const MAX_CALLERS = 100_000
 
-function namedIn(record: Identity): Caller {
+function namedIn(record: RecordedIdentity): Caller {
   return {
     ...(record.user_id !== undefined && { user: record.user_id }),
     ...(record.tenant !== undefined && { tenant: record.tenant }),

@@ -3,7 +3,7 @@ import { type AmountContext, takeUnknownRead } from '@toolgate/core/policy'
 import type { RecordedSince } from './recorded-runs.ts'
 
 /** `over`: the limit refuses the call, even if some costs are unknown. */
-type LimitAnswer = 'within' | 'over' | 'unknown'
+type LimitVerdict = 'within' | 'over' | 'unknown'
 
 interface Log {
   uses: Uses | undefined
@@ -18,7 +18,7 @@ export class RecordedLimits {
   readonly #logs = new Map<string, Log>()
 
   /** Returns whether a call is within one limit. */
-  judge(use: LimitUseOf, context: AmountContext, nowMs: number, since: RecordedSince): LimitAnswer {
+  judge(use: LimitUseOf, context: AmountContext, nowMs: number, since: RecordedSince): LimitVerdict {
     const log = this.#logs.get(use.key)
     const cost = costOf(use, context)
     if (cost === 'invalid' || (cost ?? 0) > use.max) return 'over'

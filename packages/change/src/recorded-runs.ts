@@ -53,7 +53,7 @@ interface SeenRun {
 }
 
 /** A call that has begun, in the history of its run. */
-interface OpenCall {
+interface BegunCall {
   readonly history: CallHistory
   readonly run: SeenRun
   readonly tool: Tool
@@ -67,7 +67,7 @@ export class RecordedRuns {
   readonly #histories: CallPorts['histories']
   readonly #options: RecordedRunsOptions
   readonly #runs = new Map<string, SeenRun>()
-  readonly #calls = new Map<string, OpenCall>()
+  readonly #calls = new Map<string, BegunCall>()
   /** The number of running calls of each user. */
   readonly #running = new Map<string, number>()
 

@@ -8,18 +8,16 @@ import { RecordedApprovals } from './recorded-approvals.ts'
 import type { RecordedCaps } from './recorded-caps.ts'
 import { RecordedLimits } from './recorded-limits.ts'
 import { type RecordedFacts, RecordedRuns, type RecordedSince, sinceOf } from './recorded-runs.ts'
-import { judge, type Side, type Verdict } from './side.ts'
-import { ruleOf, type Tally, type UnknownPart } from './tally.ts'
+import { type Both, judge, type Side, type Verdict } from './side.ts'
+import { ruleOf, type AccessTally, type UnknownPart } from './tally.ts'
 import type { Tool } from '@toolgate/core'
 import type { TrialClock } from './trial.ts'
-
-type Both<Value> = { readonly before: Value; readonly after: Value }
 
 interface ReplayOptions {
   readonly questions: Questions
   readonly sides: Both<Side>
   readonly clock: TrialClock
-  readonly tally: Tally
+  readonly tally: AccessTally
   /** Only calls from this time on are judged. */
   readonly sinceMs: number | undefined
   /** Only calls of callers with this role are judged. Absent: all. */

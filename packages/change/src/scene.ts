@@ -41,7 +41,7 @@ export interface Bench {
 }
 
 /** The part of a test that sets up the situation. */
-type Situation = Omit<PolicyTest, 'shows' | 'expect'>
+type TestSituation = Omit<PolicyTest, 'shows' | 'expect'>
 
 /** An expectation that was not met. */
 export interface MissedExpectation {
@@ -70,7 +70,7 @@ const NO_AUDIT: AuditSink = { write: () => {}, flush: async () => {}, close: asy
 /** Opens a situation, runs the work and closes it. Situations share no state that a call could change. */
 export async function withScene<T>(
   bench: Bench,
-  situation: Situation,
+  situation: TestSituation,
   work: (scene: Scene) => T | Promise<T>,
 ): Promise<T> {
   const { stage, limits, callers } = bench
@@ -112,7 +112,7 @@ export async function withScene<T>(
 /** Opens the gate of a situation, over the items of the stage. */
 export function openGate(
   { rules, groups, stage, onWarning }: Pick<Bench, 'rules' | 'groups' | 'stage' | 'onWarning'>,
-  { availability = {}, history = {} }: Situation,
+  { availability = {}, history = {} }: TestSituation,
   { clock, counters }: Pick<GateOptions, 'counters'> & { readonly clock: NonNullable<GateOptions['clock']> },
 ): Gate {
   return createGate({
@@ -148,7 +148,7 @@ const ANYTHING: FunctionPolicy = { kinds: ['resource', 'template', 'prompt'], de
 interface Earlier {
   readonly stage: Stage
   readonly caller: Caller
-  readonly history: NonNullable<Situation['history']>
+  readonly history: NonNullable<TestSituation['history']>
   readonly setTime: (msAgo: number) => void
 }
 

@@ -128,3 +128,9 @@ function numberOf(of: object): string {
   if (number === undefined) numbers.set(of, (number = `function ${++latest}`))
   return number
 }
+
+/** A value of the rules before a change, and of those after it. */
+export interface Both<Value> {
+  readonly before: Value
+  readonly after: Value
+}

@@ -15,9 +15,9 @@ export interface CatalogSnapshot {
 export type SnapshotItem = Pick<Tool, 'id' | 'name'> & {
   /** Absent: a tool. */
   readonly kind?: Exclude<ItemKind, 'tool'>
-} & { readonly [Field in Kept]?: NonNullable<Tool[Field]> }
+} & { readonly [Field in KeptField]?: NonNullable<Tool[Field]> }
 
-type Kept = Exclude<keyof typeof FIELDS, 'id' | 'name' | 'kind'>
+type KeptField = Exclude<keyof typeof FIELDS, 'id' | 'name' | 'kind'>
 
 /** The fields of an item, and the kinds that have each when the item is created again. */
 const FIELDS = {

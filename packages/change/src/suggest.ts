@@ -106,7 +106,7 @@ export async function suggestPolicy(options: SuggestOptions): Promise<Suggestion
   return learner.finish(missing?.())
 }
 
-interface OpenCall {
+interface UnendedCall {
   readonly record: AuditRecord
   readonly why: LeftOut | undefined
   readonly isCounted: boolean
@@ -127,7 +127,7 @@ class Learner {
   readonly #callers: RecordedCallers
   readonly #tools: ReadonlySet<string>
   readonly #runs: TaintedRuns
-  readonly #open = new Map<string, OpenCall>()
+  readonly #open = new Map<string, UnendedCall>()
   readonly #learned = new Map<string, { readonly caller: Caller; readonly tools: Map<string, LearnedTool> }>()
   readonly #leftOut = new Map<LeftOut, number>()
   readonly #hasTenants: boolean
@@ -197,7 +197,7 @@ class Learner {
     return role === undefined || (this.#callerOf(record)?.roles?.includes(role) ?? false)
   }
 
-  #learn({ record, input }: OpenCall, tool: string): void {
+  #learn({ record, input }: UnendedCall, tool: string): void {
     const caller = this.#callerOf(record) as Caller
     const { roles = [], user, tenant } = caller
     const key = JSON.stringify([tenant, roles.length > 0 ? roles : [[user]]])

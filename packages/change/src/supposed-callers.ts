@@ -44,7 +44,7 @@ interface SupposedCallers {
   readonly unknown: readonly string[]
 }
 
-type Fields = Readonly<Record<string, unknown>>
+type CallerFields = Readonly<Record<string, unknown>>
 
 const MAX_CALLERS = 1024
 const MAX_ENTRIES = 9
@@ -69,7 +69,7 @@ export function supposedCallers(reads: CallerReads, needed: readonly string[], o
     unknown.push(widest.path)
     kept = kept.filter((one) => one !== widest)
   }
-  const all = kept.reduce<readonly Fields[]>(
+  const all = kept.reduce<readonly CallerFields[]>(
     (fields, { path, ways }) => fields.flatMap((one) => ways.map((way) => ({ ...one, [path]: way }))),
     [{}],
   )
@@ -149,7 +149,7 @@ function attributesOf(reads: CallerReads, path: string): readonly unknown[] | un
 let count = 0
 
 function suppose(
-  fields: Fields,
+  fields: CallerFields,
   known: ReadonlySet<string>,
   needed: readonly string[],
   others: OtherCallers,
@@ -180,7 +180,11 @@ function suppose(
   }
 }
 
-function knownParts(fields: Fields, known: ReadonlySet<string>, attributes: ReadonlyMap<string, unknown>): KnownParts {
+function knownParts(
+  fields: CallerFields,
+  known: ReadonlySet<string>,
+  attributes: ReadonlyMap<string, unknown>,
+): KnownParts {
   const parts = new Map<string, unknown>()
   for (const field of READ_FIELDS)
     if (known.has(field))
@@ -194,7 +198,7 @@ const TEXTS = ['user', 'tenant', 'session', 'agent', 'client', 'actor'] as const
 
 /** Unknown fields are absent, or have a text that no rule names. */
 function examplesOf(
-  base: Fields,
+  base: CallerFields,
   known: ReadonlySet<string>,
   { fields, tenant, anyUser = ANY }: OtherCallers,
 ): readonly Caller[] {

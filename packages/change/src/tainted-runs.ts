@@ -5,7 +5,7 @@ import { historyOf, type RecordedSince, sinceOf } from './recorded-runs.ts'
 const DAY_MS = 86_400_000
 const MAX_RUNS = 200_000
 
-interface Seen {
+interface SeenRunTimes {
   readonly firstMs: number
   taintedMs: number
 }
@@ -18,7 +18,7 @@ export class TaintedRuns {
   readonly #taints: (tool: string) => boolean
   /** How long labels count for a caller without a run. */
   readonly #labelMs: number
-  readonly #seen = new Map<string, Seen>()
+  readonly #seen = new Map<string, SeenRunTimes>()
   #since: RecordedSince | undefined
 
   constructor(taints: (tool: string) => boolean, labelMs: number = DAY_MS) {
@@ -58,7 +58,11 @@ export class TaintedRuns {
     }
   }
 
-  #stateOf(record: AuditRecord, runs: readonly (Seen | undefined)[], nowMs: number): 'tainted' | 'unknown' | undefined {
+  #stateOf(
+    record: AuditRecord,
+    runs: readonly (SeenRunTimes | undefined)[],
+    nowMs: number,
+  ): 'tainted' | 'unknown' | undefined {
     const lifeMs = record.run_id === undefined && record.session_id === undefined ? this.#labelMs : Infinity
     if (hasLabel(record.run_labels) || runs.some((run) => run && nowMs - run.taintedMs < lifeMs)) return 'tainted'
     const { ms = 0, isWhole = false } = this.#since ?? {}
@@ -68,7 +72,7 @@ export class TaintedRuns {
     return isWhole || firstMs >= ms + DAY_MS ? undefined : 'unknown'
   }
 
-  #of(key: string, nowMs: number): Seen | undefined {
+  #of(key: string, nowMs: number): SeenRunTimes | undefined {
     let seen = this.#seen.get(key)
     if (!seen && this.#seen.size < MAX_RUNS) this.#seen.set(key, (seen = { firstMs: nowMs, taintedMs: -Infinity }))
     return seen

@@ -63,7 +63,7 @@ const MAX_RULES = 10_000
 const MAX_EXAMPLES = 3
 
 /** Counts how calls would end under the new rules. */
-export class Tally {
+export class AccessTally {
   records = 0
   missing = 0
   calls = 0

@@ -13,8 +13,8 @@ import { isSame } from './same-rules.ts'
 import type { HashOf } from './recorded-facts.ts'
 import type { MissingBefore } from './read-records.ts'
 import type { InputOf } from './sealed-calls.ts'
-import { Side } from './side.ts'
-import { Tally, type TallyState } from './tally.ts'
+import { type Both, Side } from './side.ts'
+import { AccessTally, type TallyState } from './tally.ts'
 import type { StagedCatalog } from './stage.ts'
 import { createTrial, type TrialClock, type TrialRules } from './trial.ts'
 
@@ -117,7 +117,7 @@ export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
     sameApps: isSame(before.apps, after.apps),
     sameRuns: (['labels', 'groups', 'aliases', 'history'] as const).every((name) => isSame(before[name], after[name])),
   })
-  const tally = new Tally(resumed)
+  const tally = new AccessTally(resumed)
   const replay = new Replay({
     questions,
     sides,
@@ -131,7 +131,7 @@ export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
     asksApprovers: asksApprovers(after),
     keepMs: { before: keepMsOf(before), after: keepMsOf(after) },
   })
-  const seen = new Seen(resumed?.seen)
+  const seen = new SeenCallers(resumed?.seen)
   const doneTo = resumed?.lastSeq ?? 0
   let ts = ''
   const state = (): WhatIfState => ({
@@ -196,7 +196,7 @@ function knownCallers({ callers = [] }: RulesOfChange, { gate: { catalog } }: Si
 const MAX_SEEN = 10_000
 
 /** The callers of records, without their sessions and chats, each once. */
-class Seen {
+class SeenCallers {
   readonly #byKey = new Map<string, Caller>()
 
   constructor(callers: readonly Caller[] = []) {
@@ -220,8 +220,6 @@ class Seen {
 function keyOf({ user, tenant, agent, client, actor }: Caller): string {
   return JSON.stringify([user, tenant, agent, client, actor])
 }
-
-type Both<Value> = { readonly before: Value; readonly after: Value }
 
 /** Returns the callers that both rules configure, and unconfigured callers of the records, by name. */
 function namedCallers(

@@ -49,7 +49,7 @@ import { readKeys } from './project/keys-file.ts'
 import { readRunning } from './project/running-file.ts'
 
 /** The gateway that a command calls, and the key. */
-interface Target {
+interface GatewayAddress {
   readonly url: string
   readonly key: string | undefined
   readonly keyHint: string
@@ -75,7 +75,7 @@ const DEMO_KEY = 'demo-console'
  *
  * @throws {CliError} `usage`
  */
-export function findTarget(given: TargetOptions, env: Io['env']): Target {
+export function findTarget(given: TargetOptions, env: Io['env']): GatewayAddress {
   const options = given.config === undefined && namesNothing(given, env) ? { ...given, ...besideUs() } : given
   const config = options.config === undefined ? undefined : findConfig(options.config, given.config !== undefined, env)
   const url = parseUrl(options.url ?? (env['TOOLGATE_URL'] || addressOf(config, options.config))).origin
@@ -177,8 +177,8 @@ export interface Api extends AuditReader, AuditExporter {
 
 const TIMEOUT_MS = 10_000
 
-export function createApi(target: Target): Api {
-  const get = <T>(path: string, query: Query = {}): Promise<T> => request<T>(target, path, query)
+export function createApi(target: GatewayAddress): Api {
+  const get = <T>(path: string, query: QueryParameters = {}): Promise<T> => request<T>(target, path, query)
   const change = <T>(method: ApiChange['method'], path: string, body?: object): Promise<T> =>
     request<T>(target, path, {}, { method, body })
   let isPart = false
@@ -231,23 +231,28 @@ interface ApiChange {
   readonly body: object | undefined
 }
 
-type Query = Readonly<Record<string, string | number | undefined>>
+type QueryParameters = Readonly<Record<string, string | number | undefined>>
 
 /** Returns the body of an answer. Command and gateway have one version, so the wire types are not checked again. */
-async function request<T>(target: Target, path: string, query: Query, change?: ApiChange): Promise<T> {
+async function request<T>(
+  target: GatewayAddress,
+  path: string,
+  query: QueryParameters,
+  change?: ApiChange,
+): Promise<T> {
   const { status, body } = await answerOf(target, urlOf(target, path, query), change)
   if (status === 200 && body) return body as T
   throw faultOf(target, status, body)
 }
 
-function urlOf(target: Target, path: string, query: Query): URL {
+function urlOf(target: GatewayAddress, path: string, query: QueryParameters): URL {
   const url = new URL(path, target.url)
   for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value))
   return url
 }
 
 /** Returns the error for an answer without the expected body. */
-function faultOf(target: Target, status: number, body: JsonObject | undefined): CliError {
+function faultOf(target: GatewayAddress, status: number, body: JsonObject | undefined): CliError {
   const error = body?.['error']
   if (!isErrorBody(error))
     return unreachable(target, `Something that is not a Toolgate gateway answers at ${target.url} (HTTP ${status}).`)
@@ -265,7 +270,7 @@ function isErrorBody(error: unknown): error is ErrorBody['error'] {
 }
 
 /** Opens a stream. The timeout covers only the response headers, because a long export takes time. */
-async function openStream(target: Target, url: URL): Promise<Response> {
+async function openStream(target: GatewayAddress, url: URL): Promise<Response> {
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(new DOMException('', 'TimeoutError')), timeoutOf(target))
   try {
@@ -289,12 +294,12 @@ async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string
   if (rest !== '') yield rest
 }
 
-function keyHeader({ key }: Target): Record<string, string> {
+function keyHeader({ key }: GatewayAddress): Record<string, string> {
   return key === undefined ? {} : { authorization: `Bearer ${key}` }
 }
 
 async function answerOf(
-  target: Target,
+  target: GatewayAddress,
   url: URL,
   change?: ApiChange,
 ): Promise<{ status: number; body: JsonObject | undefined }> {
@@ -318,18 +323,18 @@ async function answerOf(
   }
 }
 
-function timeoutOf({ timeoutMs = TIMEOUT_MS }: Target): number {
+function timeoutOf({ timeoutMs = TIMEOUT_MS }: GatewayAddress): number {
   return timeoutMs
 }
 
 /** Returns the reason of an error. The error of `fetch` only says that it failed; its cause has the reason. */
-function reasonOf(error: unknown, target: Target): string {
+function reasonOf(error: unknown, target: GatewayAddress): string {
   if (!(error instanceof Error)) return messageOf(error)
   if (error.name === 'TimeoutError') return `no answer within ${timeoutOf(target) / 1000} s`
   return errnoOf(error.cause) ?? messageOf(error.cause ?? error)
 }
 
-function unreachable(target: Target, message: string, cause?: unknown): CliError {
+function unreachable(target: GatewayAddress, message: string, cause?: unknown): CliError {
   return new CliError('unreachable', message, { hint: target.startHint, cause })
 }
 

@@ -3,13 +3,11 @@ import { EXITS } from './exit.ts'
 
 /** The signals that ask a command to stop. */
 export interface StopSignals {
-  /** Returns a promise of the first signal. `release` stops listening, so that the process can end. */
-  once(options?: OnceOptions): { readonly stopped: Promise<NodeJS.Signals>; release(): void }
-}
-
-interface OnceOptions {
-  /** Called on SIGHUP, which then does not stop the command. */
-  readonly onHangup?: () => void
+  /**
+   * Returns a promise of the first signal. `release` stops listening, so that the process can end. With `onHangup`, SIGHUP
+   * calls it and does not stop the command.
+   */
+  once(options?: { readonly onHangup?: () => void }): { readonly stopped: Promise<NodeJS.Signals>; release(): void }
 }
 
 interface StopSignalsOptions {

@@ -2,7 +2,7 @@ import { type DiffLine, diffLines } from './line-diff.ts'
 import { writeDigits } from './digits.ts'
 
 /** Plain text, or one invisible character. */
-type Segment =
+type TextSegment =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'mark'; readonly code: string; readonly name: string }
 
@@ -50,8 +50,8 @@ const NAMES: ReadonlyMap<number, string> = new Map([
  * @example
  * toSegments('a\u202eb') // text 'a', mark 'U+202E' (right-to-left override), text 'b'
  */
-export function toSegments(text: string): readonly Segment[] {
-  const segments: Segment[] = []
+export function toSegments(text: string): readonly TextSegment[] {
+  const segments: TextSegment[] = []
   let from = 0
   for (const match of text.matchAll(UNSEEN)) {
     if (match.index > from) segments.push({ kind: 'text', text: text.slice(from, match.index) })
@@ -166,7 +166,7 @@ function replacementIn(object: object): (JsonPart & { readonly kind: 'diff' }) |
   return undefined
 }
 
-function toMark(codePoint: number): Segment {
+function toMark(codePoint: number): TextSegment {
   const code = `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}`
   return { kind: 'mark', code, name: NAMES.get(codePoint) ?? 'invisible character' }
 }

@@ -89,13 +89,13 @@ export function toInput(field: Field, draft: Draft): { readonly input: unknown; 
   return { input, problems }
 }
 
-interface Place {
+interface FormPlace {
   readonly pointer: string
   readonly isRequired: boolean
   readonly problems: Map<string, string>
 }
 
-function read(field: Field, draft: Draft, place: Place): unknown {
+function read(field: Field, draft: Draft, place: FormPlace): unknown {
   if (field.kind === 'object') return readObject(field.members, draft, place)
   if (field.kind === 'list') {
     const items = Array.isArray(draft) ? (draft as readonly Draft[]) : []
@@ -114,7 +114,7 @@ function read(field: Field, draft: Draft, place: Place): unknown {
   return 'problem' in value ? undefined : value.value
 }
 
-function readObject(members: readonly Member[], draft: Draft, place: Place): unknown {
+function readObject(members: readonly Member[], draft: Draft, place: FormPlace): unknown {
   const drafts = isRecord(draft) ? (draft as Readonly<Record<string, Draft>>) : {}
   if (!place.isRequired && !members.some(({ name }) => isFilled(ownOf(drafts, name)))) return undefined
   const entries = members.flatMap(({ name, field, isRequired }): (readonly [string, unknown])[] => {

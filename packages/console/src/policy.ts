@@ -42,16 +42,16 @@ export function notesOn({ text = '', countsAreOwn }: Pick<PolicyBody, 'text' | '
 }
 
 export const SHOWN = ['idle', 'unmatched', 'shadow'] as const
-type Shown = (typeof SHOWN)[number]
+type ShownPart = (typeof SHOWN)[number]
 
 /** The filters of the page. */
-export const WORDS: Readonly<Record<Shown, string>> = {
+export const WORDS: Readonly<Record<ShownPart, string>> = {
   idle: 'Never held',
   unmatched: 'Match nothing',
   shadow: 'Shadows',
 }
 
-const IS: Readonly<Record<Shown, (clause: ClauseRow) => boolean>> = {
+const IS: Readonly<Record<ShownPart, (clause: ClauseRow) => boolean>> = {
   idle: ({ hits }) => hits === 0,
   unmatched: ({ matchesTools }) => matchesTools === 0,
   shadow: ({ shadow = false }) => shadow,

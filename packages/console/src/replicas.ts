@@ -1,9 +1,9 @@
 import type { ReplicaRowBody, ReplicasBody } from './wire.ts'
 
-type ReplicaWord = 'takes calls' | 'refuses' | 'stopping' | 'lost'
+type ReplicaStatusWord = 'takes calls' | 'refuses' | 'stopping' | 'lost'
 
 /** Returns whether a replica accepts calls. A lost replica starts none, because its lease has expired. */
-export function wordOfReplica({ isLive, isStopping, refuses }: ReplicaRowBody): ReplicaWord {
+export function wordOfReplica({ isLive, isStopping, refuses }: ReplicaRowBody): ReplicaStatusWord {
   if (!isLive) return 'lost'
   if (isStopping) return 'stopping'
   return refuses === undefined ? 'takes calls' : 'refuses'

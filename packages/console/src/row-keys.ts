@@ -7,8 +7,8 @@ export interface Rows {
 }
 
 const PAGE_ROWS = 12
-type Step = (row: number, count: number) => number
-const STEPS: ReadonlyMap<string, Step> = new Map<string, Step>([
+type RowStep = (row: number, count: number) => number
+const STEPS: ReadonlyMap<string, RowStep> = new Map<string, RowStep>([
   ['ArrowDown', (row) => row + 1],
   ['ArrowUp', (row) => row - 1],
   ['PageDown', (row) => row + PAGE_ROWS],

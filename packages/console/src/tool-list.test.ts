@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { countOutcomes, filterTools, toItems, toName, toNamespace, toSections, type ToolFilter } from './tool-list.ts'
+import {
+  countOutcomes,
+  filterTools,
+  toItems,
+  toName,
+  toNamespace,
+  toSections,
+  type ToolListFilter,
+} from './tool-list.ts'
 import type { GroupRow, OutcomeWord, ServerRow, ToolRow } from './wire.ts'
 
 const none = { words: '', outcome: '' }
@@ -98,7 +106,7 @@ describe('toSections', () => {
     const groups = [group('disk', ['files:read'])]
     const app = { name: 'desk', path: '/mcp/desk', groups: ['disk'], tools: ['files:read'], available: 1 }
     const body = { kind: 'resource' as const, tools: resources, servers, groups }
-    const keysOf = (filter: ToolFilter) => toSections(body, filter).map(({ key, shown }) => [key, ...idsOf(shown)])
+    const keysOf = (filter: ToolListFilter) => toSections(body, filter).map(({ key, shown }) => [key, ...idsOf(shown)])
     const files = ['server files', 'resource:files:file:///a.md', 'resource:files:db:///b']
     assert.deepEqual(keysOf(none), [files, ['server idle']])
     assert.deepEqual(keysOf({ ...none, app }), [files])

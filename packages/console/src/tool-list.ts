@@ -3,7 +3,7 @@ import type { AppRow, GroupRow, OutcomeWord, ServerRow, ToolRow, ToolsBody } fro
 
 export const OUTCOMES: readonly OutcomeWord[] = ['allow', 'ask', 'wait', 'deny']
 
-export interface ToolFilter {
+export interface ToolListFilter {
   /** Words that must all occur in the id, title, description, tags, reasons or groups. */
   readonly words: string
   /** The outcome to show. Empty: all. */
@@ -42,7 +42,7 @@ export function countOutcomes(tools: readonly ToolRow[]): Readonly<Record<Outcom
   return counts
 }
 
-export function filterTools(tools: readonly ToolRow[], filter: ToolFilter, groupWords = ''): readonly ToolRow[] {
+export function filterTools(tools: readonly ToolRow[], filter: ToolListFilter, groupWords = ''): readonly ToolRow[] {
   const words = filter.words.toLowerCase().split(/\s+/).filter(Boolean)
   return tools.filter((tool) => {
     if (filter.outcome !== '' && tool.outcome !== filter.outcome) return false
@@ -59,7 +59,7 @@ export function filterTools(tools: readonly ToolRow[], filter: ToolFilter, group
  */
 export function toSections(
   { kind, tools, groups, servers }: Pick<ToolsBody, 'kind' | 'tools' | 'groups' | 'servers'>,
-  filter: ToolFilter,
+  filter: ToolListFilter,
 ): readonly ToolSection[] {
   // Groups and apps contain only tools. For items of other kinds, the API decides within the app.
   const isTools = kind === 'tool'
@@ -108,7 +108,7 @@ export function toItems(sections: readonly ToolSection[], closed: ReadonlySet<st
   ])
 }
 
-export function isFiltering({ words, outcome, app }: ToolFilter): boolean {
+export function isFiltering({ words, outcome, app }: ToolListFilter): boolean {
   return words.trim() !== '' || outcome !== '' || app !== undefined
 }
 
@@ -131,7 +131,7 @@ function withoutKind(id: string): string {
 function byServer(
   tools: readonly ToolRow[],
   servers: readonly ServerRow[],
-  filter: ToolFilter,
+  filter: ToolListFilter,
 ): readonly ToolSection[] {
   const rows = new Map<string, ToolRow[]>(servers.map(({ name }) => [name, []]))
   for (const tool of tools) {

@@ -34,7 +34,7 @@ import { heartOf, PEOPLE } from '../../gateway/src/testing/heart.ts'
 import type { GroupRow, NeedRow, ServerRow, WarningRow } from '../../gateway/src/model/rows.ts'
 import { createOriginRules } from '../../gateway/src/auth/origin.ts'
 import type { CallerConfig } from '../../gateway/src/config/config.ts'
-import type { GroupChange } from '../../gateway/src/admin/groups/group-watch.ts'
+import type { WatchedGroupChange } from '../../gateway/src/admin/groups/group-watch.ts'
 import { createLiveSocket } from '../../gateway/src/admin/live/live-socket.ts'
 import { outcomeOf } from '../src/audit-feed.ts'
 
@@ -154,7 +154,7 @@ function makeWorld(
   const tools = empty ? [] : [...makeTools(), ...makeMoreTools(moreTools)]
   const records: AuditRecord[] = []
   let budgets: Budgets = []
-  const groupListeners = new Set<(changes: readonly GroupChange[]) => void>()
+  const groupListeners = new Set<(changes: readonly WatchedGroupChange[]) => void>()
   const clock = { monotonicMs: () => performance.now(), wallMs: () => Date.now() }
   const approvals = new Map(
     (empty ? [] : [...makeApprovals(), ...makeMoreApprovals(moreApprovals)]).map((approval) => [approval.id, approval]),
@@ -428,7 +428,7 @@ function makeWorld(
     fakes,
     groups,
     controls,
-    onGroups(listener: (changes: readonly GroupChange[]) => void) {
+    onGroups(listener: (changes: readonly WatchedGroupChange[]) => void) {
       groupListeners.add(listener)
       return () => void groupListeners.delete(listener)
     },

@@ -2,9 +2,9 @@ import type { JsonSchema, Tool } from '@toolgate/core'
 import { cut } from '@toolgate/values'
 import { deepFreeze } from '@toolgate/values/json'
 import type { ExposeError, ExposeErrorCode, ExposeWarning } from './exposure.ts'
-import { type Dialect, overLimit } from './schema/dialect.ts'
+import { type TargetDialect, overLimit } from './schema/dialect.ts'
 import { below, isObject, listOf, type Note, SchemaProblem, sortKeys, toText } from './schema/node.ts'
-import { type Written, writeSchema } from './schema/writer.ts'
+import { type WrittenSchema, writeSchema } from './schema/writer.ts'
 import { type Extra, EXTRAS, type Parts, type Target } from './targets/target.ts'
 
 /** One tool in the form of a target. */
@@ -20,13 +20,13 @@ interface Manner {
   readonly deferred: boolean
 }
 
-interface Kept extends Manner {
+interface KeptConversion extends Manner {
   readonly target: Target
   readonly converted: Converted
 }
 
 /** Cached with the tools, which are immutable. */
-const conversions = new WeakMap<Tool, Kept[]>()
+const conversions = new WeakMap<Tool, KeptConversion[]>()
 
 /** Returns a tool in the form of a target, frozen. */
 export function convert(tool: Tool, target: Target, manner: Manner): Converted {
@@ -74,7 +74,7 @@ function writeInput(
   strict: boolean,
   warnings: ExposeWarning[],
 ): { schema: JsonSchema; strict: boolean } {
-  const finish = ({ schema, notes }: Written, dialect: Dialect): JsonSchema => {
+  const finish = ({ schema, notes }: WrittenSchema, dialect: TargetDialect): JsonSchema => {
     for (const note of notes) warnings.push(toWarning(tool, note))
     return withAllowedNames(tool, schema, dialect, warnings)
   }
@@ -92,7 +92,7 @@ function writeInput(
 function withAllowedNames(
   tool: Tool,
   schema: JsonSchema,
-  { parameterName }: Dialect,
+  { parameterName }: TargetDialect,
   warnings: ExposeWarning[],
 ): JsonSchema {
   const properties = isObject(schema['properties']) ? schema['properties'] : {}
@@ -118,7 +118,7 @@ function withAllowedNames(
 function writeOutput(tool: Tool, target: Target, warnings: ExposeWarning[]): JsonSchema | undefined {
   const { outputDialect } = target
   if (!tool.outputSchema || !outputDialect) return undefined
-  let written: Written
+  let written: WrittenSchema
   try {
     written = writeSchema(tool.outputSchema, outputDialect)
   } catch (error) {

@@ -1,7 +1,7 @@
 import { ConfigError } from '@toolgate/core'
 import { checkShape, shapeOf } from '@toolgate/values'
 import type { Exposure } from './exposure.ts'
-import { ANY, ANY_OUTPUT, type Dialect } from './schema/dialect.ts'
+import { ANY, ANY_OUTPUT, type TargetDialect } from './schema/dialect.ts'
 import { EXPOSE_TARGETS } from './options.ts'
 import { type Extra, EXTRAS, type Parts, type Target } from './targets/target.ts'
 
@@ -193,7 +193,7 @@ function toRequest(tools: readonly object[]): object {
   return tools.length === 0 ? {} : { tools }
 }
 
-function toDialect(field: string, name: string, features: SchemaFeatures, base: Dialect): Dialect {
+function toDialect(field: string, name: string, features: SchemaFeatures, base: TargetDialect): TargetDialect {
   checkShape(`defineTarget.${field}`, features, FEATURES)
   checkValues(`defineTarget.${field}`, features)
   const { keywords, rootLacks, formats, ...others } = features

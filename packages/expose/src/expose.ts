@@ -15,7 +15,7 @@ import {
 } from './options.ts'
 import { withoutNulls } from './restore.ts'
 import { findTarget } from './targets/index.ts'
-import type { Named, Target } from './targets/target.ts'
+import type { NamedExposed, Target } from './targets/target.ts'
 
 /** The cache keeps up to twice as many exposures, across all gates. */
 const MAX_KEPT = 128
@@ -144,7 +144,7 @@ function settleMode(target: Target, { mode = 'filter' }: ExposeOptions, warnings
 }
 
 interface All {
-  readonly named: readonly (Named & { readonly id: string })[]
+  readonly named: readonly (NamedExposed & { readonly id: string })[]
   readonly exposed: ReadonlyMap<string, Tool>
   readonly errors: readonly ExposeError[]
 }
@@ -157,7 +157,7 @@ function convertAll(
   { mode, strict, loaded = [] }: ExposeOptions,
   warnings: ExposeWarning[],
 ): All {
-  const named: (Named & { id: string })[] = []
+  const named: (NamedExposed & { id: string })[] = []
   const exposed = new Map<string, Tool>()
   const errors: ExposeError[] = []
   const always = new Set(loaded)

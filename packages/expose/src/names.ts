@@ -54,5 +54,5 @@ export function createWireNames<T extends Identified>(
     for (const id of owners) names.delete(id)
   }
   const collisions = [...met].map(([name, owners]) => ({ name, ids: owners }))
-  return { toId: (name) => ids.get(name), toName: (id) => names.get(id), collisions }
+  return { toId: ids.get.bind(ids), toName: names.get.bind(names), collisions }
 }

@@ -4,7 +4,7 @@ import type { AuditRecord } from '@toolgate/core/audit'
 import type { CatalogSnapshot, ReadRecords, SnapshotItem } from '@toolgate/change'
 import { compareToolIds } from '@toolgate/core/tools'
 import { answerQuestion } from './admin/change/answer-question.ts'
-import { changeDeps, type Question, type RecordsQuery, type Situation } from './admin/change/questions.ts'
+import { changeDeps, type ThreadQuestion, type RecordsQuery, type Situation } from './admin/change/questions.ts'
 import type { FromThread, Reads, ReadWhat, ToThread } from './admin/change/thread-messages.ts'
 import { ConfigFileError } from './config/problems.ts'
 
@@ -24,7 +24,7 @@ parentPort?.on('message', (message: ToThread) => {
   waiting.delete(message.id)
 })
 
-async function answer(question: Question, situation: Situation, hasHashes: boolean): Promise<FromThread> {
+async function answer(question: ThreadQuestion, situation: Situation, hasHashes: boolean): Promise<FromThread> {
   hashes.clear()
   try {
     const hashOf = hasHashes ? hashOnce : undefined

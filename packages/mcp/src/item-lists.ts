@@ -23,13 +23,13 @@ export interface ItemList {
   readonly key: string
 }
 
-type Lists = Partial<Record<ListedKind, ItemList>>
+type ListsByKind = Partial<Record<ListedKind, ItemList>>
 
 /** The lists of resources, templates and prompts that callers get. */
 export class ItemLists {
   readonly #names: (view: View) => WireNames
   readonly #owners: Pick<ResourceOwners, 'isOwned'>
-  readonly #lists = new WeakMap<View, Lists>()
+  readonly #lists = new WeakMap<View, ListsByKind>()
 
   /** Prompts have the names that `promptNames` returns for a view. */
   constructor(names: Pick<ToolLists, 'promptNames'>, owners: Pick<ResourceOwners, 'isOwned'>) {

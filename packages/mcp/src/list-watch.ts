@@ -36,7 +36,7 @@ export interface ListWatcher {
   ended?(): void
 }
 
-interface Watched {
+interface WatchedClient {
   readonly watcher: ListWatcher
   key: string | undefined
   changedAtMs: number
@@ -53,7 +53,7 @@ const TOGETHER_MS = 25
  */
 export class ListWatch {
   readonly #options: ListWatchOptions
-  readonly #watched = new Set<Watched>()
+  readonly #watched = new Set<WatchedClient>()
   #stopListening: (() => void) | undefined
   #timer: NodeJS.Timeout | undefined
 
@@ -98,14 +98,14 @@ export class ListWatch {
     this.#rest()
   }
 
-  #start(watcher: ListWatcher): Watched {
+  #start(watcher: ListWatcher): WatchedClient {
     const one = { watcher, key: watcher.key, changedAtMs: -Infinity }
     this.#watched.add(one)
     this.#stopListening ??= this.#listen()
     return one
   }
 
-  #remove(one: Watched): void {
+  #remove(one: WatchedClient): void {
     this.#watched.delete(one)
     if (this.#watched.size === 0) this.#rest()
   }
@@ -140,7 +140,7 @@ export class ListWatch {
     }
   }
 
-  async #compare(one: Watched): Promise<void> {
+  async #compare(one: WatchedClient): Promise<void> {
     const { openView, minIntervalMs = 1000 } = this.#options
     // The interval compares again for a client that was notified a moment ago.
     if (performance.now() - one.changedAtMs < minIntervalMs) return

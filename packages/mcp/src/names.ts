@@ -38,15 +38,17 @@ export interface ListedNames {
    * Without a view, every contested item has its long name.
    */
   of(view?: Pick<View, 'has'>): WireNames
+  /** The names in every view. Absent if they depend on what a view shows. */
+  readonly fixed: WireNames | undefined
   /** Clashes that the rules do not intend. */
   readonly clashes: readonly NameClash[]
 }
 
-type Named = Pick<Tool, 'id' | 'namespace' | 'name'>
+type WireNamed = Pick<Tool, 'id' | 'namespace' | 'name'>
 
 /** An item that may have a short name. */
 interface Rival {
-  readonly item: Named
+  readonly item: WireNamed
   readonly long: string
   readonly isNever: boolean
 }
@@ -58,8 +60,8 @@ interface Rival {
  * another item. If several visible items compete for a short name, the item whose server says `never` gets it. If no
  * server or several servers say `never`, all of these items have long names.
  */
-export function createListedNames(items: Iterable<Named>, rulesOf: (namespace: string) => NameRules): ListedNames {
-  const names = new Map<Named, string>()
+export function createListedNames(items: Iterable<WireNamed>, rulesOf: (namespace: string) => NameRules): ListedNames {
+  const names = new Map<WireNamed, string>()
   const wanting = new Map<string, Rival[]>()
   for (const item of items) {
     if (item.namespace === undefined) {
@@ -103,7 +105,7 @@ export function createListedNames(items: Iterable<Named>, rulesOf: (namespace: s
     if (!known) kept.set(view, (known = contested(fixed, contests, view)))
     return known
   }
-  return { of, clashes }
+  return { of, fixed: contests.size === 0 ? fixed : undefined, clashes }
 }
 
 function toClash(name: string, ids: readonly string[], isPrefixed: boolean): NameClash {
@@ -139,6 +141,6 @@ function contested(
 const SHORT = /^(?!.*__)[A-Za-z0-9_-]+$/
 
 /** Returns the name of an item without its namespace. A name that is not valid on the wire gets a hash. */
-function toShortName({ id, name }: Named, max: number): string {
+function toShortName({ id, name }: WireNamed, max: number): string {
   return name.length <= max && SHORT.test(name) ? name : toWireName({ id, namespace: undefined, name }, max)
 }

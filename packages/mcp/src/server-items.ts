@@ -39,7 +39,7 @@ export interface LeftOutItem {
   readonly error: Error
 }
 
-interface Known {
+interface KnownItem {
   /** The item, as the server listed it. */
   readonly listed: unknown
   readonly text: string
@@ -62,7 +62,7 @@ export class ServerItems {
   readonly #claims: ItemClaims
   readonly #resources: Overlays<ToolOverlay>
   readonly #prompts: Overlays<ToolOverlay>
-  #known = new Map<string, Known>()
+  #known = new Map<string, KnownItem>()
   #leftOut: readonly LeftOutItem[] = []
 
   constructor(claims: ItemClaims) {
@@ -81,7 +81,7 @@ export class ServerItems {
 
   /** Replaces the items with the server's latest lists. */
   read(lists: ListedItems): void {
-    const known = new Map<string, Known>()
+    const known = new Map<string, KnownItem>()
     const leftOut: LeftOutItem[] = []
     for (const { kind, list, key } of KINDS) {
       for (const [i, listed] of lists[list].entries()) {
@@ -105,7 +105,7 @@ export class ServerItems {
     return this.#resource({ uri })
   }
 
-  #toKnown(kind: LeftOutItem['kind'], id: string, listed: unknown): Known {
+  #toKnown(kind: LeftOutItem['kind'], id: string, listed: unknown): KnownItem {
     const before = this.#known.get(id)
     if (before && before.listed === listed) return before
     const text = toJsonText(listed)

@@ -39,7 +39,7 @@ export interface LeftOutTool {
   readonly error: Error
 }
 
-interface Known {
+interface KnownTool {
   /** The tool, as the server listed it. */
   readonly listed: unknown
   readonly text: string
@@ -56,7 +56,7 @@ interface Known {
 export class ServerTools {
   readonly #claims: ServerClaims
   readonly #overlays: Overlays<ServerOverlay>
-  #known = new Map<string, Known>()
+  #known = new Map<string, KnownTool>()
   #leftOut: readonly LeftOutTool[] = []
 
   constructor(claims: ServerClaims) {
@@ -84,7 +84,7 @@ export class ServerTools {
 
   /** Replaces the tools with the server's latest list. */
   read(list: readonly unknown[]): void {
-    const known = new Map<string, Known>()
+    const known = new Map<string, KnownTool>()
     const leftOut: LeftOutTool[] = []
     for (const [i, listed] of list.entries()) {
       try {
@@ -99,7 +99,7 @@ export class ServerTools {
     this.#leftOut = leftOut
   }
 
-  #toKnown(listed: unknown): Known {
+  #toKnown(listed: unknown): KnownTool {
     const { name } = isObject(listed) ? listed : {}
     const before = typeof name === 'string' ? this.#known.get(name) : undefined
     if (before && before.listed === listed) return before

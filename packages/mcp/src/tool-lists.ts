@@ -73,7 +73,8 @@ export class ToolLists {
    * refused call.
    */
   names(view?: View): WireNames {
-    return this.#namesOf('tool', view).of(view)
+    const names = this.#namesOf('tool', view)
+    return names.fixed ?? names.of(view)
   }
 
   /** Returns the wire names of all prompts in a view, by the same rules. */

@@ -63,10 +63,10 @@ function codeOf(outcome: CallOutcome): string | undefined {
 export type PlannerListener = (event: PlannerEvent) => unknown
 
 /** Sends the events of one run, or of a sub-agent in it, to listeners. */
-export interface Emitter {
+export interface PlannerEmitter {
   emit(details: EventDetails): void
   /** Returns the emitter of a sub-agent. */
-  inside(agent: AgentCall): Emitter
+  inside(agent: AgentCall): PlannerEmitter
 }
 
 interface EmitterOptions {
@@ -78,7 +78,7 @@ interface EmitterOptions {
   readonly onFault: (error: unknown) => void
 }
 
-export function createEmitter(options: EmitterOptions, agents: readonly AgentCall[] = []): Emitter {
+export function createEmitter(options: EmitterOptions, agents: readonly AgentCall[] = []): PlannerEmitter {
   const { runId, caller, clock, onFault } = options
   const { tenant, user, session } = caller
   const listeners = options.listeners.filter((listener) => listener !== undefined)

@@ -8,7 +8,7 @@ import { createCatalogPrompt } from './catalog-prompt.ts'
 import type { PlannerListener } from './events.ts'
 import { FORK, PLANNER, type PlannerForkOptions, type PlannerOptions } from './options.ts'
 import { forkLineage, type Lineage } from './pause/state.ts'
-import { createPauseStore, createTokens, type PauseStore, type TokenKey, type Tokens } from './pause/store.ts'
+import { createPauseStore, createTokens, type PauseStore, type TokenKey, type PauseTokens } from './pause/store.ts'
 import {
   type AnyPrepareStep,
   type AnyStopCondition,
@@ -26,7 +26,7 @@ export interface PlannerParts {
   readonly stopWhen: readonly AnyStopCondition[]
   readonly sessions: SessionLock
   readonly pauses: PauseStore
-  readonly tokens: Tokens
+  readonly tokens: PauseTokens
   readonly deployment: string
   readonly pauseMs: number
   readonly budgets: Budgets

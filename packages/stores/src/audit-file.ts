@@ -11,7 +11,7 @@ import type {
 import type { MaybePromise } from '@toolgate/core/internal'
 import { messageOf } from '@toolgate/values'
 import type { CheckpointFile } from './checkpoint-file.ts'
-import type { InputBoxes } from './input-boxes.ts'
+import type { StoredInputBoxes } from './input-boxes.ts'
 
 /** An audit file of one format. */
 export interface AuditFile {
@@ -51,7 +51,7 @@ export interface AuditFile {
   /** Returns part of the space of removed records to the disk. Returns whether there is more. */
   reclaim(): boolean
   /** The sealed inputs. Absent if there are none. */
-  readonly boxes?: InputBoxes | undefined
+  readonly boxes?: StoredInputBoxes | undefined
   /** Signals other processes that this one has ended the calls that were left open. */
   opened(): void
   close(): void

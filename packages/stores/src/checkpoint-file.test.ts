@@ -5,7 +5,6 @@ import { after, before, describe, it, mock, type TestContext } from 'node:test'
 import {
   type AuditVerdict,
   checkGrowthProof,
-  createMerkleTree,
   createNoteSigner,
   createNoteVerifier,
   newSigningKey,
@@ -17,7 +16,7 @@ import { keysIn, openCheckpointFile, publicKeysOf } from './checkpoint-file.ts'
 import { type Checkpoint, formatCheckpoint, parseCheckpoint, treeAfter } from './checkpoint-lines.ts'
 import { checkpointsPath, privateKeyOf } from './evidence.ts'
 import { openJsonlAudit } from './jsonl.ts'
-import { toHex } from './shared-audit/source.ts'
+import { extendLog } from './shared-audit/source.ts'
 import { proveCall } from './testing/prove-call.ts'
 import { scratchFolder } from './testing/scratch-folder.ts'
 import { proveGrowth, verifyAudit, withAuditFile } from './verify.ts'
@@ -95,7 +94,7 @@ describe('the checkpoints of an audit in a file', () => {
     const { prunedSeq, ts, ...end } = old.last() ?? assert.fail()
     for (const file of [young, old, young]) file.append({ ...end, count: 0 })
     assert.deepEqual(
-      checkpointsOf(path).map(({ before }) => before.size),
+      checkpointsOf(path).map((one) => one.before.size),
       [0, 1, 2, 3],
     )
     assert.deepEqual([prunedSeq, ts.length], [undefined, 24])
@@ -120,7 +119,7 @@ describe('the checkpoints of an audit in a file', () => {
   describe('show in verification', () => {
     const forger = createNoteSigner('audit', newSigningKey())
     const resigned = (checkpoint: Checkpoint): Checkpoint => {
-      const tree = createMerkleTree(treeAfter(checkpoint) ?? assert.fail())
+      const tree = treeAfter(checkpoint) ?? assert.fail()
       return { ...checkpoint, note: forger.sign({ origin: 'audit', size: tree.size, root: tree.root() }) }
     }
     const edit = (all: readonly Checkpoint[], at: number, change: (one: Checkpoint) => Checkpoint) =>
@@ -183,11 +182,10 @@ describe('the checkpoints of an audit in a file', () => {
     it('forever one that was forged, which the writer does not sign', async (t) => {
       const path = await sessions(t, 2)
       const last = checkpointsOf(path).at(-1) ?? assert.fail()
-      const { size, frontier } = treeAfter(last) ?? assert.fail()
-      const tree = createMerkleTree({ size, frontier })
-      for (const leaf of last.leaves) tree.add(toHex(leaf))
+      const end = treeAfter(last) ?? assert.fail()
+      const tree = extendLog(end, last.leaves)
       const note = forger.sign({ origin: 'audit', size: tree.size, root: tree.root() })
-      appendFileSync(checkpointsPath(path), toText([formatCheckpoint({ ...last, before: { size, frontier }, note })]))
+      appendFileSync(checkpointsPath(path), toText([formatCheckpoint({ ...last, before: end, note })]))
       await session(path, 'later')
       const { status, findings, checkpoints, lastSeq } = await verifyAudit({ path })
       assert.deepEqual([status, findings.map(({ kind }) => kind)], ['tampered', ['forged']])

@@ -28,7 +28,7 @@ import type { CheckpointOptions } from './audit-options.ts'
 import { findNewest, formatCheckpoint, type NewestCheckpoint, pointsBackwards } from './checkpoint-lines.ts'
 import { checkpointsPath, privateKeyOf, secretAt } from './evidence.ts'
 import { linesBackwards } from './lines.ts'
-import { toHex } from './shared-audit/source.ts'
+import { extendLog } from './shared-audit/source.ts'
 import { createPrivately, isBusy } from './sqlite-file.ts'
 
 /** The records that a checkpoint signs: those since the previous one. */
@@ -125,11 +125,10 @@ export class CheckpointFile {
   append(segment: Segment, pruned?: Omit<SignedPoint, 'ts'>): void {
     this.#checkIsThere()
     this.#cutTorn()
-    const tree = createMerkleTree(this.#newest()?.tree)
-    const before = { size: tree.size, frontier: tree.frontier }
+    const before = createMerkleTree(this.#newest()?.tree)
     const ts = new Date(this.#nowMs()).toISOString()
     const leaves = [leafOf('live', segment, ts), ...(pruned === undefined ? [] : [leafOf('pruned', pruned, ts)])]
-    for (const leaf of leaves) tree.add(toHex(leaf))
+    const tree = extendLog(before, leaves)
     const note = this.#signer.sign({ origin: this.#origin, size: tree.size, root: tree.root() })
     this.#write(Buffer.from(`${formatCheckpoint({ before, leaves, note })}\n`))
   }

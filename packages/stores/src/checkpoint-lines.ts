@@ -1,6 +1,7 @@
 import { fstatSync } from 'node:fs'
 import {
   createMerkleTree,
+  type MerkleTree,
   type NoteVerifier,
   openNote,
   parseLeaf,
@@ -12,7 +13,7 @@ import {
 import { pointOf } from '@toolgate/core/internal'
 import { isObject, readOwnJson } from '@toolgate/values/json'
 import { linesBackwards } from './lines.ts'
-import { toHex } from './shared-audit/source.ts'
+import { extendLog } from './shared-audit/source.ts'
 
 /** A checkpoint in a file, where each is a line of JSON. */
 export interface Checkpoint {
@@ -54,12 +55,10 @@ function* checkpointsBackwards(fd: number): Generator<Checkpoint> {
 }
 
 /** Returns the log after a checkpoint, or `undefined` if its leaves are not the last ones of the log in its note. */
-export function treeAfter({ before, leaves, note }: Checkpoint): TreeState | undefined {
-  const root = parseTreeHead(note)?.root
+export function treeAfter({ before, leaves, note }: Checkpoint): MerkleTree | undefined {
   if (before.size < 0) return undefined
-  const tree = createMerkleTree(before)
-  for (const leaf of leaves) tree.add(toHex(leaf))
-  return tree.root() === root ? tree : undefined
+  const tree = extendLog(before, leaves)
+  return tree.root() === parseTreeHead(note)?.root ? tree : undefined
 }
 
 /** Returns what a checkpoint says about the records. */
@@ -77,7 +76,7 @@ export function pointIn({ leaves }: Checkpoint): SignedPoint | undefined {
 /** The newest checkpoint of a file that a known key has signed. */
 export interface NewestCheckpoint {
   readonly origin: string
-  readonly tree: TreeState
+  readonly tree: MerkleTree
   readonly point: SignedPoint | undefined
 }
 

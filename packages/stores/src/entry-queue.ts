@@ -33,9 +33,9 @@ export class EntryQueue {
     return this.#entries.length
   }
 
-  /** Whether the queue is full. */
-  get isHeavy(): boolean {
-    return this.#boxes >= MAX_BOXES
+  /** Returns whether `max` entries wait, or too many sealed inputs. */
+  isFull(max: number): boolean {
+    return this.#entries.length >= max || this.#boxes >= MAX_BOXES
   }
 
   /** The number of refused and dropped entries. */
@@ -61,7 +61,7 @@ export class EntryQueue {
 
   /** Stores all entries and returns their number, or throws and keeps all. */
   store(): number {
-    const all = this.#all()
+    const all = this.#own.length > 0 || this.#unrecordedCount > 0 ? this.#withOwn() : this.#entries
     try {
       if (all.length > 0) this.#file.append(all)
     } catch (error) {
@@ -101,9 +101,8 @@ export class EntryQueue {
     this.addOwn(ownEntry('policy_recorded', this.#nowMs(), { policy_hash: hash, policy: text }))
   }
 
-  #all(): readonly AuditEntry[] {
+  #withOwn(): readonly AuditEntry[] {
     const count = this.#unrecordedCount
-    if (count === 0 && this.#own.length === 0) return this.#entries
     const detail = count === 1 ? '1 record could not be written' : `${count} records could not be written`
     const dropped = count === 0 ? [] : [ownEntry('audit_dropped', this.#nowMs(), { detail })]
     return [...this.#own, ...dropped, ...this.#entries]

@@ -5,7 +5,7 @@ import { ToolgateError } from '@toolgate/core'
 import { readLink } from '@toolgate/core/audit'
 import { messageOf } from '@toolgate/values'
 import { AUDIT } from './audit-rows.ts'
-import { boxesAt, InputBoxes, openBoxes } from './input-boxes.ts'
+import { boxesAt, StoredInputBoxes, openBoxes } from './input-boxes.ts'
 import { closedFiles, viewAt } from './jsonl/log-files.ts'
 import { numberIn, type Row, textIn } from './rows.ts'
 import { checkSchema } from './schema.ts'
@@ -147,7 +147,7 @@ function openRows(path: string): FileRecords {
         await endOfTurn()
       }
     },
-    boxes: async (_chain, seqs) => boxesAt(new InputBoxes(db, { mayWrite: false }), seqs),
+    boxes: async (_chain, seqs) => boxesAt(new StoredInputBoxes(db, { mayWrite: false }), seqs),
     async *hashes(_chain, after, upTo) {
       yield textsWhere('seq > ? AND seq <= ?', after, upTo).flatMap((text) => readLink(text)?.hash ?? [])
     },

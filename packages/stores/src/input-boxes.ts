@@ -21,7 +21,7 @@ const TABLE = `
 `
 
 /** The sealed inputs of an audit, by record number. They are in its database, or in a file beside its JSON lines. */
-export class InputBoxes {
+export class StoredInputBoxes {
   readonly #db: DatabaseSync
   readonly #ownFile: string | undefined
   readonly #put: ReturnType<DatabaseSync['prepare']> | undefined
@@ -119,7 +119,7 @@ export function prepareBoxes(db: DatabaseSync): void {
 export function openBoxes(
   path: string,
   use: { readonly mayWrite: boolean; readonly make: boolean },
-): InputBoxes | undefined {
+): StoredInputBoxes | undefined {
   const file = boxesBeside(path)
   if (!existsSync(file) && !use.make) return undefined
   if (use.mayWrite) createPrivately(file)
@@ -132,7 +132,7 @@ export function openBoxes(
       prepareBoxes(db)
     }
     db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
-    return new InputBoxes(db, { mayWrite: use.mayWrite, ownFile: file })
+    return new StoredInputBoxes(db, { mayWrite: use.mayWrite, ownFile: file })
   } catch (error) {
     db.close()
     throw error
@@ -140,12 +140,12 @@ export function openBoxes(
 }
 
 /** Creates an empty file of sealed inputs beside a file of JSON lines, for a copy that may be on a read-only disk. */
-export function createBoxes(path: string): InputBoxes {
+export function createBoxes(path: string): StoredInputBoxes {
   const file = boxesBeside(path)
   createPrivately(file)
   const db = new DatabaseSync(file)
   prepareBoxes(db)
-  return new InputBoxes(db, { mayWrite: true, ownFile: file })
+  return new StoredInputBoxes(db, { mayWrite: true, ownFile: file })
 }
 
 function hasTable(db: DatabaseSync): boolean {
@@ -163,7 +163,7 @@ export function syncLog(path: string): void {
 }
 
 /** Returns the inputs of records. */
-export function boxesAt(boxes: InputBoxes | undefined, seqs: readonly number[]): ReadonlyMap<number, string> {
+export function boxesAt(boxes: StoredInputBoxes | undefined, seqs: readonly number[]): ReadonlyMap<number, string> {
   return new Map(
     seqs.flatMap((seq) => {
       const box = boxes?.get(seq)

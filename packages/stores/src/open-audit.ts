@@ -39,7 +39,7 @@ function toFunctions(audit: FileAudit, { inputKey }: AuditFileOptions): FileAudi
   return {
     inputBoxes: (records) => audit.inputBoxes(records),
     hashText: inputKey && ((text) => hashOfText(inputKey, text)),
-    write: (entry) => audit.write(entry),
+    write: audit.write.bind(audit),
     flush: () => audit.flush(),
     close: () => audit.close(),
     query: (query) => audit.query(query),

@@ -16,7 +16,7 @@ export const ENDS_OF_CALLS: ReadonlySet<AuditEvent> = new Set(
   [...TERMINAL_EVENTS].filter((event) => event !== 'tool_rate_limited' && event !== 'tool_approval_required'),
 )
 
-interface OpenCall<T> {
+interface TrackedCall<T> {
   /** The beginning of the call. It is `undefined` once the call has ended, which frees its memory. */
   entry: T | undefined
   /** The number of calls with this id, because a client may use an id twice. */
@@ -24,7 +24,7 @@ interface OpenCall<T> {
 }
 
 export function createOpenCalls<T extends AuditEntry | AuditRecord>(): OpenCalls<T> {
-  const open = new Map<string, OpenCall<T>>()
+  const open = new Map<string, TrackedCall<T>>()
 
   function end(id: string): void {
     const call = open.get(id)

@@ -8,7 +8,6 @@ import {
   type AuditRecord,
   checkTlogProof,
   createLeaf,
-  createMerkleTree,
   createNoteSigner,
   createNoteVerifier,
   createSealer,
@@ -21,7 +20,7 @@ import { keysIn, publicKeysOf } from './checkpoint-file.ts'
 import { type Checkpoint, formatCheckpoint, parseCheckpoint, pointIn, treeAfter } from './checkpoint-lines.ts'
 import { checkpointsPath } from './evidence.ts'
 import { closedFiles } from './jsonl/log-files.ts'
-import { toHex } from './shared-audit/source.ts'
+import { extendLog } from './shared-audit/source.ts'
 import { type Format, FORMATS, openAny } from './testing/open-any.ts'
 import { proveCall } from './testing/prove-call.ts'
 import { readAll } from './testing/read-all.ts'
@@ -87,8 +86,7 @@ function replaceCheckpoints(path: string, edit: (lines: readonly string[]) => re
 function resigned(line: string): string {
   const checkpoint = parseCheckpoint(line)
   const leaves = checkpoint.leaves.map((leaf) => leaf.replace('"ts":"2026', '"ts":"2025'))
-  const tree = createMerkleTree(checkpoint.before)
-  for (const leaf of leaves) tree.add(toHex(leaf))
+  const tree = extendLog(checkpoint.before, leaves)
   const forger = createNoteSigner('audit', newSigningKey())
   const note = forger.sign({ origin: 'audit', size: tree.size, root: tree.root() })
   return formatCheckpoint({ ...checkpoint, leaves, note })
@@ -97,14 +95,13 @@ function resigned(line: string): string {
 /** Returns a checkpoint that goes on from the others and says that records up to 4 may be removed, signed by `sign`. */
 function forgedPruning(path: string, sign: (before: string, size: number, root: string) => string): string {
   const last = checkpointsOf(path).at(-1) ?? assert.fail()
-  const tree = createMerkleTree(treeAfter(last))
-  const before = { size: tree.size, frontier: tree.frontier }
+  const before = treeAfter(last) ?? assert.fail()
   const { seq, headHash: head, merkleRoot: root, ts } = pointIn(last) ?? assert.fail()
   const leaves = [
     createLeaf({ type: 'live', seq, head, count: 0, root, ts }),
     createLeaf({ type: 'pruned', seq: 4, head, root, ts }),
   ]
-  for (const leaf of leaves) tree.add(toHex(leaf))
+  const tree = extendLog(before, leaves)
   return formatCheckpoint({ before, leaves, note: sign(last.note, tree.size, tree.root()) })
 }
 

@@ -216,7 +216,7 @@ abstract class AuditFileSink extends AuditFileReader implements FileAudit {
   /** Queues an entry. @throws {ToolgateError} `audit_closed`, or `audit_unavailable` with the last error of the disk */
   protected accept(entry: AuditEntry, failure: () => unknown): void {
     if (this.isClosed) throw closedError(this.file)
-    if (this.lostSync !== undefined || this.queue.count >= this.#maxWaiting || this.queue.isHeavy) {
+    if (this.lostSync !== undefined || this.queue.isFull(this.#maxWaiting)) {
       this.queue.refuse()
       throw unavailableError(this.file, this.lostSync ?? failure())
     }

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { AuditFile } from './audit-file.ts'
-import { InputBoxes } from './input-boxes.ts'
+import { StoredInputBoxes } from './input-boxes.ts'
 import { numberIn, textIn } from './rows.ts'
 import { numberOf } from './sqlite-file.ts'
 
@@ -49,7 +49,7 @@ export function removalFrom(path: string): Removal {
     removeUpTo(seq) {
       const upTo = Math.min(seq, firstSeq() + ROWS - 1)
       const db = open()
-      const boxes = new InputBoxes(db, { mayWrite: false })
+      const boxes = new StoredInputBoxes(db, { mayWrite: false })
       while (boxes.removeUpTo(upTo));
       db.prepare('DELETE FROM audit WHERE seq <= ?').run(upTo)
       return firstSeq() <= seq

@@ -23,7 +23,7 @@ import {
 } from './audit-options.ts'
 import { AUDIT, countIn, exportRows, newestOf, rowsIn, toRecord } from './audit-rows.ts'
 import type { Segment } from './checkpoint-file.ts'
-import { InputBoxes, prepareBoxes, syncLog } from './input-boxes.ts'
+import { StoredInputBoxes, prepareBoxes, syncLog } from './input-boxes.ts'
 import { openAudit } from './open-audit.ts'
 import { removalFrom } from './sqlite-removal.ts'
 import { lockWithOthers, type OpenersLock } from './locks.ts'
@@ -107,7 +107,8 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
   const sealing = sealOptionsOf(options)
   const sealer = createSealer(sealing)
   const removal = removalFrom(path)
-  const boxes = new InputBoxes(db, { mayWrite: lock !== undefined && sealsInputs(options) })
+  const hasBoxes = lock !== undefined && sealsInputs(options)
+  const boxes = new StoredInputBoxes(db, { mayWrite: hasBoxes })
 
   /** Runs an action in one transaction. An exception undoes it. */
   function inTransaction(action: () => void): void {
@@ -125,7 +126,7 @@ function auditIn({ db, path, mode, options, lock }: OpenDatabase): AuditFile {
     const record = sealer.seal(entry)
     const { tool = null, user = null, session = null, atMs } = recordKeys(entry)
     insert?.run(sealer.seq, entry.event, tool, user, session, atMs, record)
-    boxes.put(sealer.seq, entry, sealing)
+    if (hasBoxes) boxes.put(sealer.seq, entry, sealing)
   }
 
   return {

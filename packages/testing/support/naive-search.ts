@@ -1,4 +1,4 @@
-import { type Field, FIELD_WEIGHTS, fieldTerms } from '../../core/src/search/fields.ts'
+import { type SearchField, FIELD_WEIGHTS, fieldTerms } from '../../core/src/search/fields.ts'
 import { B, K1, parseQuery, PREFIX_WEIGHT } from '../../core/src/search/rank.ts'
 import { compareToolIds } from '@toolgate/core/tools'
 import type { ItemKind } from '@toolgate/core/toolset'
@@ -15,7 +15,7 @@ export interface NaiveText {
 export function naiveText(tool: Tool): NaiveText {
   const weights = new Map<string, number>()
   let length = 0
-  for (const [field, terms] of Object.entries(fieldTerms(tool)) as [Field, readonly string[]][]) {
+  for (const [field, terms] of Object.entries(fieldTerms(tool)) as [SearchField, readonly string[]][]) {
     for (const term of terms) {
       weights.set(term, (weights.get(term) ?? 0) + FIELD_WEIGHTS[field])
       length += FIELD_WEIGHTS[field]

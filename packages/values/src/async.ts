@@ -51,7 +51,7 @@ export function withDeadline<T>(
 /** The result of work. Its error is a `TimeoutError` if the work took too long. */
 export type Outcome<T> = { readonly value: T } | { readonly error: unknown }
 
-interface Task<T> {
+interface TimedTask<T> {
   run(signal: AbortSignal): T | PromiseLike<T>
   readonly deadlineMs: number
   /** Called once; synchronously if the work is synchronous; not after `stop`. */
@@ -61,7 +61,7 @@ interface Task<T> {
 }
 
 /** Starts work that has a deadline. Returns a function that stops it. Work that ignores its signal is left behind. */
-export function startTask<T>({ run, deadlineMs, onEnd, onOver }: Task<T>): () => void {
+export function startTask<T>({ run, deadlineMs, onEnd, onOver }: TimedTask<T>): () => void {
   const controller = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let isWaiting = true
@@ -105,7 +105,7 @@ export function startTask<T>({ run, deadlineMs, onEnd, onOver }: Task<T>): () =>
 }
 
 /** Runs work that has a deadline. @throws {TimeoutError} after `deadlineMs` */
-export function runWithDeadline<T>(run: Task<T>['run'], deadlineMs: number): Promise<T> {
+export function runWithDeadline<T>(run: TimedTask<T>['run'], deadlineMs: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const onEnd = (outcome: Outcome<T>) => ('value' in outcome ? resolve(outcome.value) : reject(outcome.error))
     startTask({ run, deadlineMs, onEnd })

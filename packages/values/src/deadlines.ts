@@ -15,14 +15,14 @@ export interface Deadlines {
 
 export interface Watched {
   readonly timed: Timed
-  readonly line: Line
+  readonly line: DeadlineQueue
   readonly atMs: number
   before: Watched | undefined
   after: Watched | undefined
 }
 
 /** Entries with the same delay expire in order of arrival, so they share one queue and one timer. */
-interface Line {
+interface DeadlineQueue {
   readonly delayMs: number
   first: Watched | undefined
   last: Watched | undefined
@@ -33,20 +33,21 @@ interface Line {
  * Creates deadlines for running calls.
  *
  * Watching and unwatching cost a few assignments, because only the first entry of a queue has a timer. A timer that finds
- * nothing to expire is not set again until the next `watch`.
+ * nothing to expire is not set again until the next `watch`. `isBackground`: deadlines do not keep the process running.
  */
-export function createDeadlines(nowMs: () => number): Deadlines {
-  const lines = new Map<number, Line>()
+export function createDeadlines(nowMs: () => number, { isBackground = false } = {}): Deadlines {
+  const lines = new Map<number, DeadlineQueue>()
 
-  const lineOf = (delayMs: number): Line => {
+  const lineOf = (delayMs: number): DeadlineQueue => {
     let line = lines.get(delayMs)
     if (!line) lines.set(delayMs, (line = { delayMs, first: undefined, last: undefined, timer: undefined }))
     return line
   }
-  const arm = (line: Line, delayMs: number) => {
+  const arm = (line: DeadlineQueue, delayMs: number) => {
     line.timer = setTimeout(() => expireLine(line), Math.min(delayMs, MAX_TIMER_MS))
+    if (isBackground) line.timer.unref?.()
   }
-  const expireLine = (line: Line) => {
+  const expireLine = (line: DeadlineQueue) => {
     line.timer = undefined
     const now = nowMs()
     while (line.first && line.first.atMs <= now) {
@@ -66,7 +67,7 @@ export function createDeadlines(nowMs: () => number): Deadlines {
       else line.first = watched
       line.last = watched
       if (line.timer === undefined) arm(line, delayMs)
-      else if (!watched.before) line.timer.ref?.()
+      else if (!watched.before && !isBackground) line.timer.ref?.()
       return watched
     },
     unwatch(watched) {

@@ -5,10 +5,10 @@
 const MAX_SHORT = 64
 
 /** Searches a text from an offset on; returns -1 if it is not found. */
-type Find = (text: string, from: number) => number
+type FindText = (text: string, from: number) => number
 
 /** Returns a search that takes linear time for any two texts. */
-export function createFind(wanted: string): Find {
+export function createFind(wanted: string): FindText {
   if (wanted.length <= MAX_SHORT) return (text, from) => text.indexOf(wanted, from)
   const fallback = fallbacksOf(wanted)
   return (text, from) => {

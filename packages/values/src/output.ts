@@ -1,5 +1,6 @@
 import { types } from 'node:util'
 import { messageOf } from './errors.ts'
+import { isPlain } from './json/json.ts'
 import { toJsonText } from './json/json-text.ts'
 
 /**
@@ -112,11 +113,6 @@ function measureObject(object: object, left: number, depth: number): number {
   return size
 }
 
-function isPlain(object: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(object)
-  return prototype === Object.prototype || prototype === null
-}
-
 /** Returns the size of objects whose content is not in fields; `undefined` for other class instances. */
 function opaqueSize(object: object, left: number, depth: number): number | undefined {
   if (ArrayBuffer.isView(object)) return object.byteLength
@@ -171,9 +167,9 @@ const MIN_TEXT = 256
 function shrunk(value: unknown, maxChars: number): unknown {
   const shortest = Math.min(MIN_TEXT, maxChars)
   const keys: KeyLists = new Map()
-  const copyWith = (limits: Limits) => new Copying(limits, maxChars, keys).copyAll(value)
-  const fits = (limits: Limits) => copyWith(limits) !== OVER
-  const best = ((): Limits => {
+  const copyWith = (limits: OutputLimits) => new Copying(limits, maxChars, keys).copyAll(value)
+  const fits = (limits: OutputLimits) => copyWith(limits) !== OVER
+  const best = ((): OutputLimits => {
     const withText = (maxText: number) => ({ maxText, maxItems: Infinity, maxDepth: MAX_DEPTH })
     if (fits(withText(shortest))) return withText(largest(shortest, maxChars, (text) => fits(withText(text))))
     const withItems = (maxItems: number) => ({ maxText: shortest, maxItems, maxDepth: MAX_DEPTH })
@@ -184,7 +180,7 @@ function shrunk(value: unknown, maxChars: number): unknown {
   return orMarker(copyWith({ ...best, isLast: true }), maxChars)
 }
 
-interface Limits {
+interface OutputLimits {
   readonly maxText: number
   readonly maxItems: number
   readonly maxDepth: number
@@ -217,12 +213,12 @@ type KeyLists = Map<object, readonly string[]>
 
 /** One attempt to copy a value within limits. */
 class Copying {
-  readonly #limits: Limits
+  readonly #limits: OutputLimits
   readonly #keys: KeyLists
   readonly #around = new Set<object>()
   #left: number
 
-  constructor(limits: Limits, maxChars: number, keys: KeyLists) {
+  constructor(limits: OutputLimits, maxChars: number, keys: KeyLists) {
     this.#limits = limits
     this.#keys = keys
     this.#left = maxChars

@@ -104,14 +104,14 @@ export function editDistance(a: string, b: string, limit = Infinity): number {
   return Math.min(row[b.length] ?? 0, limit)
 }
 
-type Rows = readonly [Uint32Array, Uint32Array, Uint32Array]
+type DistanceRows = readonly [Uint32Array, Uint32Array, Uint32Array]
 
-function rowsFor(length: number): Rows {
+function rowsFor(length: number): DistanceRows {
   return [new Uint32Array(length + 1), new Uint32Array(length + 1), new Uint32Array(length + 1)]
 }
 
 /** Reused, because this runs for every visible tool at each refusal. */
-const SHORT_ROWS: Rows = rowsFor(MAX_LENGTH)
+const SHORT_ROWS: DistanceRows = rowsFor(MAX_LENGTH)
 
 function fillRow(row: Uint32Array, last: Uint32Array, beforeLast: Uint32Array, a: string, b: string, i: number): void {
   const unit = a.charCodeAt(i - 1)

@@ -34,7 +34,7 @@ export async function recordGatewayCall(
       const text = await answer.text()
       if (!text.includes('read /workspace/a.txt')) throw new Error(`not the answer of the tool: ${text.slice(0, 300)}`)
       // What happens after the answer, such as the record of its end, belongs to the call.
-      await delay(20)
+      await delay(150)
     }
     await record(call)
   } finally {

@@ -57,8 +57,10 @@ type link struct {
 }
 
 type chainLeaf struct {
-	Seq  int64
-	Root string
+	Seq int64
+	// How many of the last records are in the tree. Absent if all are.
+	Count *int64
+	Root  string
 }
 
 func fromHex(text string) (hash tlog.Hash, err error) {
@@ -121,7 +123,15 @@ func checkLink(linked link) error {
 	if err != nil {
 		return err
 	}
-	at := (record.Seq - 1) % 16 * 32
+	count := leaf.Seq
+	if leaf.Count != nil {
+		count = *leaf.Count
+	}
+	index := record.Seq - 1 - (leaf.Seq - count)
+	if index < 0 {
+		return errors.New("the record is before those of the leaf")
+	}
+	at := index % 16 * 32
 	if int64(len(entry)) < at+32 || !bytes.Equal(entry[at:at+32], own[:]) {
 		return errors.New("the record is not in its entry")
 	}
@@ -137,7 +147,7 @@ func checkLink(linked link) error {
 	if err != nil {
 		return err
 	}
-	return tlog.CheckRecord(path, (leaf.Seq+15)/16, root, (record.Seq-1)/16, tlog.RecordHash(entry))
+	return tlog.CheckRecord(path, (count+15)/16, root, index/16, tlog.RecordHash(entry))
 }
 
 // checkGrowth checks the body of an add-checkpoint request against the earlier checkpoint.

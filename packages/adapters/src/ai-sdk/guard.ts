@@ -76,7 +76,7 @@ function narrowed(gate: AnyGate, view: View, { visibility, activeTools, app }: G
   return activeTools === undefined ? view : view.narrow({ activeTools })
 }
 
-type Execution = sdk.ToolExecutionOptions<unknown>
+type SdkExecution = sdk.ToolExecutionOptions<unknown>
 
 /**
  * Whether the SDK asks each tool for `needsApproval`. Version 6 does, because it has no `toolApproval`. Later versions
@@ -89,26 +89,26 @@ export function wrapExecute(run: LoopRun, offered: WireTool, asksTools: boolean 
   if (!offered.isEnforceable) return offered.definition
   const { definition, name, isGenerator } = offered
   const execute = isGenerator
-    ? (input: unknown, execution: Execution) => stream(run, offered, input, execution)
-    : (input: unknown, execution: Execution) => settleOnce(run, offered, input, execution)
+    ? (input: unknown, execution: SdkExecution) => stream(run, offered, input, execution)
+    : (input: unknown, execution: SdkExecution) => settleOnce(run, offered, input, execution)
   const tool = { ...definition, execute, [GUARDED_BY]: run.mark }
   return asksTools ? { ...tool, needsApproval: needsApproval(run, name) } : tool
 }
 
-async function settleOnce(run: LoopRun, offered: WireTool, input: unknown, execution: Execution): Promise<unknown> {
+async function settleOnce(run: LoopRun, offered: WireTool, input: unknown, execution: SdkExecution): Promise<unknown> {
   const output = await settle(run, offered, input, execution)
   // The SDK needs a stream before `execute` resolves, so a late stream becomes its last item, as in the SDK.
   return isStream(output) ? lastOf(output) : output
 }
 
-async function* stream(run: LoopRun, offered: WireTool, input: unknown, execution: Execution): AsyncGenerator {
+async function* stream(run: LoopRun, offered: WireTool, input: unknown, execution: SdkExecution): AsyncGenerator {
   const output = await settle(run, offered, input, execution)
   if (isStream(output)) yield* output
   else yield output
 }
 
 /** Converts an outcome to a result or an error. The SDK shows the model the error's text. */
-async function settle(run: LoopRun, offered: WireTool, input: unknown, execution: Execution): Promise<unknown> {
+async function settle(run: LoopRun, offered: WireTool, input: unknown, execution: SdkExecution): Promise<unknown> {
   const call = toCall(run, offered, input, execution)
   const outcome = (await askHostLate(run, call, execution)) ?? (await run.call(call))
   if (outcome.status === 'done') return outcome.output
@@ -116,7 +116,12 @@ async function settle(run: LoopRun, offered: WireTool, input: unknown, execution
   throw new RefusedCall(outcome)
 }
 
-function toCall({ options: { extend } }: LoopRun, { name }: WireTool, input: unknown, execution: Execution): LoopCall {
+function toCall(
+  { options: { extend } }: LoopRun,
+  { name }: WireTool,
+  input: unknown,
+  execution: SdkExecution,
+): LoopCall {
   const { toolCallId, messages, abortSignal } = execution
   const context = extend ? { ...execution, ...extend(execution) } : execution
   return { toolName: name, toolCallId, input, messages, abortSignal, context }

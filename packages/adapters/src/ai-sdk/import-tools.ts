@@ -13,7 +13,7 @@ import { fieldsOf, hasFields } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 
 /** The fields of an SDK tool that are read here. The others stay unchanged. */
-interface SdkTool {
+interface ImportedSdkTool {
   readonly type?: 'function' | 'dynamic' | 'provider' | undefined
   readonly title?: string | undefined
   readonly description?: string | ((options: { readonly context: unknown }) => string) | undefined
@@ -27,7 +27,7 @@ interface SdkTool {
 
 /** An imported tool: the SDK's tool, and its schema for the gate and for the SDK. */
 export interface ImportedTool {
-  readonly tool: SdkTool
+  readonly tool: ImportedSdkTool
   readonly inputSchema: Schema | undefined
   /** Whether the host runs the tool's `execute`, so that a gate can stop it. */
   readonly isEnforceable: boolean
@@ -62,7 +62,7 @@ export function importedFrom(execute: unknown): ImportedTool | undefined {
 
 const imported = new WeakMap<object, ImportedTool>()
 
-function toDefinition(name: string, tool: SdkTool, hasTrustedHints: boolean): UnnamedToolDefinition {
+function toDefinition(name: string, tool: ImportedSdkTool, hasTrustedHints: boolean): UnnamedToolDefinition {
   const schema =
     tool.type === 'provider' && tool.inputSchema === undefined ? undefined : importSchema(name, tool.inputSchema)
   const isEnforceable = typeof tool.execute === 'function' && tool.isProviderExecuted !== true
@@ -79,8 +79,8 @@ function toDefinition(name: string, tool: SdkTool, hasTrustedHints: boolean): Un
   }
 }
 
-function runnerOf(tool: SdkTool, parseLater: ((input: unknown) => Promise<unknown> | undefined) | undefined) {
-  const run = (input: unknown, call: CallContext): unknown => tool.execute?.(input, new Execution(call))
+function runnerOf(tool: ImportedSdkTool, parseLater: ((input: unknown) => Promise<unknown> | undefined) | undefined) {
+  const run = (input: unknown, call: CallContext): unknown => tool.execute?.(input, new ImportedExecution(call))
   if (!parseLater) return run
   return (input: unknown, call: CallContext): unknown => {
     const parsed = parseLater(input)
@@ -89,7 +89,7 @@ function runnerOf(tool: SdkTool, parseLater: ((input: unknown) => Promise<unknow
 }
 
 /** The options of the SDK's tool, with the call's signal. A getter makes the signal only if it is read. */
-class Execution implements ToolExecutionOptions<unknown> {
+class ImportedExecution implements ToolExecutionOptions<unknown> {
   readonly toolCallId: string
   readonly messages: ToolExecutionOptions<unknown>['messages']
   readonly context: unknown
@@ -109,7 +109,7 @@ class Execution implements ToolExecutionOptions<unknown> {
 }
 
 /** Returns the description without a context, which the gate stores. The model gets the description for its context. */
-function descriptionOf({ description }: SdkTool): string | undefined {
+function descriptionOf({ description }: ImportedSdkTool): string | undefined {
   if (typeof description !== 'function') return description
   try {
     return description({ context: undefined })
@@ -118,7 +118,7 @@ function descriptionOf({ description }: SdkTool): string | undefined {
   }
 }
 
-function hintsOf({ metadata }: SdkTool): ToolAnnotations | undefined {
+function hintsOf({ metadata }: ImportedSdkTool): ToolAnnotations | undefined {
   const annotations = metadata?.annotations
   return typeof annotations === 'object' && annotations !== null ? annotations : undefined
 }

@@ -17,7 +17,7 @@ export interface HarnessCall {
 }
 
 /** Whether the harness may run a call, and with which input. */
-export type Verdict =
+export type HarnessVerdict =
   | { readonly mayRun: true; readonly input: unknown }
   | { readonly mayRun: false; readonly isWaiting: boolean; readonly text: string }
 
@@ -45,7 +45,7 @@ interface AskedByAgent {
   readonly input: unknown
   readonly execution: HarnessExecution
   readonly outcome: Promise<CallOutcome>
-  readonly verdict: Promise<Verdict>
+  readonly verdict: Promise<HarnessVerdict>
 }
 
 /** The calls of one query, each from its first hook to its terminal record. */
@@ -69,12 +69,12 @@ export class QueryCalls {
   }
 
   /** Asks the gate about a call that the harness is to run. `signal`: the harness no longer waits for the answer. */
-  ask(call: HarnessCall, signal?: AbortSignal): Promise<Verdict> {
+  ask(call: HarnessCall, signal?: AbortSignal): Promise<HarnessVerdict> {
     return this.#open(call, signal).verdict
   }
 
   /** Returns the earlier answer about an input, unless the tool is no longer visible. */
-  askAgain(call: HarnessCall): Promise<Verdict> {
+  askAgain(call: HarnessCall): Promise<HarnessVerdict> {
     const { view, names } = this.#options
     const earlier = this.#find(call)
     const outcome = earlier && view.explain(names.toId(call.name) ?? call.name).outcome
@@ -150,7 +150,7 @@ export class QueryCalls {
     }
     signal?.addEventListener('abort', giveUp, { once: true })
     const verdict = Promise.race([
-      execution.begun.then((input): Verdict => ({ mayRun: true, input })),
+      execution.begun.then((input): HarnessVerdict => ({ mayRun: true, input })),
       outcome.then(toStopped),
     ]).finally(() => signal?.removeEventListener('abort', giveUp))
     const asked = { input: call.input, execution, outcome, verdict }
@@ -229,6 +229,6 @@ export class QueryCalls {
 const OTHER_INPUT = 'Claude Code ran it with another input than this'
 const UNASKED = "Claude Code ran it without the gate's permission"
 
-function toStopped(outcome: CallOutcome): Verdict {
+function toStopped(outcome: CallOutcome): HarnessVerdict {
   return { mayRun: false, isWaiting: outcome.status === 'waiting', text: outcome.text }
 }

@@ -41,10 +41,6 @@ export interface PostToolBatchInput extends HookInput {
   }[]
 }
 
-export interface HookCallbackOptions {
-  readonly signal: AbortSignal
-}
-
 // oxlint-disable typescript/no-explicit-any -- the user's callbacks are typed by their SDK: `unknown` would reject them
 export type HookCallback = (input: any, toolUseId: string | undefined, options: { signal: AbortSignal }) => Promise<any>
 

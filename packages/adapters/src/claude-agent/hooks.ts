@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { fieldsOf } from '../shared/fields.ts'
-import type { HarnessCall, QueryCalls, Verdict } from './calls.ts'
+import type { HarnessCall, QueryCalls, HarnessVerdict } from './calls.ts'
 import type {
   CanUseTool,
   HookCallback,
-  HookCallbackOptions,
   HookMatchers,
   PostToolBatchInput,
   PostToolUseFailureInput,
@@ -40,14 +39,14 @@ export function composeHooks(theirs: HookMatchers, options: HooksOptions): HookM
 function ownHooks({ calls, names, waiting }: HooksOptions): Record<string, HookCallback> {
   const isOwn = ({ name, server }: HarnessCall) => names.isOwn(name, server)
   let hasDeferred = false
-  const toAnswerOnce = (verdict: Verdict, call: HarnessCall, { agent_id }: ToolHookInput) => {
+  const toAnswerOnce = (verdict: HarnessVerdict, call: HarnessCall, { agent_id }: ToolHookInput) => {
     // If several are deferred, the harness continues with one of them. It does not end the query for a call in a subagent.
     const defers = waiting === 'defer' && !hasDeferred && agent_id === undefined && !verdict.mayRun && verdict.isWaiting
     hasDeferred ||= defers
     return toAnswer(verdict, call, defers)
   }
   return {
-    PreToolUse: async (input: ToolHookInput, id, { signal }: HookCallbackOptions) => {
+    PreToolUse: async (input: ToolHookInput, id, { signal }: { readonly signal: AbortSignal }) => {
       calls.isOf(input.session_id)
       const call = toCall(input, id)
       if (!isOwn(call)) return toAnswerOnce(await calls.ask(call, signal), call, input)
@@ -85,7 +84,7 @@ function toCall({ tool_name: name, tool_input: input, tool_use_id, mcp_server: s
  * Returns the hook's answer. An empty answer leaves the call to the harness's own permission rules, which the gate does
  * not replace.
  */
-function toAnswer(verdict: Verdict, { input }: HarnessCall, defers: boolean): object {
+function toAnswer(verdict: HarnessVerdict, { input }: HarnessCall, defers: boolean): object {
   if (!verdict.mayRun) return toDecision(defers ? 'defer' : 'deny', verdict.text)
   if (isDeepStrictEqual(verdict.input, input)) return {}
   return { hookSpecificOutput: { hookEventName: 'PreToolUse', updatedInput: verdict.input } }

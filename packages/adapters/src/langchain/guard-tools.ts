@@ -14,7 +14,7 @@ import { answerOf, callOnce, type MadeCall, refusalOf } from './calls.ts'
 import type { GuardOptions } from './guard.ts'
 import { nativeOf } from './import-tools.ts'
 import { createNames } from './offer.ts'
-import { type GuardRuntime, Runs } from './runs.ts'
+import { type GuardRuntime, LangChainRuns } from './runs.ts'
 
 /** The tools of a gate for your own graphs, which have no middleware. */
 export interface GuardedTools {
@@ -50,7 +50,7 @@ export function guardTools<Name extends string, Native>(
   const { approvals } = options
   const names = createNames(gate)
   const onCall = createOnCall(options.onCall, (warning) => process.emitWarning(warning, 'ToolgateWarning'))
-  const runs = new Runs({ gate, names, options, binds: () => false, onCall })
+  const runs = new LangChainRuns({ gate, names, options, binds: () => false, onCall })
   const made = new WeakMap<Tool, StructuredTool>()
 
   const call: Perform = async (toolCall, config) => {

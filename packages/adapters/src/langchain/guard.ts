@@ -23,7 +23,7 @@ import { type ApprovalMode, canPause, pauseForApproval, pausesFor } from './appr
 import { answerOf, sealedTool, tellFailures } from './calls.ts'
 import { type LangChainTool, nameOfTool } from './import-tools.ts'
 import { createNames, Offers, watchModel } from './offer.ts'
-import { type AgentRun, type GivenStep, type GuardRuntime, Runs, type SavedRun } from './runs.ts'
+import { type AgentRun, type GivenStep, type GuardRuntime, LangChainRuns, type SavedRun } from './runs.ts'
 
 export interface GuardOptions<Name extends string = string> extends SharedOptions<Name, GuardRuntime> {
   /**
@@ -70,7 +70,7 @@ export function guard<Name extends string, Native>(
   const onWarning = createWarn(options.onWarning ?? ((warning) => process.emitWarning(warning, 'ToolgateWarning')))
   const isUngoverned = createUngoverned(options.ungoverned)
   const offers = new Offers(gate, { names, isUngoverned, onWarning })
-  const runs = new Runs({
+  const runs = new LangChainRuns({
     gate,
     names,
     options,

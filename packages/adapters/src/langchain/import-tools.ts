@@ -30,8 +30,8 @@ import { type Overlay, toNativeRecord, type ToolOverlay } from '../shared/overla
 export type LangChainTool = ClientTool | ServerTool
 
 /** LangChain's tools by name. */
-export type NativeTools<Tools extends readonly LangChainTool[]> = { readonly [T in Tools[number] as NameOf<T>]: T }
-type NameOf<T> = T extends { readonly name: infer Name extends string } ? Name : string
+export type NativeTools<Tools extends readonly LangChainTool[]> = { readonly [T in Tools[number] as NativeName<T>]: T }
+type NativeName<T> = T extends { readonly name: infer Name extends string } ? Name : string
 
 /**
  * Returns LangChain's tools for a gate. Their names become ids, and the gate validates once with their zod or JSON schemas.
@@ -196,11 +196,11 @@ function isPlain(tool: Invokable): tool is StructuredTool {
 /** A schema that accepts anything, because the input has been validated. */
 const ANY_INPUT = {}
 
-type Body = (input: unknown, manager: unknown, config: unknown) => Promise<unknown>
+type ToolFunction = (input: unknown, manager: unknown, config: unknown) => Promise<unknown>
 
 /** An imported tool without its schema. It is a LangChain class, so tracing, events and messages stay the same. */
 class DecidedTool extends StructuredTool<typeof ANY_INPUT, unknown, unknown> {
-  readonly #body: Body
+  readonly #body: ToolFunction
   override name: string
   override description: string
   override schema: typeof ANY_INPUT = ANY_INPUT

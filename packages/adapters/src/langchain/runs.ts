@@ -60,7 +60,7 @@ interface RunsParts extends Pick<GuardedRunParts, 'names' | 'onCall'> {
 }
 
 /** The runs of one guard: one for each invocation, run and caller. */
-export class Runs {
+export class LangChainRuns {
   readonly #parts: RunsParts
   readonly #callerOf: ReturnType<typeof createCallerOf<GuardRuntime>>
   /** Runs by the writer that LangGraph creates for each invocation and passes to all its parts. */

@@ -21,7 +21,7 @@ import { type HeldServer, holdTools, type SdkServer } from './sdk-server.ts'
 export type GuardedGate = Pick<Gate, 'apps' | 'catalog' | 'locks' | 'membersOf' | 'subscribe' | 'view'>
 
 /** The parts that all servers of a guard share. */
-export interface Guarding {
+export interface McpGuarding {
   readonly gate: GuardedGate
   readonly openView: (caller: Caller) => Promise<View>
   readonly lists: ToolLists
@@ -32,8 +32,8 @@ export interface Guarding {
 }
 
 /** A guarded server and its client. Over HTTP without sessions it lives for one request. */
-export class Connection {
-  readonly #guarding: Guarding
+export class McpConnection {
+  readonly #guarding: McpGuarding
   readonly #server: HeldServer
   #id: string | undefined
   #unwatch: (() => void) | undefined
@@ -43,11 +43,11 @@ export class Connection {
    *
    * @throws {ConfigError} for a server that cannot be guarded
    */
-  static open(guarding: Guarding, server: SdkServer, options: { readonly listChanged: boolean }): Connection {
-    return new Connection(guarding, server, options)
+  static open(guarding: McpGuarding, server: SdkServer, options: { readonly listChanged: boolean }): McpConnection {
+    return new McpConnection(guarding, server, options)
   }
 
-  private constructor(guarding: Guarding, server: SdkServer, options: { readonly listChanged: boolean }) {
+  private constructor(guarding: McpGuarding, server: SdkServer, options: { readonly listChanged: boolean }) {
     this.#guarding = guarding
     this.#server = holdTools(
       server,

@@ -3,7 +3,7 @@ import { safely, type Shape, shapeOf } from '@toolgate/values'
 import { ListWatch, ToolLists } from '@toolgate/mcp'
 import { type CallerOption, checkCaller, checkGuard } from '../shared/guard-options.ts'
 import { type ChangeBus, createChangeBus, type McpChangeBus } from './change-bus.ts'
-import { Connection, type GuardedGate, type Guarding } from './connection.ts'
+import { McpConnection, type GuardedGate, type McpGuarding } from './connection.ts'
 import type { McpAuthInfo, McpRequest } from './sdk-context.ts'
 import type { SdkServer } from './sdk-server.ts'
 
@@ -74,14 +74,14 @@ export function guard<Server extends SdkServer>(gate: GuardedGate, options: McpG
   const lists = new ToolLists(gate)
   const watch = new ListWatch({ gate, openView, lists, onFault, everyMs: watchEveryMs, minIntervalMs: 0 })
   const callerOf = createCallerOf(options.caller)
-  const guarding: Guarding = { gate, openView, lists, watch, callerOf, onFault, listTtlMs }
+  const guarding: McpGuarding = { gate, openView, lists, watch, callerOf, onFault, listTtlMs }
   let bus: ChangeBus | undefined
 
   const serve = (context: McpServerContext = {}): Server => {
     const { authInfo, requestInfo, era } = context
     const isPerRequest = requestInfo !== undefined
     const server = options.server(context)
-    Connection.open(guarding, server, { listChanged: !isPerRequest || (bus !== undefined && era === 'modern') })
+    McpConnection.open(guarding, server, { listChanged: !isPerRequest || (bus !== undefined && era === 'modern') })
     if (isPerRequest) bus?.enter(async () => callerOf({ authInfo, sessionId: undefined, headers: requestInfo.headers }))
     return server
   }
@@ -102,7 +102,7 @@ function checkMs(name: string, ms: number, least: number): void {
  * Returns a function that finds the caller of a request. A host's function runs for each request, because each has its
  * own token.
  */
-function createCallerOf(given: McpGuardOptions<SdkServer>['caller']): Guarding['callerOf'] {
+function createCallerOf(given: McpGuardOptions<SdkServer>['caller']): McpGuarding['callerOf'] {
   if (typeof given === 'function') return async (request) => defineCaller(await given(request))
   const caller = checkCaller(given)
   return async () => caller

@@ -45,7 +45,7 @@ function toLink(client: McpClient): McpLink {
   return linkOfSdk(client as unknown as OfficialClient)
 }
 
-interface CallOptions {
+interface SdkCallOptions {
   readonly signal: AbortSignal
   readonly timeout: number
   readonly onprogress?: (progress: Progress) => void
@@ -54,7 +54,7 @@ interface CallOptions {
 /** The longest delay of a timer, in milliseconds: the gate limits the time of a call. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
 
-function toOptions({ signal, onProgress }: LinkCall): CallOptions {
+function toOptions({ signal, onProgress }: LinkCall): SdkCallOptions {
   return { signal, timeout: NO_TIMEOUT_MS, ...(onProgress && { onprogress: onProgress }) }
 }
 
@@ -65,7 +65,7 @@ interface SdkCallParams {
 
 interface AiSdkClient {
   listTools(options?: { params?: { cursor: string } }): Promise<object>
-  callTool(call: SdkCallParams & { options: CallOptions }): Promise<object>
+  callTool(call: SdkCallParams & { options: SdkCallOptions }): Promise<object>
 }
 
 /** Returns the link for `@ai-sdk/mcp`. That client announces no changes: call `refresh` on the source. */

@@ -4,7 +4,7 @@ import type { ExposedNames } from '@toolgate/expose'
 import { canonicalize } from '@toolgate/values/json'
 import { sha256Hex } from '@toolgate/values'
 import { checkVerdict } from '../shared/guard-options.ts'
-import type { OpenRun, Runs } from './runs.ts'
+import type { OpenRun, AgentRuns } from './runs.ts'
 import { type AnyRunContext, type Arguments, readArguments, whileRestoring } from './sdk.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- as the SDK's own types of states and agents have it
@@ -38,7 +38,7 @@ export interface RunApprovals<Context> {
 }
 
 /** A waiting call, for the gate. */
-interface WaitingCall extends Arguments {
+interface AgentWaitingCall extends Arguments {
   readonly name: string
   readonly callId: string
   readonly id: string
@@ -46,7 +46,7 @@ interface WaitingCall extends Arguments {
 
 export function createRunApprovals<Context>(
   gate: Pick<Gate, 'approvals'>,
-  runs: Runs,
+  runs: AgentRuns,
   names: ExposedNames,
 ): RunApprovals<Context> {
   return {
@@ -84,7 +84,7 @@ export function createRunApprovals<Context>(
 // oxlint-disable-next-line no-underscore-dangle -- there is no other way to it
 const contextOf = (state: AnyRunState): AnyRunContext => state._context
 
-function callOf(item: RunToolApprovalItem, names: ExposedNames): WaitingCall | undefined {
+function callOf(item: RunToolApprovalItem, names: ExposedNames): AgentWaitingCall | undefined {
   const { rawItem, name } = item
   if (rawItem.type !== 'function_call' || name === undefined) return undefined
   const id = names.toId(name)
@@ -92,7 +92,7 @@ function callOf(item: RunToolApprovalItem, names: ExposedNames): WaitingCall | u
 }
 
 /** Asks for approval again if none waits at the gate. Returns the text for the model if the gate refuses. */
-async function ask(run: OpenRun, call: WaitingCall): Promise<Approval | string | undefined> {
+async function ask(run: OpenRun, call: AgentWaitingCall): Promise<Approval | string | undefined> {
   const { name, input, callId, malformed } = call
   if (malformed !== undefined) return refusalOf(run, call)
   const asked = await run.requestApproval({ name, input, callId })
@@ -100,7 +100,10 @@ async function ask(run: OpenRun, call: WaitingCall): Promise<Approval | string |
 }
 
 /** Records a call that can no longer run, and returns the text for the model. */
-async function refusalOf(run: OpenRun, { name, input, callId, malformed }: WaitingCall): Promise<string | undefined> {
+async function refusalOf(
+  run: OpenRun,
+  { name, input, callId, malformed }: AgentWaitingCall,
+): Promise<string | undefined> {
   if (malformed !== undefined) return (await run.call({ name, input, callId, malformed })).text
   const asked = await run.requestApproval({ name, input, callId })
   return asked?.status === 'refused' ? asked.text : undefined
@@ -109,7 +112,7 @@ async function refusalOf(run: OpenRun, { name, input, callId, malformed }: Waiti
 async function answerOf(
   gate: Pick<Gate, 'approvals'>,
   run: OpenRun,
-  call: WaitingCall,
+  call: AgentWaitingCall,
 ): Promise<'approved' | { readonly refused: string } | undefined> {
   if (call.malformed === undefined) {
     if (await findApproval(gate, run, call, 'pending')) return undefined
@@ -122,7 +125,7 @@ async function answerOf(
 async function findApproval(
   gate: Pick<Gate, 'approvals'>,
   { guarded, origin }: OpenRun,
-  { id, input, malformed }: WaitingCall,
+  { id, input, malformed }: AgentWaitingCall,
   status: 'pending' | 'approved',
 ): Promise<Approval | undefined> {
   if (malformed !== undefined) return undefined

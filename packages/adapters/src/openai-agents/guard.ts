@@ -7,7 +7,7 @@ import { createRunApprovals, type RunApprovals } from './approvals.ts'
 import { guardHandoff, guardTool } from './guarded-tools.ts'
 import { isHandoff, namesOf, nativeOf } from './import-tools.ts'
 import { type GuardOptions, SHAPE } from './options.ts'
-import { createRuns, type Runs } from './runs.ts'
+import { createRuns, type AgentRuns } from './runs.ts'
 import type { AnyHandoff, AnyTool } from './sdk.ts'
 
 /** The tools of a gate for agents, and the options of their runs. */
@@ -79,7 +79,7 @@ export type GuardedRunConfig = Required<
 >
 
 /** Returns these options, for `new Runner(…)` and for `run`. */
-function createRunConfig(runs: Runs, ownFormatter: ToolErrorFormatter | undefined): GuardedRunConfig {
+function createRunConfig(runs: AgentRuns, ownFormatter: ToolErrorFormatter | undefined): GuardedRunConfig {
   return {
     toolNotFoundBehavior: 'return_error_to_model',
     toolExecution: { preApprovalInputGuardrails: true },

@@ -7,14 +7,14 @@ import type { CallDone, CallOutcome, Tool } from '@toolgate/core'
 import { copyWith } from '../shared/fields.ts'
 import { RefusedCall } from '../shared/refused.ts'
 import { Invocation, isHandoff, nativeOf, SwallowedError, toolNameOf } from './import-tools.ts'
-import type { Runs } from './runs.ts'
+import type { AgentRuns } from './runs.ts'
 import { type AnyFunctionTool, type AnyHandoff, isRestoring, readArguments } from './sdk.ts'
 
 /**
  * Returns a function tool that asks the gate first. The SDK lists it, asks it for approvals and calls it. It calls the
  * original tool only through the gate.
  */
-export function guardTool(tool: Tool, runs: Runs): AnyFunctionTool {
+export function guardTool(tool: Tool, runs: AgentRuns): AnyFunctionTool {
   const native = nativeOf(tool)
   const own = native && !isHandoff(native) ? native : ownTool(tool)
   const name = toolNameOf(tool)
@@ -75,7 +75,7 @@ function keyOf(callId: string | undefined, input: unknown): string {
  * Returns a handoff that asks the gate. The SDK cannot refuse a handoff and continue: a refusal after the offer throws
  * and ends the run.
  */
-export function guardHandoff(tool: Tool, own: AnyHandoff, runs: Runs): AnyHandoff {
+export function guardHandoff(tool: Tool, own: AnyHandoff, runs: AgentRuns): AnyHandoff {
   return own.clone({
     async isEnabled({ runContext, agent }) {
       if (!(await own.isEnabled({ runContext, agent }))) return false
@@ -93,10 +93,10 @@ export function guardHandoff(tool: Tool, own: AnyHandoff, runs: Runs): AnyHandof
   })
 }
 
-type Own = Pick<AnyFunctionTool, 'errorFunction' | 'outputSchema'>
+type OwnErrors = Pick<AnyFunctionTool, 'errorFunction' | 'outputSchema'>
 
 /** Returns a tool's result for the SDK. @throws the tool's own error, if the tool's errors end the run */
-async function toResult(own: Own, outcome: CallOutcome, context: Invocation): Promise<unknown> {
+async function toResult(own: OwnErrors, outcome: CallOutcome, context: Invocation): Promise<unknown> {
   if (outcome.status === 'done') return outcome.output
   const { signal } = context.details ?? {}
   if (signal?.aborted) throw signal.reason
@@ -107,7 +107,7 @@ async function toResult(own: Own, outcome: CallOutcome, context: Invocation): Pr
 
 /** Returns the outcome's text. A tool with an output schema converts the text with its own `errorFunction`. */
 async function toldBy(
-  { errorFunction, outputSchema }: Own,
+  { errorFunction, outputSchema }: OwnErrors,
   outcome: Exclude<CallOutcome, CallDone>,
   { runContext, details }: Invocation,
 ): Promise<unknown> {
@@ -124,7 +124,7 @@ const { allow, rejectContent } = ToolGuardrailFunctionOutputFactory
  * The SDK would ask a person to approve such a call, because it cannot call `needsApproval` for it. With
  * `toolExecution.preApprovalInputGuardrails` it runs this guardrail first.
  */
-function refuseMalformed(name: string, runs: Runs): AnyGuardrail {
+function refuseMalformed(name: string, runs: AgentRuns): AnyGuardrail {
   return defineToolInputGuardrail({
     name: 'toolgate',
     async run({ context, toolCall }) {
@@ -138,7 +138,7 @@ function refuseMalformed(name: string, runs: Runs): AnyGuardrail {
 }
 
 /** Wraps a guardrail of the tool, so that its refusals are recorded. */
-function recorded(guardrail: AnyGuardrail, name: string, runs: Runs): AnyGuardrail {
+function recorded(guardrail: AnyGuardrail, name: string, runs: AgentRuns): AnyGuardrail {
   return {
     ...guardrail,
     async run(data) {

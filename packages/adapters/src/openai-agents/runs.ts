@@ -9,16 +9,16 @@ import type { GuardOptions } from './options.ts'
 import type { AnyContext, AnyRunContext } from './sdk.ts'
 
 /** The runs of one guard. Any number of callers may run one shared agent at once. */
-export interface Runs {
+export interface AgentRuns {
   /** Returns the run of a context. It stays the same while its caller is the same. */
   of(runContext: AnyRunContext): Promise<OpenRun>
   /** Whether the step sees a tool. The caller is read once for all tools of a step. */
   sees(runContext: AnyRunContext, agent: object, id: string): boolean | Promise<boolean>
 }
 
-type RunOptions = GuardOptions<string, AnyContext>
+type AgentRunOptions = GuardOptions<string, AnyContext>
 
-export function createRuns(gate: RunOrigin['gate'], names: ExposedNames, options: RunOptions): Runs {
+export function createRuns(gate: RunOrigin['gate'], names: ExposedNames, options: AgentRunOptions): AgentRuns {
   const guard = {}
   const callerOf = createCallerOf(options.caller)
   const onCall = createOnCall(options.onCall, createWarn(options.onWarning))
@@ -57,7 +57,7 @@ export function createRuns(gate: RunOrigin['gate'], names: ExposedNames, options
       return new OpenRun(guarded, { gate, runContext, guard: undefined, bindsApprovals, current })
     })
 
-  const of: Runs['of'] = async (runContext) => {
+  const of: AgentRuns['of'] = async (runContext) => {
     const parent = parentOf(runContext)
     return parent ? runWithin(await parent.origin.current(), runContext) : ownRun(runContext)
   }
@@ -93,7 +93,7 @@ function createPerParent<T>(create: () => T): (parent: OpenRun | undefined) => T
   }
 }
 
-function narrows({ activeTools, visibility, app, view }: RunOptions): boolean {
+function narrows({ activeTools, visibility, app, view }: AgentRunOptions): boolean {
   return activeTools !== undefined || visibility !== undefined || app !== undefined || view !== undefined
 }
 

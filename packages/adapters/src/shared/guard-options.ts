@@ -139,12 +139,12 @@ function checkGate(gate: unknown, path = 'guard'): void {
 }
 
 /** A person's answer to a waiting call. */
-interface Verdict {
+interface PersonVerdict {
   readonly decision: 'approve' | 'reject'
   readonly reason?: string | undefined
 }
 
-const VERDICT_SHAPE: Shape = shapeOf<Verdict>({ decision: true, reason: true })
+const VERDICT_SHAPE: Shape = shapeOf<PersonVerdict>({ decision: true, reason: true })
 
 /** @throws {ConfigError} for an unknown decision, which must count neither as an approval nor as a denial */
 export function checkDecision({ decision }: { readonly decision?: unknown }): void {
@@ -153,7 +153,7 @@ export function checkDecision({ decision }: { readonly decision?: unknown }): vo
 }
 
 /** @throws {ConfigError} for an unknown field or decision */
-export function checkVerdict(answer: Verdict): void {
+export function checkVerdict(answer: PersonVerdict): void {
   checkShape('answer', answer, VERDICT_SHAPE)
   checkDecision(answer)
 }

@@ -79,10 +79,10 @@ export interface GuardedCall {
   readonly hooks?: HooksInput | undefined
 }
 
-type AnyGate = Pick<Gate, 'catalog'>
+type CatalogGate = Pick<Gate, 'catalog'>
 
 export interface GuardedRunParts {
-  readonly gate: AnyGate
+  readonly gate: CatalogGate
   /** The upper bound of what the run sees. */
   readonly view: View
   /** The tool names that the model uses. */
@@ -101,7 +101,7 @@ export interface GuardedRunParts {
 export class GuardedRun {
   readonly id: string
   readonly view: View
-  readonly #gate: AnyGate
+  readonly #gate: CatalogGate
   readonly #names: ExposedNames
   readonly #onCall: ReturnType<typeof createOnCall>
   #run: RunOfCall

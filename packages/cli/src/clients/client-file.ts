@@ -6,7 +6,7 @@ import { CliError } from '../exit.ts'
 import { type Io, printable } from '../io.ts'
 import { readPlacedJson } from '../placed-json.ts'
 import { memberAt, setMember } from './edit-json.ts'
-import { type ClientRow, CLIENTS, type Host, PLAIN } from './table.ts'
+import { type ClientRow, CLIENTS, type ClientMachine, PLAIN } from './table.ts'
 import { readFile } from './text-file.ts'
 
 /** A client's file, with its servers. */
@@ -29,7 +29,7 @@ interface FindOptions {
   readonly file?: string
 }
 
-export function hostOf(env: Io['env']): Host {
+export function hostOf(env: Io['env']): ClientMachine {
   return { platform: process.platform, home: env['HOME'] || env['USERPROFILE'] || homedir(), cwd: process.cwd(), env }
 }
 
@@ -38,7 +38,11 @@ export function hostOf(env: Io['env']): Host {
  *
  * @throws {CliError} `usage` for an unknown client, with the nearest one
  */
-export function findClientFile(name: string, options: FindOptions, host: Host): { client: ClientRow; file: string } {
+export function findClientFile(
+  name: string,
+  options: FindOptions,
+  host: ClientMachine,
+): { client: ClientRow; file: string } {
   const client = CLIENTS.find(({ id }) => id === name)
   if (!client) {
     if (/[/\\]|\.json$/.test(name)) return { client: PLAIN, file: plainFile(name, options, host) }
@@ -53,7 +57,7 @@ export function findClientFile(name: string, options: FindOptions, host: Host): 
   return { client, file: options.project ? projectFile(client, host) : defaultFile(client, host) }
 }
 
-function plainFile(name: string, { project, local, file }: FindOptions, { cwd }: Host): string {
+function plainFile(name: string, { project, local, file }: FindOptions, { cwd }: ClientMachine): string {
   const option = project ? '--project' : local ? '--local' : file === undefined ? undefined : '--file'
   if (option === undefined) return path.resolve(cwd, name)
   throw new CliError('usage', `${printable(name)} is a file already, so ${option} says nothing more.`, {
@@ -61,19 +65,19 @@ function plainFile(name: string, { project, local, file }: FindOptions, { cwd }:
   })
 }
 
-function userFile({ user, folders, title }: ClientRow, host: Host): string {
+function userFile({ user, folders, title }: ClientRow, host: ClientMachine): string {
   if (user === undefined || folders === undefined)
     throw new CliError('usage', `${title} keeps no servers of single folders in the file of the user.`)
   return user(host)
 }
 
-function projectFile({ project, title }: ClientRow, { cwd }: Host): string {
+function projectFile({ project, title }: ClientRow, { cwd }: ClientMachine): string {
   if (project === undefined) throw new CliError('usage', `${title} has no file in a project.`)
   return path.join(cwd, project)
 }
 
 /** Returns the preferred file, or the other one if only that exists. */
-function defaultFile({ user, project, prefers }: ClientRow, host: Host): string {
+function defaultFile({ user, project, prefers }: ClientRow, host: ClientMachine): string {
   const files = [user?.(host), project === undefined ? undefined : path.join(host.cwd, project)]
   if (prefers === 'project') files.reverse()
   const known = files.filter((file) => file !== undefined)

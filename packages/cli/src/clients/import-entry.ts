@@ -22,7 +22,7 @@ export function importEntry(name: string, given: unknown): ImportResult {
   if (given['disabled'] === true || given['enabled'] === false) return { left: 'it is switched off' }
   const type = given['type'] ?? given['transport']
   if (type === 'sse') return { left: 'it speaks HTTP+SSE, which the gateway does not' }
-  const reading = new Reading(name)
+  const reading = new EntryReading(name)
   try {
     const entry =
       textOf(given['url'] ?? given['serverUrl']) === undefined ? commandOf(given, reading) : urlOf(given, reading)
@@ -35,7 +35,7 @@ export function importEntry(name: string, given: unknown): ImportResult {
   }
 }
 
-function urlOf(given: JsonObject, reading: Reading): JsonObject {
+function urlOf(given: JsonObject, reading: EntryReading): JsonObject {
   const url = textOf(given['url'] ?? given['serverUrl']) ?? ''
   const headers = Object.entries(textsOf(given['headers'])).map(([header, value]) => [
     header,
@@ -47,7 +47,7 @@ function urlOf(given: JsonObject, reading: Reading): JsonObject {
   }
 }
 
-function commandOf(given: JsonObject, reading: Reading): JsonObject | undefined {
+function commandOf(given: JsonObject, reading: EntryReading): JsonObject | undefined {
   // Earlier versions of Zed wrote { command: { path, args, env } }.
   const nested = isObject(given['command']) ? given['command'] : undefined
   const command = textOf(nested?.['path'] ?? given['command'])
@@ -85,7 +85,7 @@ const KNOWN: ReadonlyMap<string, string> = new Map([
 ])
 
 /** Reads the texts of one server. */
-class Reading {
+class EntryReading {
   readonly secrets: { variable: string; from: string }[] = []
   readonly variables = new Set<string>()
   readonly #name: string

@@ -1,7 +1,7 @@
 import path from 'node:path'
 
 /** The facts about a machine that determine the paths of clients. */
-export interface Host {
+export interface ClientMachine {
   readonly platform: NodeJS.Platform
   readonly home: string
   readonly cwd: string
@@ -13,7 +13,7 @@ export interface ClientRow {
   readonly id: string
   readonly title: string
   /** Returns the user's file, if this platform has one. */
-  readonly user?: (host: Host) => string
+  readonly user?: (host: ClientMachine) => string
   /** The path of a project's file, in the project's folder. */
   readonly project?: string
   /** The default of the two files. */
@@ -107,14 +107,14 @@ export const PLAIN: ClientRow = {
   restart: 'Start its client again.',
 }
 
-function appData({ platform, home, env }: Host, file: string): string {
+function appData({ platform, home, env }: ClientMachine, file: string): string {
   if (platform === 'darwin') return path.join(home, 'Library/Application Support', file)
   if (platform === 'win32') return path.join(env['APPDATA'] ?? path.join(home, 'AppData/Roaming'), file)
   return path.join(env['XDG_CONFIG_HOME'] || path.join(home, '.config'), file)
 }
 
 /** Returns the path of Zed's settings, which are in ~/.config even on macOS. */
-function zedSettings(host: Host): string {
+function zedSettings(host: ClientMachine): string {
   if (host.platform === 'win32') return appData(host, 'Zed/settings.json')
   return path.join(host.env['XDG_CONFIG_HOME'] || path.join(host.home, '.config'), 'zed/settings.json')
 }

@@ -4,7 +4,7 @@ import type { CompareApprovalOptions } from '../commands/approvals-compare.ts'
 import type { ApprovalsOptions, DecideOptions } from '../commands/approvals.ts'
 import type { CreateKeyOptions, KeysOptions } from '../commands/keys.ts'
 import type { LimitsOptions } from '../commands/limits.ts'
-import type { AcceptPinOptions, PinsOptions } from '../commands/pins.ts'
+import type { AcceptPinOptions, PinsCommandOptions } from '../commands/pins.ts'
 import type { RunsOptions } from '../commands/runs.ts'
 import { type CommandRow, row } from './row.ts'
 import { approvalFilters, gatewayOptions, TOOL_HELP } from './shared-options.ts'
@@ -50,7 +50,7 @@ export const PEOPLE_COMMANDS: readonly CommandRow[] = [
     'pins',
     'list the tools whose definition has changed or holds hidden content',
     (command) => gatewayOptions(command).option('--all', 'unchanged ones, too'),
-    async (options: PinsOptions, { io }) => (await import('../commands/pins.ts')).pinsCommand(options, io),
+    async (options: PinsCommandOptions, { io }) => (await import('../commands/pins.ts')).pinsCommand(options, io),
   ),
   row(
     'pins accept',

@@ -1,8 +1,8 @@
 import type { AddOptions } from '../commands/add.ts'
 import type { CheckOptions } from '../commands/check.ts'
-import type { ConnectOptions } from '../commands/connect.ts'
+import type { ConnectCommandOptions } from '../commands/connect.ts'
 import type { DoctorOptions } from '../commands/doctor.ts'
-import type { ImportOptions } from '../commands/import.ts'
+import type { ImportCommandOptions } from '../commands/import.ts'
 import type { InitOptions } from '../commands/init.ts'
 import type { ServeOptions } from '../commands/serve.ts'
 import type { StdioOptions } from '../commands/stdio.ts'
@@ -58,7 +58,7 @@ export const SETUP_COMMANDS: readonly CommandRow[] = [
         .option('--apply', 'write both files; what was there is kept')
         .option('--keep', "leave the client's file as it is")
         .option('--no-start', 'do not start the servers to tag their tools'),
-    async (options: ImportOptions, deps, client) =>
+    async (options: ImportCommandOptions, deps, client) =>
       (await import('../commands/import.ts')).importCommand(client, options, deps),
     [...CLIENT_RULES, ['--undo', 'not with', '--apply', '--keep', '--no-start'], ['--keep', 'not with', '--as']],
   ),
@@ -72,7 +72,7 @@ export const SETUP_COMMANDS: readonly CommandRow[] = [
         .option('--url <url>', 'over HTTP: the gateway; default: where the configuration listens')
         .option('--key <key>', "over HTTP: the agent's key; default: the one that init made")
         .option('--dry-run', 'only show it'),
-    async (options: ConnectOptions, { io }, client) =>
+    async (options: ConnectCommandOptions, { io }, client) =>
       (await import('../commands/connect.ts')).connectCommand(client, options, io),
     [
       ...CLIENT_RULES,

@@ -20,10 +20,10 @@ import { CliError, type ExitName } from '../exit.ts'
 import { writeOutput } from '../new-file.ts'
 import { type Io, printable, printLine } from '../io.ts'
 import { countOf, readInput } from './audit-common.ts'
-import { readKeys, type SharedAuditOptions, withSharedAudit } from './audit-shared.ts'
+import { readKeys, type SharedAuditCommandOptions, withSharedAudit } from './audit-shared.ts'
 import { placesOf, refuse } from './audit-verify.ts'
 
-export interface AuditProveOptions extends SharedAuditOptions {
+export interface AuditProveOptions extends SharedAuditCommandOptions {
   readonly checkpoints?: string
   readonly call?: string
   /** The `seq` of a record, as in lists of records. */

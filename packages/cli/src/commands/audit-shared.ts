@@ -6,7 +6,7 @@ import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { countOf, inputsText, OPENERS_CHAIN, readInput, VERDICTS } from './audit-common.ts'
 
 /** The shared audit that a command reads. */
-export interface SharedAuditOptions {
+export interface SharedAuditCommandOptions {
   readonly file?: string
   readonly config: string
   /** The folder of an exported audit, to read in place of the database. */
@@ -15,7 +15,7 @@ export interface SharedAuditOptions {
   readonly json?: boolean
 }
 
-export interface SharedVerifyOptions extends SharedAuditOptions {
+export interface SharedVerifyOptions extends SharedAuditCommandOptions {
   /** A file with the notes of a witness. */
   readonly witness?: string
 }
@@ -27,7 +27,7 @@ const SHOWN = 20
  * configuration has no shared audit.
  */
 export async function withSharedAudit<T>(
-  { file, config, offline }: SharedAuditOptions,
+  { file, config, offline }: SharedAuditCommandOptions,
   { env }: Io,
   use: (source: AuditSource) => Promise<T>,
 ): Promise<T | undefined> {
@@ -99,7 +99,7 @@ function printShared(verdict: SharedVerdict, areKeysOwn: boolean, io: Io): void 
 }
 
 /** `toolgate audit export --folder`: writes the audit of all replicas to a folder, which `audit verify --offline` reads. */
-export async function exportShared(folder: string, options: SharedAuditOptions, io: Io): Promise<ExitName> {
+export async function exportShared(folder: string, options: SharedAuditCommandOptions, io: Io): Promise<ExitName> {
   const { exportSharedAudit } = await import('@toolgate/stores/verify')
   const written = await withSharedAudit(options, io, (source) => exportSharedAudit(source, folder))
   if (written === undefined)

@@ -33,7 +33,7 @@ export async function callCommand(
   const input = await readInput(options.input)
   const { url, key } = await findEndpoint(options, io.env)
   const { StdioBridge: Bridge } = await import('@toolgate/gateway/stdio')
-  const client = new McpClient(
+  const client = new CallClient(
     (write) => new Bridge({ url, key, write, log: () => {}, hints: HINTS }),
     (progress) => printLine(io.stderr, printable(progress)),
   )
@@ -83,7 +83,7 @@ async function findEndpoint(
  *
  * @throws {CliError} `no` for a tool that the caller does not see, with the nearest name
  */
-async function findName(tool: string, client: McpClient): Promise<string> {
+async function findName(tool: string, client: CallClient): Promise<string> {
   const names = await client.toolNames()
   const [namespace, name] = tool.includes(':') ? tool.split(/:(.*)/s) : [undefined, tool]
   const wanted = [tool, `${namespace}__${name}`, name]
@@ -108,7 +108,7 @@ function printResult(result: JsonObject): string {
 }
 
 /** A client of MCP 2026-07-28 that has no capabilities. */
-class McpClient {
+class CallClient {
   readonly #bridge: StdioBridge
   readonly #pending = new Map<unknown, (message: JsonObject) => void>()
   readonly #onProgress: (text: string) => void

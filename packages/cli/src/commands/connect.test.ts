@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { CLIENTS, type Host } from '../clients/table.ts'
+import { CLIENTS, type ClientMachine } from '../clients/table.ts'
 import { clientFolder } from '../testing/client-folder.ts'
 import { fakeIo } from '../testing/fake-io.ts'
-import { connectCommand, type ConnectOptions } from './connect.ts'
+import { connectCommand, type ConnectCommandOptions } from './connect.ts'
 
 const FILE = '.cursor/mcp.json'
 const BACKUP = `${FILE}.toolgate-undo.json`
@@ -14,7 +14,7 @@ const TEXT = '{\n  // mine\n  "mcpServers": { "a": { "command": "x" } }\n}\n'
 function world(t: TestContext) {
   const folder = clientFolder(t)
   const io = fakeIo({ HOME: folder.home })
-  const connect = (client: string, options: Partial<ConnectOptions> = {}) =>
+  const connect = (client: string, options: Partial<ConnectCommandOptions> = {}) =>
     connectCommand(client, { config: folder.config, name: 'toolgate', as: 'reader', ...options }, io)
   const entry = (file: string, section = 'mcpServers') =>
     (JSON.parse(folder.read(file)) as Record<string, Record<string, unknown>>)[section]?.['toolgate']
@@ -170,7 +170,7 @@ describe('toolgate connect', () => {
 })
 
 describe('CLIENTS', () => {
-  const on = (platform: NodeJS.Platform): Host => ({
+  const on = (platform: NodeJS.Platform): ClientMachine => ({
     platform,
     home: '/home/v',
     cwd: '/work',

@@ -4,7 +4,7 @@ import { type EntryOptions, gatewayEntry } from '../clients/gateway-entry.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 
-export interface ConnectOptions extends EntryOptions {
+export interface ConnectCommandOptions extends EntryOptions {
   readonly name: string
   readonly project?: boolean
   readonly local?: boolean
@@ -15,7 +15,7 @@ export interface ConnectOptions extends EntryOptions {
 }
 
 /** `toolgate connect <client>`: writes the gateway into the client's file. The earlier file is kept. */
-export async function connectCommand(name: string, options: ConnectOptions, io: Io): Promise<ExitName> {
+export async function connectCommand(name: string, options: ConnectCommandOptions, io: Io): Promise<ExitName> {
   const host = hostOf(io.env)
   const { client, file } = findClientFile(name, options, host)
   if (options.undo) return undoCommand(file, options, io)

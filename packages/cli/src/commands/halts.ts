@@ -82,15 +82,15 @@ async function findId(options: ReleaseOptions, api: Api): Promise<string> {
   })
 }
 
-type Target = { readonly all: true } | Omit<Named, 'all'>
+type WrittenTarget = { readonly all: true } | Omit<Named, 'all'>
 
-function targetOf({ all, user, session, tool, tenant }: Named): Target {
+function targetOf({ all, user, session, tool, tenant }: Named): WrittenTarget {
   if (all) return { all }
   return { ...(user && { user }), ...(session && { session }), ...(tool && { tool }), ...(tenant && { tenant }) }
 }
 
 /** Returns a target as a text in a fixed order: equal targets have equal texts. */
-function wordsOf(target: HaltRow['target'] | Target): string {
+function wordsOf(target: HaltRow['target'] | WrittenTarget): string {
   if ('all' in target && target.all) return 'everything'
   const named: { readonly [Field in (typeof FIELDS)[number]]?: string | undefined } = target
   return FIELDS.flatMap((field) => (named[field] === undefined ? [] : [`${field} ${named[field]}`])).join(', ')

@@ -6,7 +6,7 @@ import { createGate, defineTool } from '@toolgate/core'
 import { loadConfig, type RunningGateway, type ServerRow } from '@toolgate/gateway'
 import { clientFolder, CONFIG_TEXT } from '../testing/client-folder.ts'
 import { fakeIo } from '../testing/fake-io.ts'
-import { importCommand, type ImportOptions } from './import.ts'
+import { importCommand, type ImportCommandOptions } from './import.ts'
 
 const FILE = '.cursor/mcp.json'
 const SECRET = 'ghp_abcdefghijklmnopqrstuvwxyz0123456789'
@@ -36,7 +36,7 @@ function world(t: TestContext) {
     }
     return gateway as RunningGateway
   }
-  const run = (options: Partial<ImportOptions> = {}, client = 'cursor') => {
+  const run = (options: Partial<ImportCommandOptions> = {}, client = 'cursor') => {
     const given = { config: folder.config, name: 'toolgate', as: 'reader', start: true, ...options }
     return importCommand(client, given, { io, start })
   }

@@ -14,7 +14,7 @@ import { count } from '../render.ts'
 import { undoCommand } from './connect.ts'
 import type { ServeDeps } from './serve.ts'
 
-export interface ImportOptions {
+export interface ImportCommandOptions {
   readonly config: string
   readonly as?: string
   readonly name: string
@@ -53,7 +53,7 @@ interface Plan {
  */
 export async function importCommand(
   client: string,
-  options: ImportOptions,
+  options: ImportCommandOptions,
   { io, start }: Pick<ServeDeps, 'io' | 'start'>,
 ): Promise<ExitName> {
   const host = hostOf(io.env)
@@ -81,7 +81,7 @@ export async function importCommand(
   return 'ok'
 }
 
-function planOf(opened: ClientFile, config: ConfigFile, options: ImportOptions): Plan {
+function planOf(opened: ClientFile, config: ConfigFile, options: ImportCommandOptions): Plan {
   const taken = new Set(serverNames(config))
   const servers: Planned[] = []
   const left: { from: string; reason: string }[] = []
@@ -109,7 +109,7 @@ function isSame({ doc }: ConfigFile, name: string, { entry }: ImportedServer): b
 /** Returns the configuration with the servers. If the plan is to be written, servers that can start now get tags. */
 async function configAfter(
   { config, servers }: Plan,
-  options: ImportOptions,
+  options: ImportCommandOptions,
   { io, start }: Pick<ServeDeps, 'io' | 'start'>,
 ): Promise<ConfigFile> {
   const fresh = servers.filter(({ isThere }) => !isThere)
@@ -147,7 +147,7 @@ function printPlan(
     client,
     isWritten,
     options,
-  }: { readonly client: string; readonly isWritten: boolean; readonly options: ImportOptions },
+  }: { readonly client: string; readonly isWritten: boolean; readonly options: ImportCommandOptions },
   io: Io,
 ): void {
   const { opened, config, servers, left, entry } = plan
@@ -180,7 +180,7 @@ function printPlan(
 }
 
 /** Whether Claude Code has servers in its local scope, where "claude mcp add" writes by default. */
-function hasLocal({ client }: ClientFile, { local }: ImportOptions, io: Io): boolean {
+function hasLocal({ client }: ClientFile, { local }: ImportCommandOptions, io: Io): boolean {
   if (local || client.folders === undefined) return false
   const host = hostOf(io.env)
   return readClientFile(client, findClientFile(client.id, { local: true }, host).file, host.cwd).servers.size > 0

@@ -5,7 +5,7 @@ import { type Api, createApi, findTarget, type TargetOptions } from '../client.t
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { parseJson } from '../json.ts'
-import { type LabelProposal, type ListedTool, proposeLabels } from '../labels/propose.ts'
+import { type LabelProposal, type ProposedTool, proposeLabels } from '../labels/propose.ts'
 import { proposeCompare } from '../labels/propose-compare.ts'
 import { toYaml } from '../labels/to-yaml.ts'
 import { count } from '../render.ts'
@@ -65,11 +65,11 @@ function print(proposals: readonly LabelProposal[], shown: readonly LabelProposa
 
 const AT_ONCE = 8
 
-async function toolsOfGateway(api: Api, as: string | undefined): Promise<readonly ListedTool[]> {
+async function toolsOfGateway(api: Api, as: string | undefined): Promise<readonly ProposedTool[]> {
   const user = as ?? (await api.callers()).callers[0]?.user
   if (user === undefined) throw new CliError('usage', 'Name the caller whose tools to label, with --as <user>.')
   const { tools: rows } = await api.tools({ as: user })
-  const tools: ListedTool[] = []
+  const tools: ProposedTool[] = []
   for (let i = 0; i < rows.length; i += AT_ONCE) {
     const bodies = await Promise.all(rows.slice(i, i + AT_ONCE).map(({ id }) => api.tool(id, { as: user })))
     for (const { tool, inputSchema, annotations, addressees } of bodies) {
@@ -89,7 +89,7 @@ async function toolsOfGateway(api: Api, as: string | undefined): Promise<readonl
 }
 
 /** @throws {CliError} `usage` for a file that is not a list of tools */
-function toolsOfFile(file: string, server: string): readonly ListedTool[] {
+function toolsOfFile(file: string, server: string): readonly ProposedTool[] {
   const list = listIn(readJson(file))
   if (!list) throw new CliError('usage', `${file} has no list of tools, such as the answer of tools/list.`)
   return list.map((tool, i) => {

@@ -6,7 +6,7 @@ import { type Io, type Paint, painter, printable, printJson, printLine } from '.
 import { count } from '../render.ts'
 import { renderTable } from '../table.ts'
 
-export interface PinsOptions extends TargetOptions {
+export interface PinsCommandOptions extends TargetOptions {
   readonly all?: boolean
   readonly json?: boolean
 }
@@ -20,7 +20,7 @@ export interface AcceptPinOptions extends TargetOptions {
 const SHOWN_DIGITS = 12
 
 /** `toolgate pins`: prints the tools whose definition needs a review. With `--all` it prints all tools. */
-export async function pinsCommand(options: PinsOptions, io: Io): Promise<ExitName> {
+export async function pinsCommand(options: PinsCommandOptions, io: Io): Promise<ExitName> {
   const body = await createApi(findTarget(options, io.env)).pins()
   if (options.json) {
     printJson(io.stdout, body)

@@ -84,7 +84,7 @@ function printReady(gateway: RunningGateway, io: Io): void {
 
 export type StartGateway = typeof startGateway
 
-interface RunOptions {
+interface ServeRunOptions {
   readonly io: Io
   readonly signals: StopSignals
   readonly start: StartGateway
@@ -106,7 +106,7 @@ const DEFAULT_DRAIN_MS = 30_000
 const QUIET_STOP_MS = 500
 
 /** Runs a gateway until a signal stops it. @throws {CliError} `port` */
-export async function runGateway(config: GatewayConfig, options: RunOptions): Promise<ExitName> {
+export async function runGateway(config: GatewayConfig, options: ServeRunOptions): Promise<ExitName> {
   const { stderr } = options.io
   let running: RunningGateway | undefined
   const onHangup = () => {
@@ -165,7 +165,7 @@ async function close(
 
 async function open(
   config: GatewayConfig,
-  { io, start, portHint, read }: RunOptions,
+  { io, start, portHint, read }: ServeRunOptions,
   identity: Buffer | undefined,
 ): Promise<RunningGateway> {
   const { host, port } = config.listen

@@ -67,7 +67,7 @@ export async function whatIfCommand(
   if (!configs) return 'usage'
   const { before, after } = await findRules(configs, options, start)
   const counted = [configs.texts, options.since.text, before.catalog, after.catalog]
-  const progress = new Progress(options, sha256Hex(JSON.stringify(counted)), io)
+  const progress = new ShownProgress(options, sha256Hex(JSON.stringify(counted)), io)
   const { stopped, release } = signals.once()
   const stop = new AbortController()
   void stopped.then(() => stop.abort())
@@ -152,7 +152,7 @@ const SHOW_MS = 200
 const BAR_LENGTH = 24
 
 /** Shows the progress of a what-if on a terminal, and stores its counts, so that it can be resumed. */
-class Progress {
+class ShownProgress {
   readonly resumed: WhatIfState | undefined
   /** The start time at the first run, before any stop. */
   readonly sinceMs: number

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parse } from 'yaml'
-import { type LabelProposal, type ListedTool, proposeLabels } from './propose.ts'
+import { type LabelProposal, type ProposedTool, proposeLabels } from './propose.ts'
 import { toYaml } from './to-yaml.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 const text = { type: 'string' }
 
-function propose(name: string, fields: Fields = {}, more: Partial<ListedTool> = {}): LabelProposal {
+function propose(name: string, fields: Fields = {}, more: Partial<ProposedTool> = {}): LabelProposal {
   return proposeLabels({
     server: 'app',
     name,

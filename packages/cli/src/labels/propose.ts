@@ -5,7 +5,7 @@ import {
   ADDRESSEE_NAME,
   ADDRESSEE_TEXT,
   EFFECTS,
-  type Effect,
+  type ToolEffect,
   effectOfVerb,
   IDENTITY_WORDS,
   NO_ADDRESSEE,
@@ -14,7 +14,7 @@ import {
 } from './words.ts'
 
 /** A tool as its server lists it, with the operator's labels so far. */
-export interface ListedTool {
+export interface ProposedTool {
   readonly server: string
   readonly name: string
   readonly description: string
@@ -29,7 +29,7 @@ export interface LabelProposal {
   readonly server: string
   readonly name: string
   /** The effects of the tool. Absent if a person must decide, because nothing indicates them. */
-  readonly effects?: readonly Effect[]
+  readonly effects?: readonly ToolEffect[]
   /** Input fields that name a recipient. */
   readonly addressees: readonly string[]
   /** Whether a person may mark its output as trusted. Only a person knows whether others can write it. */
@@ -47,7 +47,7 @@ export interface LabelProposal {
  * A server chooses all of these, so a person reviews the proposal: nothing is applied. In doubt a tool counts as
  * sending, and its output as untrusted.
  */
-export function proposeLabels(tool: ListedTool): LabelProposal {
+export function proposeLabels(tool: ProposedTool): LabelProposal {
   const { server, name, tags = [], trusted = false } = tool
   const words = wordsOf(name)
   const { verb, why } = verbOf(tool, words)
@@ -84,9 +84,9 @@ function wordsOf(name: string): readonly string[] {
     .filter((word) => word !== '')
 }
 
-type Verb = Exclude<Effect, 'identity'>
+type Verb = Exclude<ToolEffect, 'identity'>
 
-function verbOf({ description, annotations }: ListedTool, words: readonly string[]): { verb?: Verb; why: string } {
+function verbOf({ description, annotations }: ProposedTool, words: readonly string[]): { verb?: Verb; why: string } {
   const named = words.filter(
     (word, i) => effectOfVerb(word) !== undefined && (i === firstVerb(words) || ALSO.test(words[i - 1] ?? '')),
   )
@@ -113,9 +113,14 @@ function strictness(word: string): number {
   return EFFECTS.indexOf(effectOfVerb(word) ?? 'reads')
 }
 
-function effectsOf(verb: Verb, name: string, fields: readonly FieldText[], hasAddressee: boolean): readonly Effect[] {
+function effectsOf(
+  verb: Verb,
+  name: string,
+  fields: readonly FieldText[],
+  hasAddressee: boolean,
+): readonly ToolEffect[] {
   if (verb === 'reads') return hasAddressee ? ['egress'] : ['reads']
-  const effects: Effect[] = []
+  const effects: ToolEffect[] = []
   if (verb === 'egress' || hasAddressee) effects.push('egress')
   if (verb === 'destructive' || verb === 'commits') effects.push(verb)
   if (IDENTITY_WORDS.test(name) || fields.some((field) => IDENTITY_FIELD.test(field.words))) effects.push('identity')

@@ -16,9 +16,9 @@ export function toYaml(proposals: readonly LabelProposal[]): string {
   return document.toString({ lineWidth: 0 })
 }
 
-type Servers = ReadonlyMap<string, { readonly tools: Map<string, unknown> }>
+type WrittenServers = ReadonlyMap<string, { readonly tools: Map<string, unknown> }>
 
-function serversOf(proposals: readonly LabelProposal[], document: Document): Servers {
+function serversOf(proposals: readonly LabelProposal[], document: Document): WrittenServers {
   const servers = new Map<string, { readonly tools: Map<string, unknown> }>()
   for (const { server, name, effects = [], addressees, compare } of proposals) {
     const tags = effects.filter((effect) => effect !== 'reads')

@@ -1,9 +1,9 @@
 /** The effects of a tool on the world. `reads`: none. `writes`: a change that can be reverted and is sent to nobody. */
 export const EFFECTS = ['egress', 'destructive', 'identity', 'commits', 'writes', 'reads'] as const
-export type Effect = (typeof EFFECTS)[number]
+export type ToolEffect = (typeof EFFECTS)[number]
 
 /** Verbs by effect. The first word of a tool's name is usually a verb. */
-const VERBS: Readonly<Record<Exclude<Effect, 'identity'>, string>> = {
+const VERBS: Readonly<Record<Exclude<ToolEffect, 'identity'>, string>> = {
   egress:
     'send post publish share invite forward reply email mail message notify transfer pay wire donate tweet upload submit dm broadcast announce comment respond export call dial text ping webhook request',
   destructive:
@@ -16,14 +16,14 @@ const VERBS: Readonly<Record<Exclude<Effect, 'identity'>, string>> = {
     'get list search find read query show describe count check lookup view browse fetch retrieve calculate compute compare recommend summarize summarise who what when which is has can download load open analyze analyse validate verify preview inspect scan explain translate convert rank resolve navigate visit',
 }
 
-const EFFECT_OF_VERB: ReadonlyMap<string, Exclude<Effect, 'identity'>> = new Map(
+const EFFECT_OF_VERB: ReadonlyMap<string, Exclude<ToolEffect, 'identity'>> = new Map(
   (['reads', 'writes', 'commits', 'destructive', 'egress'] as const).flatMap((effect) =>
     VERBS[effect].split(' ').map((verb) => [verb, effect] as const),
   ),
 )
 
 /** Returns the effect of a verb, as in a name (`send`) or in a sentence (`Sends`), or `undefined` for another word. */
-export function effectOfVerb(word: string): Exclude<Effect, 'identity'> | undefined {
+export function effectOfVerb(word: string): Exclude<ToolEffect, 'identity'> | undefined {
   const verb = word.toLowerCase()
   return (
     EFFECT_OF_VERB.get(verb) ??

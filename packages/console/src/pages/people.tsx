@@ -8,7 +8,7 @@ import { PageHead } from '../parts/panels.tsx'
 import { PeopleList } from '../parts/people-list.tsx'
 import { Session } from '../session.ts'
 
-interface View {
+interface PeopleView {
   readonly name: string
   readonly title: string
   readonly Content: () => ReactElement
@@ -16,7 +16,7 @@ interface View {
   readonly isForOperators?: true
 }
 
-const VIEWS: readonly [View, ...View[]] = [
+const VIEWS: readonly [PeopleView, ...PeopleView[]] = [
   { name: '', title: 'People', Content: PeopleList },
   { name: 'matrix', title: 'Who sees what', Content: CallerMatrix },
   { name: 'keys', title: 'Keys', Content: AllKeys, isForOperators: true },

@@ -82,7 +82,7 @@ export function ChartPanel({ records, isPart, filter, span }: ChartPanelProps): 
   )
 }
 
-interface Counted {
+interface CountedCalls {
   /** The gateway's counts. Absent while they load, and if the gateway cannot count. */
   readonly counted: AuditCountsBody | undefined
   readonly isComing: boolean
@@ -92,7 +92,7 @@ interface Counted {
 const COUNT_AGAIN_MS = 15_000
 
 /** Fetches the gateway's counts of a period. */
-function useCounts(filter: RecordFilter, { startMs, endMs, bucketMs }: ChartPeriod): Counted {
+function useCounts(filter: RecordFilter, { startMs, endMs, bucketMs }: ChartPeriod): CountedCalls {
   const { data, isPlaceholderData, isPending } = useApi<AuditCountsBody>({
     key: ['audit-counts', filter, bucketMs],
     path: '/api/audit/counts',

@@ -5,7 +5,7 @@ import { Exact } from './exact.tsx'
 import { MayStill, Reasons, WouldAllow } from './reasons.tsx'
 import { writeDigits } from '../digits.ts'
 
-export interface DryRun {
+export interface DryRunView {
   readonly input: unknown
   readonly body: WhyInputBody
   /** The history that was entered for the dry run, if any. */
@@ -13,7 +13,7 @@ export interface DryRun {
 }
 
 /** Shows the answer to the latest dry run, and below it earlier answers, to compare inputs. */
-export function DryRuns({ runs }: { runs: readonly DryRun[] }): ReactElement {
+export function DryRuns({ runs }: { runs: readonly DryRunView[] }): ReactElement {
   const [latest, ...earlier] = runs
   return (
     <>
@@ -65,12 +65,12 @@ const WORDS: Readonly<Record<WhyInputBody['outcome'], string>> = {
   deny: 'It would be refused.',
 }
 
-function afterOf({ history }: DryRun): string {
+function afterOf({ history }: DryRunView): string {
   return history === undefined ? '' : ' It was judged after what you have stated.'
 }
 
 /** Shows the layers that do not oppose the call. */
-function SaidYes({ body: { reasons, answers } }: Pick<DryRun, 'body'>): ReactElement | null {
+function SaidYes({ body: { reasons, answers } }: Pick<DryRunView, 'body'>): ReactElement | null {
   const yes = answers.filter(({ outcome }) => outcome === 'allow').map(({ layer }) => layer)
   return reasons.length > 0 && yes.length > 0 ? <p className="dim">Layers that allow it: {yes.join(', ')}.</p> : null
 }

@@ -4,16 +4,16 @@ import { Field, Select } from './form.tsx'
 import { Empty } from './panels.tsx'
 
 /** Names of choices in the address. */
-type Names = readonly string[]
+type ChoiceNames = readonly string[]
 
 /** Returns whether one of the choices is set. */
-export function useIsFiltered(names: Names): boolean {
+export function useIsFiltered(names: ChoiceNames): boolean {
   const of = useChoices()
   return names.some((name) => of(name) !== '')
 }
 
 /** Shows filters of a list, with a button that removes all of them. */
-export function FilterBar({ names, children }: { names: Names; children: ReactNode }): ReactElement {
+export function FilterBar({ names, children }: { names: ChoiceNames; children: ReactNode }): ReactElement {
   return (
     <div className="toolbar">
       {children}
@@ -23,7 +23,7 @@ export function FilterBar({ names, children }: { names: Names; children: ReactNo
 }
 
 /** Shown in place of a list if a filter leaves it empty. */
-export function NoMatch({ title, names }: { title: string; names: Names }): ReactElement {
+export function NoMatch({ title, names }: { title: string; names: ChoiceNames }): ReactElement {
   return (
     <Empty title={title}>
       <Clear names={names} text="Clear the filter" />
@@ -31,7 +31,7 @@ export function NoMatch({ title, names }: { title: string; names: Names }): Reac
   )
 }
 
-function Clear({ names, className, text }: { names: Names; className?: string; text: string }): ReactElement {
+function Clear({ names, className, text }: { names: ChoiceNames; className?: string; text: string }): ReactElement {
   return (
     <button
       type="button"
@@ -53,7 +53,7 @@ interface OneOfProps extends FilterProps {
   readonly every: string
   readonly values: readonly string[]
   /** Returns the choices that a value makes meaningless. They are cleared. */
-  readonly clears?: (value: string) => Names
+  readonly clears?: (value: string) => ChoiceNames
 }
 
 /** A filter with a few fixed values. */

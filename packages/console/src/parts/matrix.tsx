@@ -11,7 +11,7 @@ import { stateOfGroup } from '../states.ts'
 import { DecisionBadge, StateBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
 
-type Column = MatrixBody['columns'][number]
+type MatrixColumn = MatrixBody['columns'][number]
 
 /** The number of callers that are shown at once. */
 const COLUMNS = 8
@@ -70,7 +70,7 @@ function Steps({ body: { from, total, columns } }: { body: MatrixBody }): ReactE
 }
 
 /** A row of the table: a group, or a tool of an open group. `at`: its index in the answer. */
-type Line = { readonly row: MatrixRow; readonly at: number; readonly tool?: string }
+type MatrixLine = { readonly row: MatrixRow; readonly at: number; readonly tool?: string }
 
 const LINE_PX = 32
 
@@ -139,14 +139,14 @@ function Matrix({ body }: { body: MatrixBody }): ReactElement {
   )
 }
 
-function toLines({ rows, open }: MatrixBody): readonly Line[] {
-  return rows.flatMap((row, at): Line[] => [
+function toLines({ rows, open }: MatrixBody): readonly MatrixLine[] {
+  return rows.flatMap((row, at): MatrixLine[] => [
     { row, at },
     ...(row.key === open?.key ? open.tools.map((tool, place) => ({ row, at: place, tool })) : []),
   ])
 }
 
-function CallerHead({ caller: { user, tenant, roles, for: kind } }: { caller: Column }): ReactElement {
+function CallerHead({ caller: { user, tenant, roles, for: kind } }: { caller: MatrixColumn }): ReactElement {
   return (
     <>
       <a href={linkTo('tools', { as: user })}>
@@ -161,7 +161,7 @@ function CallerHead({ caller: { user, tenant, roles, for: kind } }: { caller: Co
   )
 }
 
-function RowHead({ line: { row, tool }, opened }: { line: Line; opened: string }): ReactElement {
+function RowHead({ line: { row, tool }, opened }: { line: MatrixLine; opened: string }): ReactElement {
   if (tool !== undefined) return <Exact text={tool} className="id" />
   const isOpen = row.key === opened
   return (
@@ -184,8 +184,8 @@ function Cell({
   line: { row, at, tool },
   column: { user, cells, tools },
 }: {
-  line: Line
-  column: Column
+  line: MatrixLine
+  column: MatrixColumn
 }): ReactElement {
   if (tool !== undefined) {
     const decision = tools?.[at]

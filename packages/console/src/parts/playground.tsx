@@ -13,7 +13,7 @@ import type {
   WhyRequestBody,
 } from '../wire.ts'
 import { Badge } from './badges.tsx'
-import { type DryRun, DryRuns } from './dry-runs.tsx'
+import { type DryRunView, DryRuns } from './dry-runs.tsx'
 import { Exact, JsonBlock } from './exact.tsx'
 import { DialogButton, DialogButtons, Field as LabelledField, Problem } from './form.tsx'
 import { HistoryField } from './history-field.tsx'
@@ -116,11 +116,11 @@ function useTyped(tool: ToolRow, inputSchema: unknown) {
 }
 
 function useDryRuns(show: (problems: Problems) => void) {
-  const [runs, setRuns] = useState<readonly DryRun[]>([])
+  const [runs, setRuns] = useState<readonly DryRunView[]>([])
   const { mutate, isPending, error } = useMutation<WhyInputBody, ApiError, WhyRequestBody>({
     mutationFn: (body) => postJson('/api/why', body),
     onSuccess: (body, { input, history: stated }) => {
-      const run: DryRun = { input, body, ...(typeof stated === 'string' && { history: stated }) }
+      const run: DryRunView = { input, body, ...(typeof stated === 'string' && { history: stated }) }
       setRuns((before) => [run, ...before].slice(0, KEPT_RUNS))
       show(problemsOf(body.reasons))
     },

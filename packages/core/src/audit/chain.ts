@@ -64,7 +64,7 @@ const PREV_FIELD = ',"prev":"'
 const HASH_LENGTH = 64
 
 /** The links in the text of a chained record. */
-export interface Link {
+export interface ChainLink {
   readonly seq: number
   readonly prev: string
   readonly hash: string
@@ -77,7 +77,7 @@ export interface Link {
  *
  * A field name with its quotes occurs only once in JSON, because quotes inside texts are escaped.
  */
-export function readLink(text: string): Link | undefined {
+export function readLink(text: string): ChainLink | undefined {
   const at = text.indexOf(HASH_FIELD)
   const prevAt = text.indexOf(PREV_FIELD, at)
   if (at < 0 || prevAt < 0) return undefined

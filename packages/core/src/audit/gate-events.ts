@@ -12,11 +12,11 @@ export type GateNotice =
   | { readonly event: 'halt-set' | 'halt-released'; readonly halt: Halt }
   | { readonly event: `tool-${PinEvent['kind']}`; readonly pin: PinEvent }
 
-export type Revisions = Pick<AuditEntry, 'policy_revision' | 'catalog_revision' | 'in_force'>
+export type RecordedRevisions = Pick<AuditEntry, 'policy_revision' | 'catalog_revision' | 'in_force'>
 
 /** Records and emits the events of a gate outside calls. Never throws. */
 export interface GateRecorder {
-  policyChanged(revisions: Revisions): void
+  policyChanged(revisions: RecordedRevisions): void
   requested(approval: Approval): void
   decided(approval: Approval): void
   halted(halt: Halt): void
@@ -28,12 +28,12 @@ interface GateRecorderOptions {
   readonly audit: AuditSink
   readonly clock: Pick<Clock, 'wallMs'>
   readonly events: Emitter<[GateNotice]>
-  readonly revisions: () => Revisions
+  readonly revisions: () => RecordedRevisions
   readonly onFault: (error: unknown) => void
 }
 
 export function createGateRecorder({ audit, clock, events, revisions, onFault }: GateRecorderOptions): GateRecorder {
-  function record(event: GateEvent, entry: Partial<AuditEntry>, at: Revisions = revisions()): void {
+  function record(event: GateEvent, entry: Partial<AuditEntry>, at: RecordedRevisions = revisions()): void {
     try {
       const written = audit.write({ ...entry, ...at, event, wallMs: clock.wallMs() })
       if (written instanceof Promise) written.catch(onFault)

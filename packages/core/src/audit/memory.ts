@@ -141,7 +141,7 @@ export function memoryAudit(given: MemoryAuditOptions = {}): MemoryAudit {
 /** The most characters of sealed inputs. Beyond it, the oldest are removed. */
 const MAX_BOXES = 64 * 1024 * 1024
 
-interface KeptBox {
+interface MemoryBox {
   readonly seq: number
   readonly atMs: number
   readonly box: string
@@ -149,7 +149,7 @@ interface KeptBox {
 
 /** Sealed inputs by the numbers of their records, oldest first. */
 class KeptBoxes {
-  readonly #kept = new Map<number, KeptBox>()
+  readonly #kept = new Map<number, MemoryBox>()
   readonly #keepForMs: number
   #characters = 0
 
@@ -157,7 +157,7 @@ class KeptBoxes {
     this.#keepForMs = keepForMs
   }
 
-  add(one: KeptBox): void {
+  add(one: MemoryBox): void {
     this.#kept.set(one.seq, one)
     this.#characters += one.box.length
   }

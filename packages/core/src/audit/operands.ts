@@ -5,7 +5,7 @@ import { previewField } from './preview.ts'
 import { readOwnJson } from '@toolgate/values/json'
 
 /** A recorded fact that counted against a call. Every value is a text, redacted and cut. */
-interface Operand {
+interface RecordedOperand {
   readonly kind: FactRead['kind']
   readonly of: string
   readonly origin?: FactRead['origin']
@@ -43,7 +43,7 @@ export function operandsText(read: readonly FactRead[], redact: Redactor, previe
 function toOperand(
   { kind, of, origin, values = [], fields = [], wanted, tools = [], calls = [] }: FactRead,
   show: Show,
-): Operand {
+): RecordedOperand {
   const found = values.flatMap(({ field, value, origin: from }) => {
     const text = show(field ?? of, value)
     return text === undefined ? [] : [{ ...(field !== undefined && { field }), value: text, origin: from }]
@@ -71,10 +71,10 @@ export function shownField(name: string, value: unknown, redact: Redactor): stri
 }
 
 /** Returns the operands of a record, for people. Invalid text gives none. */
-export function parseOperands(text: string | undefined): readonly Operand[] {
+export function parseOperands(text: string | undefined): readonly RecordedOperand[] {
   try {
     const operands: unknown = readOwnJson(text ?? '[]')
-    return Array.isArray(operands) ? (operands as readonly Operand[]) : []
+    return Array.isArray(operands) ? (operands as readonly RecordedOperand[]) : []
   } catch {
     return []
   }

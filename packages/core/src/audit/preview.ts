@@ -19,7 +19,8 @@ export function previewInput(input: unknown, canonical: string, redact: Redactor
   const redacted = redact.redactValue(shown)
   // Most inputs have no secret, so the canonical text can be reused. A redactor cannot change a frozen input.
   const isKnown = redacted === input && Object.isFrozen(input)
-  return cut(isKnown ? canonical : canonicalize(redacted), MAX_PREVIEW)
+  const text = isKnown ? canonical : canonicalize(redacted)
+  return text.length <= MAX_PREVIEW ? text : cut(text, MAX_PREVIEW)
 }
 
 /** Returns the redacted beginning of one field, at most 200 characters: a text as it is, any other value in RFC 8785 form. */

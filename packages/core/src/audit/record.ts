@@ -61,14 +61,14 @@ interface FieldWriter {
 }
 
 /** The values that the sink adds to an entry. */
-interface Place {
+interface RecordPlace {
   readonly seq: number
   /** Absent in an audit that is not chained. */
   readonly prev?: string
 }
 
 /** The one list of a record's fields, in alphabetical order, as RFC 8785 sorts them. */
-function writeFields(entry: AuditEntry, { seq, prev }: Place, options: SealOptions, to: FieldWriter): void {
+function writeFields(entry: AuditEntry, { seq, prev }: RecordPlace, options: SealOptions, to: FieldWriter): void {
   const { run } = entry
   const { input_hash: inputHash, input_preview: inputPreview } = digestOf(entry, options)
   to.name('act_chain', entry.act_chain, MAX_CHAIN_LENGTH)
@@ -200,7 +200,7 @@ interface RecordText {
 }
 
 /** Returns the text of an entry's record, for the chain. Creates no object, because this runs for every record. */
-export function writeRecord(entry: AuditEntry, place: Required<Place>, options: SealOptions): RecordText {
+export function writeRecord(entry: AuditEntry, place: Required<RecordPlace>, options: SealOptions): RecordText {
   const writer = new TextWriter(options)
   writeFields(entry, place, options, writer)
   return { beforeHash: `{${writer.beforeHash.slice(1)}`, afterHash: `${writer.written}}` }

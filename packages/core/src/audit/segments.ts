@@ -1,4 +1,4 @@
-import type { Link } from './chain.ts'
+import type { ChainLink } from './chain.ts'
 import { createRecordTree, type RecordTree } from './merkle.ts'
 import type { AuditFinding } from './verdict.ts'
 
@@ -30,7 +30,7 @@ interface Segments {
   startAfter(seq: number, prev: string): void
   /** Compares the records so far with the checkpoints that end here. */
   before(lastSeq: number, head: string): void
-  add(link: Link, isEdited: boolean): void
+  add(link: ChainLink, isEdited: boolean): void
   finish(lastSeq: number, head: string): void
 }
 

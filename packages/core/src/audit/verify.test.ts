@@ -26,14 +26,14 @@ function seal(entries: readonly AuditEntry[]): string[] {
 const entries = Array.from({ length: COUNT }, (_, i) => auditEntry({ tool_call_id: `c${i + 1}` }))
 const lines = seal(entries)
 
-const ts = '2026-11-21T10:00:00.000Z'
+const TS = '2026-11-21T10:00:00.000Z'
 
 /** What checkpoints after each ten records say. */
 function pointsOf(records: readonly string[]): SignedPoint[] {
   const points: SignedPoint[] = []
   for (let seq = EVERY; seq <= records.length; seq += EVERY) {
     const hashes = records.slice(seq - EVERY, seq).map((line) => readLink(line)?.hash ?? '')
-    points.push({ seq, count: EVERY, headHash: hashes.at(-1) ?? '', merkleRoot: rootOf(hashes), ts })
+    points.push({ seq, count: EVERY, headHash: hashes.at(-1) ?? '', merkleRoot: rootOf(hashes), ts: TS })
   }
   return points
 }
@@ -177,7 +177,7 @@ describe('createVerifier', () => {
     const sealer = createSealer({}, { seq: 4, head: GENESIS })
     const texts = [...old, ...entries.slice(4, 10).map((entry) => sealer.seal(entry))]
     const hashes = texts.slice(4).map((line) => readLink(line)?.hash ?? '')
-    const point = { count: 6, seq: 10, headHash: hashes.at(-1) ?? '', merkleRoot: rootOf(hashes), ts }
+    const point = { count: 6, seq: 10, headHash: hashes.at(-1) ?? '', merkleRoot: rootOf(hashes), ts: TS }
     const verdict = verify(texts, { signed: [point] })
     assert.deepEqual([verdict.status, verdict.unchainedBefore, verdict.checkpoints.lastSeq], ['ok', 5, 10])
     assert.equal(verify(old, {}).unchainedBefore, 5)

@@ -1,6 +1,6 @@
 import type { AuditRecord } from '../ports/ports.ts'
 import { checkShape, shapeOf } from '@toolgate/values'
-import { GENESIS, hashRecord, type Link, readLink } from './chain.ts'
+import { GENESIS, hashRecord, type ChainLink, readLink } from './chain.ts'
 import { areMissing, createSegments, type SignedPoint } from './segments.ts'
 import { isHash } from './merkle.ts'
 import { isCanonicalRecord, parseRecord } from './record.ts'
@@ -114,11 +114,11 @@ export function createVerifier(options: VerifyOptions = {}): AuditVerifier {
 
 type Report = (finding: AuditFinding) => void
 
-function seqOf({ seq }: Link): { seq?: number } {
+function seqOf({ seq }: ChainLink): { seq?: number } {
   return Number.isSafeInteger(seq) ? { seq } : {}
 }
 
-function problemOf(text: string, link: Link): string | undefined {
+function problemOf(text: string, link: ChainLink): string | undefined {
   const { seq, hash, prev, hashed } = link
   if (hashRecord(prev, hashed) !== hash) return `Record ${seq} was edited: its content does not have its hash.`
   // Checked last: a record with the right hash was written by Toolgate, or by someone who can compute the hash.
@@ -135,7 +135,7 @@ function createSequence(report: Report): {
   readonly unchainedBefore: number | undefined
   addUnchained(text: string, line: number): void
   /** Adds a record. Returns whether it is in its place. */
-  addChained(link: Link, line: number, isEdited: boolean): boolean
+  addChained(link: ChainLink, line: number, isEdited: boolean): boolean
   /** `prunedTo`: records at the beginning, up to this one, were removed by retention. */
   finish(prunedTo: number): void
 } {

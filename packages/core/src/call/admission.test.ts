@@ -42,6 +42,22 @@ function world(places: number, given: { limits?: string; fails?: boolean } = {})
 }
 
 describe('admission', () => {
+  it('is asked only while a tool needs a place', async () => {
+    const asked: (string | undefined)[] = []
+    const admission = {
+      isNeeded: false as boolean,
+      admit({ namespace }: { readonly namespace: string | undefined }): undefined {
+        asked.push(namespace)
+      },
+    } satisfies Admission
+    const view = await createGate({ tools: { 'web:find': { execute: () => 'found' } }, admission }).view({})
+    assert.equal((await view.call({ tool: 'web:find' })).status, 'done')
+    assert.deepEqual(asked, [])
+    admission.isNeeded = true
+    assert.equal((await view.call({ tool: 'web:find' })).status, 'done')
+    assert.deepEqual(asked, ['web'])
+  })
+
   it('holds a place for as long as a call runs', async () => {
     const { gate, running, held } = world(2)
     const view = await gate.view({ user: 'vera' })

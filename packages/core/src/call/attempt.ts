@@ -19,7 +19,7 @@ import { type Decision, mayGoOn, type ReasonCode } from '../decide/decision.ts'
 import type { ParsedClause } from '../policy/parse.ts'
 import type { Names } from '../decide/message.ts'
 import type { CallHistory } from '../history/call-history.ts'
-import type { Budgets } from './budgets.ts'
+import type { NotedBudgets } from './budgets.ts'
 import type { RunFacts } from '../history/facts.ts'
 import type { Histories, Kept } from '../history/histories.ts'
 import type {
@@ -203,7 +203,7 @@ export interface CostsOfCalls {
 export interface CallPorts {
   readonly current: Collaborators
   readonly counters: CounterStore
-  readonly budgets: Budgets
+  readonly budgets: NotedBudgets
   readonly approvals: ApprovalStore
   readonly audit: AuditSink
   readonly clock: Clock
@@ -254,8 +254,8 @@ export interface Check {
   readonly refusesWith: readonly ReasonCode[]
   /** The check runs only in gates that have these parts. */
   readonly needs?: 'stepUp' | 'limits' | 'slots' | 'admission' | 'lease' | 'history'
-  /** The check runs only for calls with hooks, or with a person who must approve. */
-  readonly of?: 'hooks' | 'person'
+  /** The check runs only for calls with hooks, with a person who must approve, or while a tool needs a place. */
+  readonly of?: 'hooks' | 'person' | 'place'
   /** An error refuses the call. */
   readonly run: (attempt: Attempt, tool: Tool) => CheckResult
 }
@@ -297,7 +297,7 @@ export interface Attempt {
   /** The history of its run, if rules read it. */
   history: HistoryOfCall | undefined
   /** The slots and the place that the call holds until it ends. */
-  held: readonly Held[]
+  held: readonly HeldResource[]
 }
 
 /** The approval of a call. `spend`: the name of this use, once the approval is used up. */
@@ -319,7 +319,7 @@ export interface HistoryOfCall {
 }
 
 /** A resource that one call holds at a time. */
-interface Held {
+interface HeldResource {
   release(): void
 }
 
@@ -367,7 +367,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
 const NO_HITS: readonly ParsedClause[] = []
 const NO_USES: readonly LimitUseOf[] = []
 
-const NOTHING_HELD: readonly Held[] = []
+const NOTHING_HELD: readonly HeldResource[] = []
 
 /** Returns the current caller from the host; `undefined` if the host does not read callers again or they may no longer call. */
 export function callerNow({ caller }: CallView, request: CallRequest): Caller | undefined {

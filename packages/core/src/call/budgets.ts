@@ -20,7 +20,7 @@ export interface Budget {
 const MAX_NOTED = 1000
 
 /** The latest 1,000 budgets that calls of this process used. The store has their counts. */
-export class Budgets {
+export class NotedBudgets {
   readonly #counters: Pick<CounterStore, 'peek'>
   readonly #inTime: <T>(answer: MaybePromise<T>) => MaybePromise<T>
   /** Noted uses by key, the latest last. */

@@ -42,15 +42,15 @@ export async function requestApproval(
 }
 
 /** How far an attempt goes. */
-interface Way<Passed> {
+interface CallWay<Passed> {
   /** Stops at the approval. */
   readonly onlyAsks: boolean
   /** Runs synchronously after the last check. */
   readonly next: (attempt: Attempt, tool: Tool) => MaybePromise<Passed>
 }
 
-const CALLING: Way<CallOutcome> = { onlyAsks: false, next: run }
-const ASKING: Way<undefined> = { onlyAsks: true, next: leaveNoTrace }
+const CALLING: CallWay<CallOutcome> = { onlyAsks: false, next: run }
+const ASKING: CallWay<undefined> = { onlyAsks: true, next: leaveNoTrace }
 
 /** An attempt that needs no approval leaves no record, because the call that follows leaves one. */
 function leaveNoTrace({ ports }: Attempt): undefined {
@@ -62,7 +62,7 @@ async function passChecks<Passed>(
   view: CallView,
   request: CallRequest,
   ports: CallPorts,
-  { onlyAsks, next }: Way<Passed>,
+  { onlyAsks, next }: CallWay<Passed>,
 ): Promise<Passed | CallRefused | CallWaiting> {
   const attempt = openAttempt(view, request, ports, onlyAsks)
   const { hooks } = attempt
@@ -73,7 +73,12 @@ async function passChecks<Passed>(
   const checks = ports.current.checks[onlyAsks ? 'approval' : (as?.kind ?? 'call')]
   try {
     for (const check of checks) {
-      if ((check.of === 'person' && !attempt.asksPerson) || (check.of === 'hooks' && hooks.length === 0)) continue
+      if (
+        (check.of === 'person' && !attempt.asksPerson) ||
+        (check.of === 'hooks' && hooks.length === 0) ||
+        (check.of === 'place' && ports.admission?.isNeeded === false)
+      )
+        continue
       const answer = check.run(attempt, tool)
       const stop = answer instanceof Promise ? await answer : answer
       if (stop !== undefined) return endStopped(attempt, stop)

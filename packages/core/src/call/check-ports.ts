@@ -53,7 +53,7 @@ const PORTS = {
 /** The options that are functions themselves. */
 const FUNCTIONS = ['validateInput', 'mayApprove', 'onFault', 'onWarning'] as const
 
-type GateParts = Readonly<Partial<Record<keyof typeof PORTS | (typeof FUNCTIONS)[number], unknown>>>
+type GivenPorts = Readonly<Partial<Record<keyof typeof PORTS | (typeof FUNCTIONS)[number], unknown>>>
 
 /**
  * Checks that the gate can call its ports. Otherwise a null option would be replaced by the default, and the first call
@@ -61,7 +61,7 @@ type GateParts = Readonly<Partial<Record<keyof typeof PORTS | (typeof FUNCTIONS)
  *
  * @throws {ConfigError} naming the option, and the function that it lacks
  */
-export function checkPorts(options: GateParts): void {
+export function checkPorts(options: GivenPorts): void {
   for (const name of FUNCTIONS)
     if (options[name] !== undefined && typeof options[name] !== 'function')
       throw new ConfigError(name, 'must be a function')

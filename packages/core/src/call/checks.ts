@@ -112,6 +112,7 @@ export const CHECKS: readonly Check[] = [
     asks: 'is there a place for it, such as an instance of the server for this user?',
     refusesWith: ['no_capacity'],
     needs: 'admission',
+    of: 'place',
     run: takePlace,
   },
   {

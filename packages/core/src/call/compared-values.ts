@@ -4,18 +4,18 @@ import { isObject } from '@toolgate/values/json'
 import { cut } from '@toolgate/values'
 
 type Tree = NonNullable<ParsedCondition['tree']>
-type Literal = NonNullable<ReturnType<typeof literalOf>>
+type ComparedLiteral = NonNullable<ReturnType<typeof literalOf>>
 
 const MAX_COMPARED = 5
 const MAX_TEXT = 80
 
-interface Comparison {
-  readonly holds: (value: Literal, literal: Literal) => boolean
+interface ComparedOperator {
+  readonly holds: (value: ComparedLiteral, literal: ComparedLiteral) => boolean
   /** The comparison that holds, in words. Absent if the value alone is clear. */
   readonly words?: string
 }
 
-const COMPARISONS: ReadonlyMap<string, Comparison> = new Map<string, Comparison>([
+const COMPARISONS: ReadonlyMap<string, ComparedOperator> = new Map<string, ComparedOperator>([
   ['>', { holds: (value, literal) => value > literal, words: 'more than' }],
   ['>=', { holds: (value, literal) => value >= literal, words: 'at least' }],
   ['<', { holds: (value, literal) => value < literal, words: 'less than' }],
@@ -48,17 +48,17 @@ function sentencesOf(node: Tree, input: unknown): readonly string[] {
 }
 
 function sentence(
-  { holds, words }: Comparison,
+  { holds, words }: ComparedOperator,
   place: ReturnType<typeof placeOf>,
-  literal: Literal | undefined,
+  literal: ComparedLiteral | undefined,
   input: unknown,
 ): readonly string[] {
   if (place?.on !== 'input' || literal === undefined) return []
   const value = place.field
     .split('.')
     .reduce<unknown>((at, name) => (isObject(at) ? ownOf(at, name) : undefined), input)
-  if (typeof value !== typeof literal || !holds(value as Literal, literal)) return []
-  const is = `${place.field} is ${shown(value as Literal)}`
+  if (typeof value !== typeof literal || !holds(value as ComparedLiteral, literal)) return []
+  const is = `${place.field} is ${shown(value as ComparedLiteral)}`
   return [words === undefined ? is : `${is}; ${words} ${shown(literal)} needs a person`]
 }
 
@@ -66,6 +66,6 @@ function ownOf(object: Readonly<Record<string, unknown>>, name: string): unknown
   return Object.hasOwn(object, name) ? object[name] : undefined
 }
 
-function shown(value: Literal): string {
+function shown(value: ComparedLiteral): string {
   return cut(JSON.stringify(value), MAX_TEXT)
 }

@@ -58,7 +58,7 @@ interface ExecutionPorts {
  * continues, and the deadline or the caller's leaving ends the stream.
  */
 export function execute(execution: Execution, ports: ExecutionPorts): MaybePromise<Executed> {
-  const run = new Run(execution, ports)
+  const run = new ToolRun(execution, ports)
   try {
     const { tool, instead, input } = execution
     const answer: unknown = instead ? instead(input, run) : tool.execute?.(input as never, run)
@@ -73,11 +73,11 @@ export function execute(execution: Execution, ports: ExecutionPorts): MaybePromi
 
 /** Returns the view and the request of a call; `undefined` for a context that no gate created. */
 export function throughOf(call: CallContext): Through | undefined {
-  return Run.throughOf(call)
+  return ToolRun.throughOf(call)
 }
 
 /** One execution: the context that the tool gets, and the events that end it. */
-class Run implements CallContext, Timed, LiveCall, Lasting {
+class ToolRun implements CallContext, Timed, LiveCall, Lasting {
   readonly callId: string
   readonly tool: Tool
   readonly caller: Caller

@@ -10,7 +10,7 @@ import {
   type BeforeAnswer,
   type BeforeResult,
   type BeforeToolCall,
-  type CallEnd,
+  type HookedEnd,
   type HookedCall,
   type Hooks,
   parseHooks,
@@ -283,7 +283,7 @@ describe('askBefore', () => {
 })
 
 describe('tellAfter', () => {
-  const done: CallEnd = { ok: true, durationMs: 3, output: { text: 'sent' } }
+  const done: HookedEnd = { ok: true, durationMs: 3, output: { text: 'sent' } }
 
   it('calls each hook with how the call ended, at once where the hooks are synchronous', () => {
     const heard: unknown[] = []

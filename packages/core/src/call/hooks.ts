@@ -83,7 +83,7 @@ export interface HookedCall {
   visibleIds(): readonly string[]
 }
 
-export type CallEnd =
+export type HookedEnd =
   | { readonly ok: true; readonly durationMs: number; readonly output: unknown }
   | { readonly ok: false; readonly durationMs: number; readonly error: unknown }
 
@@ -144,7 +144,9 @@ function isList<Some extends AnyHooks>(hooks: Some | readonly Some[]): hooks is 
  * The first hook that refuses or fails ends it. Answers synchronously if every hook does. Never throws or rejects.
  */
 export function askBefore(hooks: readonly Hooks[], call: HookedCall, ports: HookPorts): MaybePromise<BeforeResult> {
-  return hooks.length === 0 ? { ok: true, input: call.input, replaced: false } : askEach(hooks, new Asking(call), ports)
+  return hooks.length === 0
+    ? { ok: true, input: call.input, replaced: false }
+    : askEach(hooks, new HookQuestion(call), ports)
 }
 
 /** A call, in the form that hooks of one kind receive. */
@@ -156,7 +158,7 @@ export interface AskedCall<Context> {
   close(context: Context): void
 }
 
-class Asking implements AskedCall<Context> {
+class HookQuestion implements AskedCall<Context> {
   readonly input: unknown
   readonly cancelling: Cancelling | undefined
   readonly #call: HookedCall
@@ -196,13 +198,13 @@ function askFrom<Before>(
   for (let i = first; i < hooks.length; i++) {
     const hook = hooks[i] as HooksOf<Before, never>
     const context = call.contextFor(input)
-    let verdict: Verdict
+    let verdict: HookVerdict
     try {
       const answer: unknown = hook.beforeToolCall?.(context)
       if (isThenable(answer)) return askLater(answer, i, context, hooks, call, input, ports)
       verdict = readAnswer(answer, input)
     } catch (error) {
-      verdict = new Failure(error)
+      verdict = new HookFailure(error)
     }
     call.close(context)
     if (verdict instanceof Replacement) input = verdict.input
@@ -220,12 +222,12 @@ async function askLater<Before>(
   input: unknown,
   ports: HookPorts,
 ): Promise<BeforeResult> {
-  let verdict: Verdict
+  let verdict: HookVerdict
   try {
     const awaited = await withDeadline(answer, ports.deadlines, ports.clock, ports.deadlineMs, call.cancelling)
     verdict = readAnswer(awaited, input)
   } catch (error) {
-    verdict = new Failure(error)
+    verdict = new HookFailure(error)
   }
   call.close(context)
   if (verdict === undefined || verdict instanceof Replacement)
@@ -234,7 +236,7 @@ async function askLater<Before>(
 }
 
 /** The verdict of a hook; `undefined` if it lets the call pass. */
-type Verdict = Replacement | Refusal | Failure | undefined
+type HookVerdict = Replacement | HookRefusal | HookFailure | undefined
 
 class Replacement {
   readonly input: unknown
@@ -243,14 +245,14 @@ class Replacement {
   }
 }
 
-class Refusal {
+class HookRefusal {
   readonly reason: string | undefined
   constructor(why: string | undefined) {
     this.reason = why
   }
 }
 
-class Failure {
+class HookFailure {
   readonly error: unknown
   constructor(error: unknown) {
     this.error = error
@@ -260,7 +262,7 @@ class Failure {
 const ANSWER_KEYS: ReadonlySet<string> = new Set(['allow', 'reason', 'input'])
 
 /** A misspelt `allow` would let the call pass, so an unknown answer is an error. */
-function readAnswer(answer: unknown, input: unknown): Verdict {
+function readAnswer(answer: unknown, input: unknown): HookVerdict {
   if (answer === undefined) return undefined
   if (!isPlain(answer)) return nonsense('it answered something other than an object or nothing')
   for (const key of Object.keys(answer)) {
@@ -270,12 +272,12 @@ function readAnswer(answer: unknown, input: unknown): Verdict {
   const { allow, reason: why } = answer
   if (allow !== undefined && typeof allow !== 'boolean') return nonsense('its "allow" is no boolean')
   if (why !== undefined && typeof why !== 'string') return nonsense('its "reason" is no text')
-  if (allow === false) return new Refusal(why)
+  if (allow === false) return new HookRefusal(why)
   if (!Object.hasOwn(answer, 'input')) return undefined
   return replace(answer['input'], input)
 }
 
-function replace(by: unknown, input: unknown): Verdict {
+function replace(by: unknown, input: unknown): HookVerdict {
   // The input was frozen before, so it is the one that was decided.
   if (by === input) return undefined
   const copy = frozenCopy(by)
@@ -285,13 +287,13 @@ function replace(by: unknown, input: unknown): Verdict {
 
 const MAX_ECHO_LENGTH = 64
 
-function nonsense(problem: string): Failure {
-  return new Failure(new TypeError(problem))
+function nonsense(problem: string): HookFailure {
+  return new HookFailure(new TypeError(problem))
 }
 
-function stopped(verdict: Refusal | Failure, hook: AnyHooks, i: number, { onFault }: HookPorts): BeforeResult {
+function stopped(verdict: HookRefusal | HookFailure, hook: AnyHooks, i: number, { onFault }: HookPorts): BeforeResult {
   const label = labelOf(hook, i)
-  if (verdict instanceof Refusal) return { ok: false, decision: denied(label, verdict.reason) }
+  if (verdict instanceof HookRefusal) return { ok: false, decision: denied(label, verdict.reason) }
   const { error } = verdict
   if (isErrorOf(error, AbortedError)) return { ok: false, decision: callerGone() }
   if (!isErrorOf(error, TimeoutError)) reportFault(onFault, 'before', label, error)
@@ -334,7 +336,7 @@ function labelOf({ name }: AnyHooks, i: number): string {
 export function tellAfter(
   hooks: readonly Hooks[],
   call: HookedCall,
-  end: CallEnd,
+  end: HookedEnd,
   ports: HookPorts,
 ): MaybePromise<void> {
   return hooks.length === 0
@@ -450,7 +452,7 @@ class EndContext extends Context implements AfterToolCall {
   readonly output: unknown
   readonly error: unknown
 
-  constructor(call: HookedCall, end: CallEnd) {
+  constructor(call: HookedCall, end: HookedEnd) {
     super(call, call.input)
     this.durationMs = end.durationMs
     this.ok = end.ok

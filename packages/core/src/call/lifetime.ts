@@ -126,13 +126,13 @@ export function waitWhile<T>(
   tool: Tool,
   start: (cancelling: Cancelling) => MaybePromise<T>,
 ): MaybePromise<T> {
-  const waiting = new WaitingCall(attempt, tool)
+  const waiting = new CancellableWait(attempt, tool)
   const answer = start(waiting)
   return answer instanceof Promise ? waiting.until(answer) : answer
 }
 
 /** Creates its canceller on demand, as a synchronous answer needs none. */
-class WaitingCall implements LiveCall, Cancelling {
+class CancellableWait implements LiveCall, Cancelling {
   readonly caller: Caller
   readonly tool: Tool
   before: LiveCall | undefined

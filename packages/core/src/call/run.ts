@@ -16,7 +16,7 @@ import {
 import { type Attempt, calledAs, hookPorts, insteadOf, type Ran, releaseHeld, toHooked } from './attempt.ts'
 import { execute, type Executed, type Execution, type Lasting } from './execute.ts'
 import { enterEnd, enterStreamEnd, watchItems, watchProgress, withinHistory } from './history.ts'
-import { type CallEnd, tellAfter } from './hooks.ts'
+import { type HookedEnd, tellAfter } from './hooks.ts'
 import {
   type CallDone,
   type CallFailed,
@@ -48,7 +48,8 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
     deadlineMs,
     through: attempt,
   }
-  const running = trace || ports.current.history ? executeWithin(attempt, tool, execution) : execute(execution, ports)
+  const isWithin = trace?.within !== undefined || ports.current.history !== undefined
+  const running = isWithin ? executeWithin(attempt, tool, execution) : execute(execution, ports)
   return running instanceof Promise
     ? ranLater(attempt, tool, running, startedMs)
     : ran(attempt, tool, running, startedMs)
@@ -58,7 +59,8 @@ export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
 function executeWithin(attempt: Attempt, tool: Tool, execution: Execution): MaybePromise<Executed> {
   const { trace, ports } = attempt
   const start = () => execute(execution, ports)
-  const traced = trace ? () => trace.within(start) : start
+  const within = trace?.within
+  const traced = within ? () => within(start) : start
   return ports.current.history ? withinHistory(attempt, tool, traced) : traced()
 }
 
@@ -82,7 +84,7 @@ function ran(attempt: Attempt, tool: Tool, executed: Executed, startedMs: number
 }
 
 /** How a call ended, for its hooks, its record and its trace. */
-interface End {
+interface CallEnding {
   readonly outcome: Ran
   readonly event: AttemptEvent
   readonly fields: AuditFields
@@ -90,7 +92,7 @@ interface End {
   readonly output?: unknown
 }
 
-function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: number): End {
+function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: number): CallEnding {
   if (!executed.ok) return toFailed(attempt, executed.code, executed.error, durationMs)
   if (executed.output instanceof InputRequired) return toInputRequired(attempt, tool, executed.output, durationMs)
   const { callId, ports } = attempt
@@ -100,13 +102,18 @@ function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: num
   const { output, cut } = isShort ? { output: returned, cut: false } : capOutput(returned, ports.maxOutputChars)
   const fields = { duration_ms: toMicros(durationMs), detail: cut ? OUTPUT_CUT : undefined }
   const error = isShort ? undefined : toolErrorOf(returned)
-  const outcome = new Done(callId, output, durationMs, error !== undefined)
+  const outcome = new DoneCall(callId, output, durationMs, error !== undefined)
   if (error === undefined) return { outcome, event: 'tool_result', fields, output: returned }
   return { outcome, event: 'tool_result', fields: { ...fields, reason: TOOL_ERROR, error, is_error: true } }
 }
 
 /** A payload is never cut, because half a question cannot be answered. */
-function toInputRequired(attempt: Attempt, tool: Tool, { payload, inner }: InputRequired, durationMs: number): End {
+function toInputRequired(
+  attempt: Attempt,
+  tool: Tool,
+  { payload, inner }: InputRequired,
+  durationMs: number,
+): CallEnding {
   const { callId, request, ports } = attempt
   try {
     if (sizeOf(payload, ports.maxOutputChars) > ports.maxOutputChars)
@@ -136,7 +143,7 @@ function toFailed(
   code: CallFailed['code'],
   error: unknown,
   durationMs: number,
-): End {
+): CallEnding {
   const halted = isErrorOf(error, HaltedError)
   const text = halted
     ? `${calledAs(request)} is unavailable: ${error.message}.`
@@ -157,7 +164,7 @@ function toMicros(ms: number): number {
 }
 
 /** Settles the costs, calls the `afterToolCall` hooks, and writes the terminal record. */
-function conclude(attempt: Attempt, tool: Tool, ended: End): MaybePromise<CallOutcome> {
+function conclude(attempt: Attempt, tool: Tool, ended: CallEnding): MaybePromise<CallOutcome> {
   const { taken, ports, hooks } = attempt
   const { costs } = ports.current
   if (taken && costs) {
@@ -167,12 +174,12 @@ function conclude(attempt: Attempt, tool: Tool, ended: End): MaybePromise<CallOu
   return hooks.length > 0 ? finish(attempt, tool, ended) : record(attempt, ended)
 }
 
-function finish(attempt: Attempt, tool: Tool, ended: End): MaybePromise<CallOutcome> {
+function finish(attempt: Attempt, tool: Tool, ended: CallEnding): MaybePromise<CallOutcome> {
   if (attempt.hooks.length === 0 || attempt.request.as?.kind === 'compare') return record(attempt, ended)
   return chain(tellHooks(attempt, tool, ended.outcome), () => record(attempt, ended))
 }
 
-function withDetail(ended: End, detail: string | undefined): End {
+function withDetail(ended: CallEnding, detail: string | undefined): CallEnding {
   if (detail === undefined) return ended
   const { fields } = ended
   return {
@@ -186,7 +193,7 @@ function tellHooks(attempt: Attempt, tool: Tool, outcome: Ran): MaybePromise<voi
   return tellAfter(attempt.hooks, toHooked(attempt, tool, attempt.cancelling), how, hookPorts(attempt.ports))
 }
 
-function toCallEnd(outcome: Ran): CallEnd {
+function toCallEnd(outcome: Ran): HookedEnd {
   const { status, durationMs } = outcome
   if (status === 'failed') return { ok: false, durationMs, error: outcome.error }
   const output = status === 'done' ? outcome.output : new InputRequired(outcome.payload)
@@ -194,7 +201,7 @@ function toCallEnd(outcome: Ran): CallEnd {
 }
 
 /** Writes the terminal record. Its failure does not change the outcome. */
-function record(attempt: Attempt, { outcome, event, fields }: End): MaybePromise<CallOutcome> {
+function record(attempt: Attempt, { outcome, event, fields }: CallEnding): MaybePromise<CallOutcome> {
   const reported = outcome.status === 'done' && outcome.isError
   attempt.trace?.end({
     status: reported ? 'failed' : outcome.status,
@@ -226,7 +233,7 @@ function passOn(
   }
   const options = { onEnd, onItem: watchItems(attempt), deadlines, clock, deadlineMs, cancelling: lasting, maxChars }
   try {
-    return new Done(callId, watchStream(stream as AsyncIterable<unknown>, options), passedMs, false)
+    return new DoneCall(callId, watchStream(stream as AsyncIterable<unknown>, options), passedMs, false)
   } catch (error) {
     // The value looks like a stream but throws when it is opened.
     lasting.close()
@@ -235,11 +242,11 @@ function passOn(
   }
 }
 
-function toStreamEnd(attempt: Attempt, end: StreamEnd, { stoppedBy }: Lasting, durationMs: number): End {
+function toStreamEnd(attempt: Attempt, end: StreamEnd, { stoppedBy }: Lasting, durationMs: number): CallEnding {
   switch (end.how) {
     case 'ended':
       return {
-        outcome: new Done(attempt.callId, undefined, durationMs, false),
+        outcome: new DoneCall(attempt.callId, undefined, durationMs, false),
         event: 'tool_result',
         fields: { duration_ms: toMicros(durationMs) },
       }
@@ -256,7 +263,7 @@ function toStreamEnd(attempt: Attempt, end: StreamEnd, { stoppedBy }: Lasting, d
 }
 
 /** A class: an object literal with a getter would cost a hidden class for each call. */
-class Done implements CallDone {
+class DoneCall implements CallDone {
   readonly status = 'done'
   readonly callId: string
   readonly output: unknown

@@ -269,10 +269,10 @@ class Lane {
 
 function take(lanes: readonly Lane[]): HeldSlots {
   for (const lane of lanes) lane.enter()
-  return new Held(lanes)
+  return new TakenSlots(lanes)
 }
 
-class Held implements HeldSlots {
+class TakenSlots implements HeldSlots {
   #lanes: readonly Lane[] | undefined
 
   constructor(lanes: readonly Lane[]) {

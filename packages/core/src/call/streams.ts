@@ -171,8 +171,8 @@ function dropResult(work: () => unknown): void {
 }
 
 function watchIterable(stream: AsyncIterable<unknown>, options: StreamOptions): AsyncGenerator {
-  const source = new Source(stream)
-  const asks = new Set<Ask>()
+  const source = new StreamSource(stream)
+  const asks = new Set<PendingRead>()
   const watch = new StreamWatch(
     options,
     () => source.close(),
@@ -188,7 +188,7 @@ function watchIterable(stream: AsyncIterable<unknown>, options: StreamOptions): 
 }
 
 /** The tool's stream, opened when it is first read. */
-class Source {
+class StreamSource {
   readonly stream: AsyncIterable<unknown> & Partial<AsyncIterator<unknown>> & { destroy?: unknown }
   /** An error that the consumer has not read yet. */
   error: { readonly error: unknown } | undefined
@@ -214,7 +214,7 @@ class Source {
 }
 
 /** A read that the consumer waits for. References the stream, which must not be collected meanwhile. */
-class Ask {
+class PendingRead {
   readonly holder: WatchedGenerator
   readonly promise: Promise<IteratorResult<unknown>>
   readonly resolve: (result: IteratorResult<unknown>) => void
@@ -231,14 +231,14 @@ class Ask {
   }
 }
 
-type Step = () => MaybePromise<IteratorResult<unknown>>
+type ReadStep = () => MaybePromise<IteratorResult<unknown>>
 
 class WatchedGenerator implements AsyncGenerator {
-  readonly #source: Source
+  readonly #source: StreamSource
   readonly #watch: StreamWatch
-  readonly #asks: Set<Ask>
+  readonly #asks: Set<PendingRead>
 
-  constructor(source: Source, watch: StreamWatch, asks: Set<Ask>) {
+  constructor(source: StreamSource, watch: StreamWatch, asks: Set<PendingRead>) {
     this.#source = source
     this.#watch = watch
     this.#asks = asks
@@ -275,15 +275,15 @@ class WatchedGenerator implements AsyncGenerator {
     }, 'ended')
   }
 
-  #ask(step: Step, how: 'ended' | 'abandoned'): Promise<IteratorResult<unknown>> {
+  #ask(step: ReadStep, how: 'ended' | 'abandoned'): Promise<IteratorResult<unknown>> {
     if (this.#watch.isOver) return this.#afterEnd()
-    const ask = new Ask(this)
+    const ask = new PendingRead(this)
     this.#asks.add(ask)
     void this.#answer(ask, step, how)
     return ask.promise
   }
 
-  async #answer(ask: Ask, step: Step, how: 'ended' | 'abandoned'): Promise<void> {
+  async #answer(ask: PendingRead, step: ReadStep, how: 'ended' | 'abandoned'): Promise<void> {
     try {
       const result = await step()
       if (typeof result !== 'object' || result === null) throw new TypeError('the stream gave no iterator result')

@@ -31,7 +31,14 @@ export function createValidator(): ValidateInput {
     if (check === undefined) compiled.set(schema, (check = compile(schema)))
     if (typeof check === 'string')
       return { pointer: '', message: `cannot be checked, because the tool's own schema cannot be used: ${check}` }
-    return validate(check, input)
+    const run: Run = { work: { left: MAX_VALIDATION_STEPS }, violation: undefined, depth: 0, scope: [] }
+    try {
+      return check(input, run, undefined) ? undefined : toProblem(run.violation)
+    } catch (error) {
+      if (error instanceof WorkSpentError || error instanceof RangeError)
+        return { pointer: '', message: `cannot be checked against the tool's schema: ${describeError(error)}` }
+      throw error
+    }
   }
 }
 
@@ -43,17 +50,6 @@ function compile(schema: object): Check | string {
     return compileDocument(schema, dialect.draft, findSkipped(schema, dialect))
   } catch (error) {
     if (error instanceof RangeError) return 'it is nested too deep'
-    throw error
-  }
-}
-
-function validate(check: Check, input: unknown): InputProblem | undefined {
-  const run: Run = { work: { left: MAX_VALIDATION_STEPS }, violation: undefined, depth: 0, scope: [] }
-  try {
-    return check(input, run, undefined) ? undefined : toProblem(run.violation)
-  } catch (error) {
-    if (error instanceof WorkSpentError || error instanceof RangeError)
-      return { pointer: '', message: `cannot be checked against the tool's schema: ${describeError(error)}` }
     throw error
   }
 }

@@ -22,7 +22,7 @@ import {
   strictest,
   type Layer,
 } from './decision.ts'
-import { outcomeAt, reasonsAt, type Evaluation, type Effect, evaluate } from './evaluation.ts'
+import { reasonsAt, type Evaluation, type Effect, evaluate } from './evaluation.ts'
 import type { PolicySnapshot } from './policy-snapshot.ts'
 import type { FoundTable } from './tallies.ts'
 
@@ -70,6 +70,13 @@ export function decide(bounds: RunBounds, today: PolicySnapshot, id: string | un
     atFirst,
     now,
   }
+}
+
+/** Returns the strictest outcome that any layer has for the tool at an index. */
+export function outcomeAt({ deny, wait, ask }: Evaluation, index: number): OutcomeWord {
+  if (hasBit(deny, index)) return 'deny'
+  if (hasBit(wait, index)) return 'wait'
+  return hasBit(ask, index) ? 'ask' : 'allow'
 }
 
 /** Returns the reasons of a decision, from the same effects that decided it. */

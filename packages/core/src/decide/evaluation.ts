@@ -42,13 +42,6 @@ function addUp(
   return { deny, wait, ask, visible: new VisibleTools(snapshot, deny, wait) }
 }
 
-/** Returns the strictest outcome that any layer has for the tool at an index. */
-export function outcomeAt({ deny, wait, ask }: Evaluation, index: number): OutcomeWord {
-  if (hasBit(deny, index)) return 'deny'
-  if (hasBit(wait, index)) return 'wait'
-  return hasBit(ask, index) ? 'ask' : 'allow'
-}
-
 /** Returns every layer's reasons against the tool at an index, in the order of the layers. */
 export function reasonsAt({ effects, snapshot }: Evaluation, index: number): Reason[] {
   return effects.filter(({ bits }) => hasBit(bits, index)).map((effect) => effect.reason(snapshot.tools[index] as Tool))

@@ -8,7 +8,7 @@ import { type ClauseIndex, clauseReason, isAtCall, nameOf, type PolicyIndex, pla
 import { evaluateClause } from './layers/policy.ts'
 
 /** A clause that holds only for some calls, and the tools for which it may hold. */
-interface Pending {
+interface PendingClause {
   readonly bits: Bits
   readonly clause: ParsedClause
   readonly may: MayStill
@@ -49,10 +49,10 @@ function addPending(
 }
 
 const NONE: readonly MayStill[] = Object.freeze([])
-const known = new WeakMap<PolicyIndex, WeakMap<Caller, readonly Pending[]>>()
+const known = new WeakMap<PolicyIndex, WeakMap<Caller, readonly PendingClause[]>>()
 
 /** Computed once for each caller and snapshot, because lists need it for every tool. */
-function pendingOf(index: PolicyIndex, caller: Caller): readonly Pending[] {
+function pendingOf(index: PolicyIndex, caller: Caller): readonly PendingClause[] {
   if (isEmpty(index.atCall)) return NO_PENDING
   let byCaller = known.get(index)
   if (!byCaller) known.set(index, (byCaller = new WeakMap()))
@@ -61,10 +61,10 @@ function pendingOf(index: PolicyIndex, caller: Caller): readonly Pending[] {
   return found
 }
 
-const NO_PENDING: readonly Pending[] = []
+const NO_PENDING: readonly PendingClause[] = []
 
 /** The clauses that deny or ask if their conditions about the call hold, and deny if these fail. */
-function restricting(index: PolicyIndex, caller: Caller): readonly Pending[] {
+function restricting(index: PolicyIndex, caller: Caller): readonly PendingClause[] {
   return [...index.deny, ...index.ask].filter(isAtCall).flatMap((indexed) => {
     const { clause } = indexed
     const { holds, errors } = evaluateClause(indexed, index, caller)
@@ -76,7 +76,7 @@ function restricting(index: PolicyIndex, caller: Caller): readonly Pending[] {
 }
 
 /** The clauses of an allow list that would have to hold for the list to allow, and that depend on the call. */
-function allowing(index: PolicyIndex, caller: Caller): readonly Pending[] {
+function allowing(index: PolicyIndex, caller: Caller): readonly PendingClause[] {
   const judged = (index.allow ?? []).map((indexed) => ({ indexed, ...evaluateClause(indexed, index, caller) }))
   const { size } = index.snapshot
   const sure = noBits(size)
@@ -97,6 +97,6 @@ function allowReason(index: PolicyIndex, { clause }: ClauseIndex): Reason {
   return reason('input', 'input_denied', text, placeOf(index, clause))
 }
 
-function toPending(bits: Bits, clause: ParsedClause, why: Reason): readonly Pending[] {
+function toPending(bits: Bits, clause: ParsedClause, why: Reason): readonly PendingClause[] {
   return isEmpty(bits) ? [] : [{ bits, clause, may: { ...why, layer: 'input', on: clause.run ? 'run' : 'input' } }]
 }

@@ -9,7 +9,7 @@ import type { Toolset } from '../tools/toolset.ts'
 import { isObject } from '@toolgate/values/json'
 
 /** One evaluation of a clause that reads the run. */
-interface Evaluated {
+interface ClauseEvaluation {
   readonly tool: Tool
   readonly input: unknown
   readonly facts?: RunFacts | undefined
@@ -27,7 +27,7 @@ const MAX_DETAILED = 8
 export function readsOf(
   snapshot: Toolset,
   use: RunUse | undefined,
-  { tool, input, facts, reads }: Evaluated,
+  { tool, input, facts, reads }: ClauseEvaluation,
 ): readonly FactRead[] | undefined {
   if (!use || !facts || !reads || facts.isUnknown) return undefined
   const labels = use.labels.filter((label) => facts.labels.includes(label))
@@ -58,11 +58,11 @@ function toRead(read: Pick<FactRead, 'kind' | 'of'>, calls: readonly EarlierCall
 }
 
 /** Returns the values of a call's addressees, each with its field. */
-export function fieldsOf({ addressees }: Tool, input: unknown): readonly Asked[] {
+export function fieldsOf({ addressees }: Tool, input: unknown): readonly AskedRead[] {
   return addressees.flatMap((field) => addresseesIn(input, [field]).map((value) => ({ field, value })))
 }
 
-interface Asked {
+interface AskedRead {
   readonly field?: string
   readonly value: unknown
 }
@@ -71,7 +71,7 @@ const MAX_LOOKED_AT = 32
 const MAX_VALUES = 5
 
 /** Returns the parts of values that are neither the user's nor trusted, the worst first. */
-function worstOf(asked: readonly Asked[], facts: RunFacts): readonly OriginOfValue[] {
+function worstOf(asked: readonly AskedRead[], facts: RunFacts): readonly OriginOfValue[] {
   return originsOf(asked, facts)
     .filter(({ origin }) => origin === 'untrusted' || origin === 'unknown')
     .toSorted((a, b) => ORIGINS.indexOf(a.origin) - ORIGINS.indexOf(b.origin))
@@ -79,7 +79,7 @@ function worstOf(asked: readonly Asked[], facts: RunFacts): readonly OriginOfVal
 }
 
 /** Returns the origin of each of the first parts of values. */
-export function originsOf(asked: readonly Asked[], facts: Pick<RunFacts, 'origin'>): readonly OriginOfValue[] {
+export function originsOf(asked: readonly AskedRead[], facts: Pick<RunFacts, 'origin'>): readonly OriginOfValue[] {
   const found: OriginOfValue[] = []
   for (const { field, value } of asked)
     for (const [at, leaf] of leavesOf(value, field)) {

@@ -20,7 +20,7 @@ export interface ClauseCounter {
  * Calls of one tool by one caller at which the same clauses held. Counting a call adds to this one number, not to each
  * clause.
  */
-interface Tally {
+interface DecisionTally {
   /** The clauses about the input and the run that held. */
   readonly held: readonly ParsedClause[]
   readonly counters: readonly ClauseCounter[]
@@ -30,7 +30,7 @@ interface Tally {
 }
 
 /** Tallies by the position of the tool. */
-type TallyTable = (Tally[] | undefined)[]
+type TallyTable = (DecisionTally[] | undefined)[]
 type TallyTables = WeakMap<readonly PolicyIndex[], WeakMap<Caller, TallyTable>>
 
 /** A table, and the key that it was found by. */
@@ -42,7 +42,7 @@ export interface FoundTable {
 }
 
 /** The parts of a decision that counting needs. */
-interface Counted {
+interface CountedDecision {
   readonly bounds: { readonly caller: Caller; tallies?: FoundTable | undefined }
   readonly today: { readonly policies: readonly PolicyIndex[] }
   readonly tool: Tool | undefined
@@ -55,10 +55,10 @@ const MAX_UNSETTLED = 100
 const MAX_TALLIES = 16
 
 /** Collects calls that are not in the counters of their clauses yet. */
-export abstract class Tallies<Decided extends Counted> {
+export abstract class Tallies<Decided extends CountedDecision> {
   #tables: TallyTables = new WeakMap()
   /** The tallies that have uncounted calls. */
-  #unsettled: Tally[] = []
+  #unsettled: DecisionTally[] = []
 
   /** Returns the counters of the clauses that hold at a call. `held`: the clauses about the input and the run that hold. */
   protected abstract countersOf(decided: Decided, held: readonly ParsedClause[]): readonly ClauseCounter[]
@@ -94,7 +94,7 @@ export abstract class Tallies<Decided extends Counted> {
     this.#tables = new WeakMap()
   }
 
-  #findTable(bounds: Counted['bounds'], policies: readonly PolicyIndex[]): TallyTable {
+  #findTable(bounds: CountedDecision['bounds'], policies: readonly PolicyIndex[]): TallyTable {
     const { caller } = bounds
     const tables = this.#tables
     let callers = tables.get(policies)
@@ -105,22 +105,22 @@ export abstract class Tallies<Decided extends Counted> {
     return table
   }
 
-  #open(tallies: Tally[], decided: Decided, held: readonly ParsedClause[]): Tally {
+  #open(tallies: DecisionTally[], decided: Decided, held: readonly ParsedClause[]): DecisionTally {
     const tally = { held: [...held], counters: this.countersOf(decided, held), calls: 0, lastMs: 0 }
     if (tallies.length >= MAX_TALLIES) tallies.length = 0
     tallies.push(tally)
     return tally
   }
 
-  #await(tally: Tally): void {
+  #await(tally: DecisionTally): void {
     if (this.#unsettled.length >= MAX_UNSETTLED) this.settle()
     this.#unsettled.push(tally)
   }
 }
 
-function findTally(tallies: readonly Tally[], clauses: readonly ParsedClause[]): Tally | undefined {
+function findTally(tallies: readonly DecisionTally[], clauses: readonly ParsedClause[]): DecisionTally | undefined {
   for (let i = 0; i < tallies.length; i++) {
-    const tally = tallies[i] as Tally
+    const tally = tallies[i] as DecisionTally
     if (isSame(tally.held, clauses)) return tally
   }
   return undefined

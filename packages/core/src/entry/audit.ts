@@ -56,6 +56,7 @@ export {
   createMerkleTree,
   createRecordTree,
   EMPTY_ROOT,
+  type MerkleTree,
   placeOf,
   type RecordTree,
   type RecordTreeState,

@@ -188,13 +188,13 @@ export function createGate(
   return gate
 }
 
-interface Lineage {
+interface GateLineage {
   readonly isFork: boolean
   /** The ports of the parent gate, whose policy applies here, too. */
   readonly tightens: CallPorts | undefined
 }
 
-function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, lineage: Lineage): Gate {
+function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, lineage: GateLineage): Gate {
   const { rules, catalog, halts, loads, recorder } = shared
   const world = worldOf(shared, stack)
   const today = createPolicySnapshots(world)
@@ -300,7 +300,7 @@ function loadAfter(openView: Gate['view'], { loads, unlocks, rules }: Shared): G
   }
 }
 
-function openFork(shared: Shared, ports: CallPorts, stack: PolicyStack, options: ForkOptions, of: Lineage): Gate {
+function openFork(shared: Shared, ports: CallPorts, stack: PolicyStack, options: ForkOptions, of: GateLineage): Gate {
   checkShape('fork', options, FORK)
   const { parse, changes, rules } = shared
   const { policy, hooks, inherit = true } = options

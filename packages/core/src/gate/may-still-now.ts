@@ -135,13 +135,13 @@ async function leftOf(uses: readonly LimitUseOf[], ports: CallPorts): Promise<Re
 }
 
 /** An input, and the same input with its schema's defaults. The call is decided on the second. */
-interface Probe {
+interface ProbedCall {
   readonly input: unknown
   readonly value: unknown
 }
 
 /** Returns inputs that the tool accepts. */
-function probesFor({ tool }: Decided, open: readonly MayStill[], ports: CallPorts): readonly Probe[] {
+function probesFor({ tool }: Decided, open: readonly MayStill[], ports: CallPorts): readonly ProbedCall[] {
   if (!tool) return []
   const texts = open.map(({ text }) => text)
   return probeInputs(tool, texts).flatMap((input) => {
@@ -156,7 +156,7 @@ interface Judge {
   readonly left: ReadonlyMap<LimitUseOf, number>
 }
 
-function findExample(one: MayStill, probes: readonly Probe[], judge: Judge): Probe | undefined {
+function findExample(one: MayStill, probes: readonly ProbedCall[], judge: Judge): ProbedCall | undefined {
   const shows = one.layer === 'limits' ? costsTooMuch : isDecidedBy
   return probes.find(({ value }) => shows(one, value, judge))
 }

@@ -7,7 +7,7 @@ import { memoryAudit } from '../audit/memory.ts'
 import { listApps, type ParsedApp, parseApps, selectorsOfApp, collectTools } from '../groups/app.ts'
 import { checkTool } from '../tools/toolset.ts'
 import { type Approvals, createApprovals } from '../call/approvals.ts'
-import { Budgets } from '../call/budgets.ts'
+import { NotedBudgets } from '../call/budgets.ts'
 import { checkPorts } from '../call/check-ports.ts'
 import { type CallPorts, type Collaborators, storeInTime } from '../call/attempt.ts'
 import { checksOf } from '../call/checks.ts'
@@ -48,7 +48,7 @@ import { createPins, type Pins } from '../state/pins/pins.ts'
 import { createConnectionEffects } from '../decide/layers/held.ts'
 import type { CallerHolds } from '../decide/policy-snapshot.ts'
 import { redactor } from '@toolgate/values/redact'
-import { createGateRecorder, type GateNotice, type GateRecorder, type Revisions } from '../audit/gate-events.ts'
+import { createGateRecorder, type GateNotice, type GateRecorder, type RecordedRevisions } from '../audit/gate-events.ts'
 import {
   checkFixedNames,
   createNameWatch,
@@ -105,7 +105,7 @@ export interface Shared {
   /** Grows with every change that a decision may depend on. */
   readonly changes: Revision
   /** The current rules. Each replacement is a new object. */
-  readonly rules: { readonly now: Rules }
+  readonly rules: { readonly now: GateRuleSet }
   /**
    * Replaces the rules, with the policies of the gate's stack. Returns a function that tells the listeners of the catalog.
    *
@@ -136,7 +136,7 @@ export interface Shared {
 }
 
 /** The rules of a gate beside its policies, which are replaced together. */
-interface Rules {
+interface GateRuleSet {
   readonly groups: Groups
   readonly definitions: ReadonlyMap<string, Group>
   readonly apps: ReadonlyMap<string, ParsedApp>
@@ -289,7 +289,7 @@ function toRules(
   { groups, definitions }: Definitions,
   { apps, usesOf, hasLimits, costs, caps, labels, written }: ParsedRules,
   names: NameWatch,
-): Rules {
+): GateRuleSet {
   const hasCaps = caps.length > 0
   return Object.freeze({ groups, definitions, apps, usesOf, hasLimits, hasCaps, labels, costs, written, names })
 }
@@ -322,7 +322,7 @@ function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
   const parsed = parseRules(options, options.concurrency, first)
   names.check(parsed.named)
   const warnOfConditions = createConditionWatch(catalog, warn)
-  const lookAtConditions = (own: readonly ParsedPolicy[], { labels, costs }: Pick<Rules, 'labels' | 'costs'>) => {
+  const lookAtConditions = (own: readonly ParsedPolicy[], { labels, costs }: Pick<GateRuleSet, 'labels' | 'costs'>) => {
     if (!catalog.dynamic) checkFixedConditions(catalog, own, labels, costs)
     warnOfConditions(own, labels, costs)
   }
@@ -478,7 +478,7 @@ function createPorts(
     coverage: new Coverage(() => clock.wallMs()),
     runs: options.runs,
     counters,
-    budgets: new Budgets(counters, (answer) => storeInTime({ deadlines, clock, storeDeadlineMs }, answer)),
+    budgets: new NotedBudgets(counters, (answer) => storeInTime({ deadlines, clock, storeDeadlineMs }, answer)),
     approvals: options.approvals ?? memoryApprovals(),
     audit,
     clock,
@@ -515,7 +515,7 @@ const NO_CHECKS = checksOf({
 function followRules(
   current: Collaborators,
   { admission, lease, stepUp = [] }: AnyOptions,
-  { hasLimits, hasCaps, costs }: Rules,
+  { hasLimits, hasCaps, costs }: GateRuleSet,
 ): Collaborators {
   if (costs.length > 0) current.costs = COSTS_OF_CALLS
   current.checks = checksOf({
@@ -551,7 +551,7 @@ function createHistories(
 }
 
 /** Returns the revisions that the gate's records carry. */
-export function revisionsOf(stack: PolicyStack, catalog: Catalog, { selectors }: Groups): Revisions {
+export function revisionsOf(stack: PolicyStack, catalog: Catalog, { selectors }: Groups): RecordedRevisions {
   const { revision, parsed } = stack.current()
   return {
     policy_revision: revision,

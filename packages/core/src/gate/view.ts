@@ -237,12 +237,13 @@ class CallerView implements View, CallView {
   readonly has = (id: string): boolean => this.get(id) !== undefined
 
   readonly get = (id: string): Tool | undefined => {
-    const decided = isItemId(id) ? toDecidedId(id, this.#bounds.begun.items) : id
-    const run = isItemId(id) ? this.#runOf(this.#bounds.begun, decided) : this.#run
-    const index = run ? run.evaluation.snapshot.indexOf(decided) : -1
-    return run && index !== -1 && hasBit(run.evaluation.visible.bits, index)
-      ? run.evaluation.snapshot.tools[index]
-      : undefined
+    const tool = visibleIn(this.#run, id)
+    return tool ?? (isItemId(id) ? this.#getItem(toDecidedId(id, this.#bounds.begun.items)) : undefined)
+  }
+
+  #getItem(id: string): Tool | undefined {
+    const run = this.#runOf(this.#bounds.begun, id)
+    return run && visibleIn(run, id)
   }
 
   readonly narrow = (options: NarrowOptions): View => {
@@ -402,6 +403,13 @@ class CallerView implements View, CallView {
 const NARROW = shapeOf<NarrowOptions>({ activeTools: true, policy: true, facts: true })
 const NO_USES: readonly LimitUseOf[] = []
 const NONE: readonly string[] = Object.freeze([])
+
+/** Returns an item, if the run shows it. */
+function visibleIn({ evaluation: { snapshot, deny, wait } }: RunBounds, id: string): Tool | undefined {
+  const index = snapshot.indexOf(id)
+  const isVisible = index !== -1 && !hasBit(deny, index) && !hasBit(wait, index)
+  return isVisible ? snapshot.tools[index] : undefined
+}
 
 /**
  * Returns the bounds of a run for the caller's current roles and scopes. The run's own restrictions stay as they were, so

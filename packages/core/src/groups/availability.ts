@@ -74,20 +74,17 @@ export function openAvailability(
   const resultsOf = (group: string) => probes.of(group)
   let states = createStates(byName, resultsOf, clock)
   const changes = createChanges(clock, () => states.all, emitter.emit)
-  let revision = 1
 
   function settle(affected: Iterable<string>): void {
     const changed = states.settle(affected)
     if (changed.length === 0) return
-    revision++
+    availability.revision++
     onChange()
     changes.add(changed)
   }
 
-  return {
-    get revision() {
-      return revision
-    },
+  const availability: Omit<Availability, 'revision'> & { revision: number } = {
+    revision: 1,
     get: (group) => states.all.get(group),
     states: () => states.all,
     probesOf: (group) => (byName.has(group) ? probes.of(group).map((probe) => probe.state()) : undefined),
@@ -99,7 +96,7 @@ export function openAvailability(
       byName = toGroupMap(next)
       probes.replace(byName)
       states = createStates(byName, resultsOf, clock, before)
-      revision++
+      availability.revision++
       onChange()
       changes.add([...states.all.keys()])
     },
@@ -112,4 +109,5 @@ export function openAvailability(
       changes.close()
     },
   }
+  return availability
 }

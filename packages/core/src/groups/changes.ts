@@ -8,7 +8,7 @@ export interface GroupChange {
   readonly state: GroupState
 }
 
-interface Changes {
+interface GroupChanges {
   /** Emits the changes of these groups, now or as soon as the limits allow. */
   add(groups: readonly string[]): void
   close(): void
@@ -27,7 +27,7 @@ export function createChanges(
   clock: Clock,
   states: () => ReadonlyMap<string, GroupState>,
   emit: (changes: readonly GroupChange[]) => void,
-): Changes {
+): GroupChanges {
   const emitted = new Map<string, { state: GroupState; atMs: number }>()
   for (const [name, state] of states()) emitted.set(name, { state, atMs: Number.NEGATIVE_INFINITY })
   const waiting = new Set<string>()

@@ -104,8 +104,8 @@ function offeredSelectors({ imports, own }: ParsedApp): readonly Selector[] {
   )
 }
 
-interface Found {
-  readonly probe: Asked
+interface FoundNeed {
+  readonly probe: AskedProbe
   /** A group that names the probe itself. */
   readonly owner: string
   readonly groups: Set<string>
@@ -115,7 +115,7 @@ interface Found {
   above: string | undefined
 }
 
-interface Asked extends GroupState {
+interface AskedProbe extends GroupState {
   readonly kind: NeedKind
   readonly key: string
   readonly what?: string
@@ -127,7 +127,7 @@ function listNeeds(
   definitions: ReadonlyMap<string, Group>,
   source: AvailabilitySource,
 ): readonly Need[] {
-  const found = new Map<string, Found>()
+  const found = new Map<string, FoundNeed>()
   for (const name of names) {
     const suggestion = definitions.get(name)?.suggestion
     for (const below of conditional.get(name)?.requires ?? []) {
@@ -150,14 +150,14 @@ function listNeeds(
 }
 
 /** Without probes, the group itself is the need. */
-function probesOf(group: string, source: AvailabilitySource): readonly Asked[] {
+function probesOf(group: string, source: AvailabilitySource): readonly AskedProbe[] {
   const probes: readonly ProbeState[] | undefined = source.probesOf?.(group)
   return (
     probes ?? [{ ...stateOf(source, group), kind: 'group', key: `\u0000group ${group}`, what: `the group ${group}` }]
   )
 }
 
-function toNeed({ probe, owner, groups, named, above }: Found): Need {
+function toNeed({ probe, owner, groups, named, above }: FoundNeed): Need {
   const { kind, available, unknown, reason, since } = probe
   const suggestion = named ?? probe.suggestion ?? above
   return {

@@ -16,7 +16,7 @@ interface States {
   settle(names: Iterable<string>): readonly string[]
 }
 
-interface Node {
+interface GroupNode {
   readonly name: string
   readonly group: Group
   /** Its position in an order in which each group comes after the groups that it requires. */
@@ -40,7 +40,7 @@ export function createStates(
 ): States {
   const nodes = link(groups)
   const all = new Map<string, GroupState>([...before].filter(([name]) => groups.has(name)))
-  const settleOne = ({ name, group, requires }: Node): boolean => {
+  const settleOne = ({ name, group, requires }: GroupNode): boolean => {
     const state = stateOf(group, resultsOf(name), requires, all)
     const next = carryOn(all.get(name), state, clock)
     if (next === all.get(name)) return false
@@ -61,8 +61,8 @@ export function createStates(
   return { all, settle }
 }
 
-function link(groups: ReadonlyMap<string, Group>): ReadonlyMap<string, Node> {
-  const nodes = new Map<string, Node>()
+function link(groups: ReadonlyMap<string, Group>): ReadonlyMap<string, GroupNode> {
+  const nodes = new Map<string, GroupNode>()
   for (const [place, name] of orderGroups(groups).entries()) {
     const group = groups.get(name) as Group
     const requires = group.dependsOn ?? []
@@ -73,8 +73,8 @@ function link(groups: ReadonlyMap<string, Group>): ReadonlyMap<string, Node> {
 }
 
 /** Returns some groups and all that require them, each after the groups that it requires. */
-function inOrder(nodes: ReadonlyMap<string, Node>, names: Iterable<string>): readonly Node[] {
-  const reached = new Set<Node>()
+function inOrder(nodes: ReadonlyMap<string, GroupNode>, names: Iterable<string>): readonly GroupNode[] {
+  const reached = new Set<GroupNode>()
   const waiting = [...names]
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
     const node = nodes.get(name)

@@ -1,4 +1,4 @@
-type Run = (done: () => void) => void
+type RunTurn = (done: () => void) => void
 
 /** Limits how many run at once. The others wait in the order of arrival. */
 export interface Turns {
@@ -6,7 +6,7 @@ export interface Turns {
    * Calls `run` now, or when it is its turn. It must call `done` once. Work that timed out the last time waits in a
    * queue of its own and never takes all places, so that it cannot block other work.
    */
-  take(run: Run, wasLate: boolean): void
+  take(run: RunTurn, wasLate: boolean): void
 }
 
 export function createTurns(max: number, maxLate: number): Turns {
@@ -15,7 +15,7 @@ export function createTurns(max: number, maxLate: number): Turns {
   let running = 0
   let runningLate = 0
   let isAdvancing = false
-  const begin = (run: Run, isLate: boolean) => {
+  const begin = (run: RunTurn, isLate: boolean) => {
     running++
     if (isLate) runningLate++
     run(() => {
@@ -48,13 +48,13 @@ export function createTurns(max: number, maxLate: number): Turns {
 
 /** A queue with constant-time operations. */
 function createLine() {
-  const waiting: Run[] = []
+  const waiting: RunTurn[] = []
   let first = 0
   return {
     size: () => waiting.length - first,
-    add: (run: Run) => void waiting.push(run),
-    next(): Run {
-      const run = waiting[first++] as Run
+    add: (run: RunTurn) => void waiting.push(run),
+    next(): RunTurn {
+      const run = waiting[first++] as RunTurn
       if (first === waiting.length) {
         waiting.length = 0
         first = 0

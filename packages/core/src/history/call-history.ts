@@ -12,7 +12,7 @@ import { saysNothing } from './origins/worst-of.ts'
 import { hashOfTuple, type HistoryRules, valuesOf } from './rules.ts'
 
 /** The histories that contain a call. */
-interface CallHost {
+interface CallHistories {
   readonly rules: HistoryRules | undefined
   readonly labels: () => ParsedLabels
   nowMs(): number
@@ -22,7 +22,7 @@ interface CallHost {
 /** One call in the history of its run: the facts that it may know, and what it adds. */
 export class CallHistory {
   readonly event: string
-  readonly #histories: CallHost
+  readonly #histories: CallHistories
   readonly #history: OpenHistory
   #facts: { readonly of: Monitor['mark']; readonly facts: RunFacts | undefined } | undefined
   /** Whether its outputs count as trusted. Set when the call begins. */
@@ -31,7 +31,7 @@ export class CallHistory {
   #hasPassed = false
 
   /** `event`: the event of the call's first round. */
-  constructor(histories: CallHost, history: OpenHistory, event: string | undefined) {
+  constructor(histories: CallHistories, history: OpenHistory, event: string | undefined) {
     this.#histories = histories
     this.#history = history
     this.event = event ?? histories.newEvent()

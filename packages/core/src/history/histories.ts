@@ -41,10 +41,10 @@ const OF_RUNS: Lifetimes = { calledMs: Infinity, labelMs: Infinity }
 const MAX_OPEN = 1000
 
 /** The place of the call in whose execution the code runs. A run that begins there was prompted by that call's model. */
-const calling = new AsyncLocalStorage<Place>()
+const calling = new AsyncLocalStorage<HistoryPlace>()
 
 /** The history of a caller, or of one of their runs. */
-interface Place {
+interface HistoryPlace {
   readonly of: Histories
   readonly tenant: string | undefined
   /** Absent for callers without a run. */
@@ -73,7 +73,7 @@ export class Histories {
   #rules: HistoryRules | undefined
   #activeMs: number | undefined
   /** The latest place of each caller. */
-  readonly #places = new WeakMap<Caller, Place>()
+  readonly #places = new WeakMap<Caller, HistoryPlace>()
   #events = 0
   readonly #prefix = randomUUID()
   /** Histories that could not be opened, and so are incomplete. */
@@ -179,7 +179,7 @@ export class Histories {
   }
 
   /** Tenants never share a history. */
-  #placeOf(caller: Caller, run: RunOfCall | undefined, around: Place | undefined): Place {
+  #placeOf(caller: Caller, run: RunOfCall | undefined, around: HistoryPlace | undefined): HistoryPlace {
     const { tenant } = caller
     if (run !== undefined && around?.of === (this.#enforced ?? this) && around.tenant === tenant) return around
     const history = run && (run.history ?? run.id)
@@ -197,7 +197,7 @@ export class Histories {
   }
 
   /** Shadow histories have the same place, with another prefix. */
-  #idOf({ id }: Pick<Place, 'id'>): string {
+  #idOf({ id }: Pick<HistoryPlace, 'id'>): string {
     return this.#enforced ? `shadow ${id}` : id
   }
 

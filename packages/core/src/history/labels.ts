@@ -43,12 +43,12 @@ export function parseLabels(input: LabelsInput | undefined, groups: GroupSelecto
   }
 }
 
-interface Row {
+interface LabelRow {
   readonly label: string
   readonly written: ParsedLabels['written']
 }
 
-function readRows(input: LabelsInput, groups: GroupSelectors): readonly Row[] {
+function readRows(input: LabelsInput, groups: GroupSelectors): readonly LabelRow[] {
   checkObject('labels', input)
   const entries = Object.entries(input)
   if (entries.length > MAX_LABELS) throw new ConfigError('labels', `names more than ${MAX_LABELS} labels`)
@@ -75,8 +75,8 @@ function checkLabel(path: string, label: string): void {
     throw new ConfigError(path, 'a label has at most 64 small letters, digits, _ and -, and begins with a letter')
 }
 
-function labelsOf(tool: Tool, rows: readonly Row[]): ToolLabels {
-  const named = (row: Row, reading: 'certain' | 'possible') =>
+function labelsOf(tool: Tool, rows: readonly LabelRow[]): ToolLabels {
+  const named = (row: LabelRow, reading: 'certain' | 'possible') =>
     row.written.some(({ selector }) => matchesSelector(selector, tool, reading))
   const raised = new Set(tool.labels)
   for (const row of rows) if (row.label !== TRUSTED && named(row, 'possible')) raised.add(row.label)

@@ -19,7 +19,7 @@ export interface MonitorBounds {
 }
 
 /** An event of the run, and the attempt that caused it. */
-interface Entry {
+interface RunEvent {
   /** The first attempt that caused it. */
   readonly event: string | undefined
   /** Whether any other attempt has caused it, too. */
@@ -67,8 +67,8 @@ export class Monitor {
   readonly #bounds: MonitorBounds
   #mark: HistoryMark
   #bytes = 0
-  readonly #labels = new Map<string, Entry>()
-  readonly #tuples = new Map<string, Entry>()
+  readonly #labels = new Map<string, RunEvent>()
+  readonly #tuples = new Map<string, RunEvent>()
   /** What was not kept from the beginning, with the time since when it is. */
   readonly #unkept = new Map<string, number>()
   /** The rules for which nothing had to be noted, and until when. */
@@ -115,7 +115,7 @@ export class Monitor {
     }
   }
 
-  #enter(entries: Map<string, Entry>, { text, event, tool, again, atMs, expiresAt = Infinity }: HistoryItem): void {
+  #enter(entries: Map<string, RunEvent>, { text, event, tool, again, atMs, expiresAt = Infinity }: HistoryItem): void {
     const entry = entries.get(text)
     if (!entry || entry.expiresAt <= atMs) {
       if (!entry) this.#bytes += ENTRY_BYTES + text.length

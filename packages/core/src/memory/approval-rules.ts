@@ -149,9 +149,9 @@ export function checkApprovalFilter(filter: ApprovalFilter): void {
   checkShape('list', filter, FILTER)
 }
 
-type Decision = Pick<ApprovalVerdict, 'decision' | 'reason' | 'loginAt'>
+type DecidedFields = Pick<ApprovalVerdict, 'decision' | 'reason' | 'loginAt'>
 
-const DECISION = shapeOf<Decision>({ decision: true, reason: true, loginAt: true }, 'field')
+const DECISION = shapeOf<DecidedFields>({ decision: true, reason: true, loginAt: true }, 'field')
 const VERDICT = shapeOf<ApprovalVerdict>({ decision: true, reason: true, by: true, atMs: true, loginAt: true }, 'field')
 
 /**
@@ -159,11 +159,11 @@ const VERDICT = shapeOf<ApprovalVerdict>({ decision: true, reason: true, by: tru
  *
  * @throws {ConfigError} naming the field
  */
-export function checkDecision(decision: Decision): void {
+export function checkDecision(decision: DecidedFields): void {
   checkWords(decision, DECISION)
 }
 
-function checkWords(said: Decision, shape: Shape): void {
+function checkWords(said: DecidedFields, shape: Shape): void {
   checkShape('decide', said, shape)
   const { decision, reason, loginAt } = said
   if (!Object.hasOwn(STATUS_AFTER, decision))

@@ -51,13 +51,13 @@ export function memoryApprovals(options: MemoryApprovalsOptions = {}): ApprovalS
   }
 }
 
-type Request = Parameters<ApprovalStore['request']>
+type ApprovalRequest = Parameters<ApprovalStore['request']>
 
 function newApproval(
   id: string,
-  { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy, behind, asked }: Request[0],
+  { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy, behind, asked }: ApprovalRequest[0],
   input: unknown,
-  { chat, why, trail, asker }: NonNullable<Request[3]>,
+  { chat, why, trail, asker }: NonNullable<ApprovalRequest[3]>,
   requestedAt: number,
   expiresAt: number,
 ): Approval {

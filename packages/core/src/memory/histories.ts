@@ -42,7 +42,7 @@ const SWEPT_AT_ONCE = 64
  */
 export function memoryHistories(options: MemoryHistoriesOptions = {}): MemoryHistories {
   checkShape('memoryHistories', options, OPTIONS)
-  const store = new Store(options)
+  const store = new HistoryTable(options)
   // Own properties, so that a host may spread the store and replace one of them.
   return {
     get size() {
@@ -58,10 +58,10 @@ export function memoryHistories(options: MemoryHistoriesOptions = {}): MemoryHis
   }
 }
 
-interface Held {
+interface HeldHistory {
   readonly owner: string
   /** The space that it shares with other histories. */
-  readonly all: Room
+  readonly all: SharedSpace
   readonly kept: readonly string[]
   /** The newest last. */
   readonly items: Map<string, { readonly item: HistoryItem; readonly version: number }>
@@ -74,21 +74,21 @@ interface Held {
 }
 
 /** The space that all histories for one purpose share. */
-interface Room {
+interface SharedSpace {
   bytes: number
 }
 
-class Store {
+class HistoryTable {
   readonly #generation = randomUUID()
   readonly #maxBytes: number
   readonly #maxBytesOfOwner: number
-  readonly #histories = new Map<string, Held>()
+  readonly #histories = new Map<string, HeldHistory>()
   readonly #bytesOfOwners = new Map<string, number>()
-  readonly #rules: Room = { bytes: 0 }
-  readonly #shadows: Room = { bytes: 0 }
+  readonly #rules: SharedSpace = { bytes: 0 }
+  readonly #shadows: SharedSpace = { bytes: 0 }
   #added = 0
   #opened = 0
-  #unseen: Iterator<[string, Held]> | undefined
+  #unseen: Iterator<[string, HeldHistory]> | undefined
 
   constructor({ maxBytes = 64 * MB, maxBytesOfOwner = 16 * MB }: MemoryHistoriesOptions) {
     this.#maxBytes = maxBytes
@@ -117,7 +117,7 @@ class Store {
     this.#checkRoom(owner, all, bytes)
     const generation = `${this.#generation}.${++this.#opened}`
     const nothing = { generation, version: 0, kept, items: [], expiresAt }
-    const held: Held = {
+    const held: HeldHistory = {
       owner,
       all,
       kept,
@@ -152,7 +152,7 @@ class Store {
     return { ...held.nothing, items: part.items, added: true }
   }
 
-  #keep(held: Held, expiresAt: number): void {
+  #keep(held: HeldHistory, expiresAt: number): void {
     const { nothing, version } = held
     held.nothing = { ...nothing, version, expiresAt: Math.max(nothing.expiresAt, expiresAt) }
     held.unchanged = { ...held.nothing, added: true }
@@ -165,7 +165,7 @@ class Store {
     this.#grow(held, -held.bytes)
   }
 
-  #put(held: Held, items: readonly HistoryItem[], nowMs: number): void {
+  #put(held: HeldHistory, items: readonly HistoryItem[], nowMs: number): void {
     const bytes = items.reduce((sum, item) => sum + bytesOf(item), 0)
     if (!items.every(isNote)) this.#checkRoom(held.owner, held.all, bytes)
     const version = held.version + 1
@@ -186,7 +186,7 @@ class Store {
     held.version = version
   }
 
-  #partOf(held: Held, since: HistoryAddition['since'] | undefined): HistoryPart {
+  #partOf(held: HeldHistory, since: HistoryAddition['since'] | undefined): HistoryPart {
     const after = since?.generation === held.nothing.generation ? since.version : -1
     if (after === held.version) return held.nothing
     return {
@@ -195,14 +195,14 @@ class Store {
     }
   }
 
-  #live(id: string, nowMs: number): Held | undefined {
+  #live(id: string, nowMs: number): HeldHistory | undefined {
     const held = this.#histories.get(id)
     if (held === undefined || held.nothing.expiresAt > nowMs) return held
     this.end(id)
     return undefined
   }
 
-  #checkRoom(owner: string, all: Room, bytes: number): void {
+  #checkRoom(owner: string, all: SharedSpace, bytes: number): void {
     const isOver = all.bytes + bytes > this.#maxBytes
     if (!isOver && (this.#bytesOfOwners.get(owner) ?? 0) + bytes <= this.#maxBytesOfOwner) return
     throw new ToolgateError('history_full', 'There is no room for what this run does.', {
@@ -210,7 +210,7 @@ class Store {
     })
   }
 
-  #grow(held: Held, bytes: number): void {
+  #grow(held: HeldHistory, bytes: number): void {
     held.bytes += bytes
     held.all.bytes += bytes
     const ofOwner = (this.#bytesOfOwners.get(held.owner) ?? 0) + bytes

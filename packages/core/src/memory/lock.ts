@@ -31,10 +31,10 @@ export function memoryLock(options: MemoryLockOptions = {}): MemoryLock {
 }
 
 /** The waiters of one session, first come first. It exists exactly while the session is held. */
-interface Line {
+interface LockQueue {
   readonly session: string
-  first: Waiter | undefined
-  last: Waiter | undefined
+  first: LockWaiter | undefined
+  last: LockWaiter | undefined
 }
 
 // Classes, because every run takes a lease, and closures would cost more than the lease itself.
@@ -42,7 +42,7 @@ interface Line {
 class ProcessLock implements MemoryLock {
   readonly #clock: Pick<Clock, 'monotonicMs'>
   readonly #deadlines: Deadlines
-  readonly #lines = new Map<string, Line>()
+  readonly #lines = new Map<string, LockQueue>()
   #token = 0
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
@@ -61,12 +61,12 @@ class ProcessLock implements MemoryLock {
     if (signal?.aborted) return Promise.reject(signal.reason)
     const line = this.#lines.get(session)
     if (line === undefined) {
-      const held: Line = { session, first: undefined, last: undefined }
+      const held: LockQueue = { session, first: undefined, last: undefined }
       this.#lines.set(session, held)
       return Promise.resolve(this.#leaseOf(held))
     }
     return new Promise((resolve, reject) => {
-      const waiter = new Waiter(line, resolve, reject)
+      const waiter = new LockWaiter(line, resolve, reject)
       if (signal) waiter.follow(toCancelling(signal))
       if (deadlineMs !== undefined && deadlineMs < Number.POSITIVE_INFINITY)
         waiter.expireAfter(this.#deadlines, this.#clock.monotonicMs(), deadlineMs)
@@ -74,23 +74,23 @@ class ProcessLock implements MemoryLock {
   }
 
   /** Gives the session to the next waiter, or removes it. */
-  next(line: Line): void {
+  next(line: LockQueue): void {
     const waiter = line.first
     if (waiter === undefined) this.#lines.delete(line.session)
     else waiter.begin(this.#leaseOf(line))
   }
 
-  #leaseOf(line: Line): Lease {
-    return new Turn(this, line, ++this.#token)
+  #leaseOf(line: LockQueue): Lease {
+    return new LockTurn(this, line, ++this.#token)
   }
 }
 
-class Turn implements Lease {
+class LockTurn implements Lease {
   readonly fencingToken: number
   readonly #lock: ProcessLock
-  #line: Line | undefined
+  #line: LockQueue | undefined
 
-  constructor(lock: ProcessLock, line: Line, fencingToken: number) {
+  constructor(lock: ProcessLock, line: LockQueue, fencingToken: number) {
     this.#lock = lock
     this.#line = line
     this.fencingToken = fencingToken
@@ -103,17 +103,17 @@ class Turn implements Lease {
   }
 }
 
-class Waiter implements Timed {
-  readonly #line: Line
+class LockWaiter implements Timed {
+  readonly #line: LockQueue
   readonly #resolve: (lease: Lease) => void
   readonly #reject: (reason: unknown) => void
-  #before: Waiter | undefined
-  #after: Waiter | undefined
+  #before: LockWaiter | undefined
+  #after: LockWaiter | undefined
   #unfollow: (() => void) | undefined
   #deadlines: Deadlines | undefined
   #watched: Watched | undefined
 
-  constructor(line: Line, resolve: (lease: Lease) => void, reject: (reason: unknown) => void) {
+  constructor(line: LockQueue, resolve: (lease: Lease) => void, reject: (reason: unknown) => void) {
     this.#line = line
     this.#resolve = resolve
     this.#reject = reject

@@ -13,7 +13,7 @@ interface MemoryStateOptions {
   readonly clock?: Pick<Clock, 'wallMs'>
 }
 
-interface Entry {
+interface StoredValue {
   /** Deeply frozen, so it can be shared. */
   readonly value: unknown
   readonly expiresAt: number
@@ -30,18 +30,18 @@ const OPTIONS = shapeOf<MemoryStateOptions>({ clock: true })
 export function memoryState(given: MemoryStateOptions = {}): MemoryState {
   checkShape('memoryState', given, OPTIONS)
   const { clock = systemClock } = given
-  const entries = new Map<string, Entry>()
+  const entries = new Map<string, StoredValue>()
   const changes = createEmitter()
   let sweepAtSize = MIN_SWEEP_SIZE
 
-  function find(key: string): Entry | undefined {
+  function find(key: string): StoredValue | undefined {
     checkStateKey(key)
     const entry = entries.get(key)
     return entry !== undefined && isHere(key, entry, clock.wallMs()) ? entry : undefined
   }
 
   /** Removes an expired entry when it is seen, so that setting the clock back does not restore it. */
-  function isHere(key: string, { expiresAt }: Entry, nowMs: number): boolean {
+  function isHere(key: string, { expiresAt }: StoredValue, nowMs: number): boolean {
     if (expiresAt > nowMs) return true
     entries.delete(key)
     return false

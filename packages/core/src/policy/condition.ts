@@ -14,7 +14,7 @@ import type { Tool } from '../tools/tool.ts'
 import { type CelNode, childrenOf, isMacro, mentions } from './cel-tree.ts'
 import { OWN_FUNCTIONS } from './functions.ts'
 import { type Operands, operandsOf } from './operands.ts'
-import { checkPolarity, type Place } from './polarity.ts'
+import { checkPolarity, type PolarityPlace } from './polarity.ts'
 import { ADDRESSEES, RUN_MACROS, type RunRead, type RunReading } from './run-functions.ts'
 import type { RunUse } from './run-use.ts'
 import type { Condition } from './policy.ts'
@@ -69,7 +69,7 @@ export function parseCondition(
   path: string,
   condition: Condition,
   scope: ConditionScope,
-  rule: Omit<Place, 'fail'>,
+  rule: Omit<PolarityPlace, 'fail'>,
 ): ParsedCondition {
   return typeof condition === 'function' ? fromFunction(condition) : fromCel(path, condition, scope, rule)
 }
@@ -130,7 +130,12 @@ export function compileCel({ parsed, fail }: { parsed: ParsedCel; fail: Fail }):
   return attempt(() => ({ type: parsed.check(), program: parsed.compile() }), fail)
 }
 
-function fromCel(path: string, text: string, scope: ConditionScope, rule: Omit<Place, 'fail'>): ParsedCondition {
+function fromCel(
+  path: string,
+  text: string,
+  scope: ConditionScope,
+  rule: Omit<PolarityPlace, 'fail'>,
+): ParsedCondition {
   const read = parseCel(path, text, scope === 'caller and tool' ? WITHOUT_INPUT : WITH_INPUT, 'condition')
   const { parsed, fail } = read
   const { tree } = parsed

@@ -1,6 +1,6 @@
 import { checkObject, checkShape, ConfigError, didYouMean, messageOf, nearestOf, shapeOf } from '@toolgate/values'
 import { type Group, parseGroups } from '../tools/groups.ts'
-import { parseSelector, checkEntry as checkListed, splitEntries } from '../tools/selector.ts'
+import { checkEntry as checkListed, type GroupSelectors, parseSelector, splitEntries } from '../tools/selector.ts'
 import type { Clause, Policy } from './policy.ts'
 
 /** The type of `process.env`. */
@@ -37,7 +37,7 @@ export function policyFromEnv(env: Environment, options: EnvironmentOptions = {}
   const known = parseGroups(groups).selectors
   for (const list of ['ALLOWLIST', 'DENYLIST'] as const) checkVariables(env, `TOOL_${list}`)
   return VARIANTS.flatMap(({ suffix, unless }) => {
-    const read = (list: List) =>
+    const read = (list: ListVariable) =>
       readEntries(`TOOL_${list}${suffix}`, env, (path, entry) => checkEntry(path, list, entry, known))
     const allowed = read('ALLOWLIST')
     const denied = read('DENYLIST')
@@ -48,7 +48,7 @@ export function policyFromEnv(env: Environment, options: EnvironmentOptions = {}
   })
 }
 
-type List = 'ALLOWLIST' | 'DENYLIST'
+type ListVariable = 'ALLOWLIST' | 'DENYLIST'
 
 interface Variant {
   readonly suffix: '' | '_DM' | '_GROUP'
@@ -82,9 +82,7 @@ function allowPolicy(name: string, clauses: readonly (string | Clause)[], unless
   return { name, allow: [...clauses, ...elsewhere] }
 }
 
-type GroupSelectors = ReturnType<typeof parseGroups>['selectors']
-
-function checkEntry(path: string, list: List, text: string, groups: GroupSelectors): void {
+function checkEntry(path: string, list: ListVariable, text: string, groups: GroupSelectors): void {
   try {
     const selector = parseSelector(text, groups)
     // The policy would allow nothing, which nobody intends.

@@ -13,9 +13,9 @@ export interface FieldRead {
   readonly isMember?: true
 }
 
-type Place = Pick<FieldRead, 'of' | 'path'>
+type FieldPlace = Pick<FieldRead, 'of' | 'path'>
 /** The variables of macros. `undefined`: the variable's place is unknown. */
-type Scope = ReadonlyMap<string, Place | undefined>
+type MacroScope = ReadonlyMap<string, FieldPlace | undefined>
 
 const kept = new WeakMap<CelNode, readonly FieldRead[]>()
 
@@ -33,7 +33,7 @@ export function fieldReadsOf(tree: CelNode): readonly FieldRead[] {
 const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '<', '<=', '>', '>='])
 const OF_TEXTS: ReadonlySet<string> = new Set(['within', 'host', 'like', 'startsWith', 'endsWith', 'contains'])
 
-function visit(node: CelNode, wants: string | undefined, scope: Scope, found: FieldRead[]): void {
+function visit(node: CelNode, wants: string | undefined, scope: MacroScope, found: FieldRead[]): void {
   if (isMacro(node) || isBinding(node)) return visitMacro(node, scope, found)
   const place = placeOf(node, scope)
   if (place) return void (place.path.length > 0 && found.push({ ...place, text: textOf(node), wants }))
@@ -48,7 +48,12 @@ function visit(node: CelNode, wants: string | undefined, scope: Scope, found: Fi
     visit(child, child === first && OF_TEXTS.has(name ?? '') ? 'string' : undefined, scope, found)
 }
 
-function visitMembership(node: CelNode, [left, right]: readonly CelNode[], scope: Scope, found: FieldRead[]): void {
+function visitMembership(
+  node: CelNode,
+  [left, right]: readonly CelNode[],
+  scope: MacroScope,
+  found: FieldRead[],
+): void {
   const place = right && placeOf(right, scope)
   if (place && left?.op === 'value' && typeof left.args === 'string')
     found.push({ of: place.of, path: [...place.path, left.args], text: textOf(node), isMember: true })
@@ -59,7 +64,7 @@ function isBinding(node: CelNode): boolean {
   return node.op === 'rcall' && node.args[0] === 'bind' && node.args[1].op === 'id' && node.args[1].args === 'cel'
 }
 
-function visitMacro(node: CelNode, scope: Scope, found: FieldRead[]): void {
+function visitMacro(node: CelNode, scope: MacroScope, found: FieldRead[]): void {
   if (node.op !== 'rcall') return
   const [, receiver, args] = node.args
   const isBound = isBinding(node)
@@ -74,7 +79,7 @@ function visitMacro(node: CelNode, scope: Scope, found: FieldRead[]): void {
   for (const body of bodies) visit(body, undefined, new Map([...scope, [variable.args, inner]]), found)
 }
 
-function placeOf(node: CelNode, scope: Scope): Place | undefined {
+function placeOf(node: CelNode, scope: MacroScope): FieldPlace | undefined {
   if (node.op === 'id') {
     if (scope.has(node.args)) return scope.get(node.args)
     return node.args === 'input' || node.args === 'output' ? { of: node.args, path: [] } : undefined

@@ -18,7 +18,7 @@ export const NO_OPERANDS: Operands = { input: new Map(), attributes: [], texts: 
 
 /** Returns the input paths, caller attributes and texts that a condition reads. */
 export function operandsOf(tree: CelNode): Operands {
-  const found: Found = { input: new Map(), attributes: new Set(), texts: new Set() }
+  const found: FoundOperands = { input: new Map(), attributes: new Set(), texts: new Set() }
   visit(tree, found)
   return { input: found.input, attributes: [...found.attributes], texts: [...found.texts] }
 }
@@ -35,13 +35,13 @@ export function joinOperands(all: readonly Operands[]): Operands {
   }
 }
 
-interface Found {
+interface FoundOperands {
   readonly input: Map<string, OperandUse>
   readonly attributes: Set<string>
   readonly texts: Set<string>
 }
 
-function visit(node: CelNode, found: Found): void {
+function visit(node: CelNode, found: FoundOperands): void {
   if (node.op === '==' || node.op === '!=' || node.op === 'in') return visitComparison(node.args, found)
   const path = pathIn(node, 'input')
   if (path !== undefined) return void found.input.set(path, 'value')
@@ -51,7 +51,7 @@ function visit(node: CelNode, found: Found): void {
   for (const child of childrenOf(node)) visit(child, found)
 }
 
-function visitComparison([left, right]: readonly CelNode[], found: Found): void {
+function visitComparison([left, right]: readonly CelNode[], found: FoundOperands): void {
   if (!left || !right) return
   const [path, other] = [pathIn(left, 'input'), pathIn(right, 'input')]
   const texts = textsIn(path === undefined ? left : right)

@@ -37,7 +37,7 @@ function partsOf(root: string): readonly string[] {
   return latest.parts
 }
 
-interface Reading {
+interface PathReading {
   readonly path: string
   readonly root: string
 }
@@ -62,7 +62,7 @@ export function isUncoded(path: string): boolean {
  * Returns the readings of an encoded path, each with the root as the same reader sees it; `undefined` if one of them is not
  * a plain path.
  */
-function readingsOf(written: Reading): readonly Reading[] | undefined {
+function readingsOf(written: PathReading): readonly PathReading[] | undefined {
   if (!isPlainPath(written.path) || LOOK_ALIKE.test(written.path)) return undefined
   const found = [written]
   // The list grows during the loop.

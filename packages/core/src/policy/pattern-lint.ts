@@ -48,19 +48,19 @@ function judge(node: CelNode, judging: Judging): void {
   if (problem) judging.found.push(`${textOf(node)} ${problem}`)
 }
 
-interface Comparison {
+interface PatternUse {
   readonly text: CelNode
   readonly with: string
   readonly how: 'whole' | 'beginning' | 'part'
 }
 
-const METHODS: ReadonlyMap<unknown, Comparison['how']> = new Map([
+const METHODS: ReadonlyMap<unknown, PatternUse['how']> = new Map([
   ['startsWith', 'beginning'],
   ['endsWith', 'part'],
   ['contains', 'part'],
 ])
 
-function comparisonIn(node: CelNode): Comparison | undefined {
+function comparisonIn(node: CelNode): PatternUse | undefined {
   if (node.op === 'call' && node.args[0] === 'like') {
     const [text, pattern] = node.args[1]
     return text && pattern && comparison(text, pattern, 'beginning')
@@ -75,14 +75,14 @@ function comparisonIn(node: CelNode): Comparison | undefined {
   return comparison(left, right, 'whole') ?? comparison(right, left, 'whole')
 }
 
-function comparison(text: CelNode, other: CelNode, how: Comparison['how']): Comparison | undefined {
+function comparison(text: CelNode, other: CelNode, how: PatternUse['how']): PatternUse | undefined {
   return other.op === 'value' && typeof other.args === 'string' ? { text, with: other.args, how } : undefined
 }
 
 const URL_LIKE = /^[a-z][a-z0-9+.-]*:\/\//i
 const PATH_LIKE = /^(?:\/.|~|\.\.?\/)/
 
-function problemOf({ text, with: other, how }: Comparison, { tightens, tree }: Judging): string | undefined {
+function problemOf({ text, with: other, how }: PatternUse, { tightens, tree }: Judging): string | undefined {
   const isUrl = URL_LIKE.test(other)
   const isPlace = isUrl || PATH_LIKE.test(other)
   const instead = isUrl ? `host(${textOf(text)}) or within()` : `within(${textOf(text)}, '/folder')`

@@ -7,7 +7,7 @@ import type { RunUse } from './run-use.ts'
 import { ADDRESSEES, type CallQuestion, isAddressees, registerQuestion } from './run-functions.ts'
 
 /** The rule that contains a condition. */
-export interface Place {
+export interface PolarityPlace {
   /** Whether the rule gets stricter when the condition holds. */
   readonly tightens: boolean
   readonly groups: GroupSelectors
@@ -24,9 +24,9 @@ export interface Place {
  *
  * @throws the error of `place.fail`
  */
-export function checkPolarity(tree: CelNode, place: Place): RunUse | undefined {
+export function checkPolarity(tree: CelNode, place: PolarityPlace): RunUse | undefined {
   if (!readsRun(tree)) return undefined
-  const use: Reading = { place, readsRun: false, readsOrigin: false, labels: new Set(), patterns: new Map() }
+  const use: PolarityReading = { place, readsRun: false, readsOrigin: false, labels: new Set(), patterns: new Map() }
   judge(tree, place.tightens, use)
   return {
     readsRun: use.readsRun,
@@ -37,8 +37,8 @@ export function checkPolarity(tree: CelNode, place: Place): RunUse | undefined {
   }
 }
 
-interface Reading {
-  readonly place: Place
+interface PolarityReading {
+  readonly place: PolarityPlace
   readsRun: boolean
   readsOrigin: boolean
   readonly labels: Set<string>
@@ -57,7 +57,7 @@ function isOrigin(node: CelNode): boolean {
 }
 
 /** Checks a boolean part. `tightens`: whether the rule gets stricter when the part is true. */
-function judge(node: CelNode, tightens: boolean, use: Reading): void {
+function judge(node: CelNode, tightens: boolean, use: PolarityReading): void {
   if (!readsRun(node)) return
   switch (node.op) {
     case '!_':
@@ -82,19 +82,19 @@ function judge(node: CelNode, tightens: boolean, use: Reading): void {
 const UNCLEAR =
   "what is read of the run cannot be judged here; write 'label' in run.labels, run.called('tool', {…}), run.began('tool', {…}) or origin(value) in ['user', 'trusted'], joined by &&, ||, !, ? :, all() and exists()"
 
-function judgeChoice([asked, ...branches]: readonly CelNode[], tightens: boolean, use: Reading): void {
+function judgeChoice([asked, ...branches]: readonly CelNode[], tightens: boolean, use: PolarityReading): void {
   // The part would tighten in one branch and loosen in the other.
   refuseRun(asked, use, 'the condition of ? : cannot read the run; write it with && and ||')
   for (const branch of branches) judge(branch, tightens, use)
 }
 
-function refuseRun(node: CelNode | undefined, { place }: Reading, problem: string): void {
+function refuseRun(node: CelNode | undefined, { place }: PolarityReading, problem: string): void {
   if (node && readsRun(node)) throw place.fail(problem, node)
 }
 
-type Comparison = readonly [left: CelNode, right: CelNode]
+type ComparedNodes = readonly [left: CelNode, right: CelNode]
 
-function judgeComparison(node: CelNode, [left, right]: Comparison, tightens: boolean, use: Reading): void {
+function judgeComparison(node: CelNode, [left, right]: ComparedNodes, tightens: boolean, use: PolarityReading): void {
   if (node.op === 'in' && isLabels(right)) return judgeLabel(node, left, tightens, use)
   if (isOrigin(left)) return judgeOrigin(node, left, namesIn(node.op === 'in' ? right : [right], use), tightens, use)
   if (isOrigin(right) && node.op !== 'in') return judgeOrigin(node, right, namesIn([left], use), tightens, use)
@@ -109,7 +109,7 @@ function isRun(node: CelNode): boolean {
   return node.op === 'id' && node.args === 'run'
 }
 
-function judgeLabel(node: CelNode, label: CelNode, tightens: boolean, use: Reading): void {
+function judgeLabel(node: CelNode, label: CelNode, tightens: boolean, use: PolarityReading): void {
   const { fail } = use.place
   const name = literalOf(label)
   if (name === undefined || name === '')
@@ -130,7 +130,7 @@ function literalOf(node: CelNode | undefined): string | undefined {
 }
 
 /** Returns the origins that a value is compared with. */
-function namesIn(compared: CelNode | readonly CelNode[], { place }: Reading): ReadonlySet<Origin> {
+function namesIn(compared: CelNode | readonly CelNode[], { place }: PolarityReading): ReadonlySet<Origin> {
   const nodes = 'op' in compared ? (compared.op === 'list' ? compared.args : undefined) : compared
   if (!nodes || nodes.length === 0)
     throw place.fail(
@@ -140,7 +140,7 @@ function namesIn(compared: CelNode | readonly CelNode[], { place }: Reading): Re
   return new Set(nodes.map((node) => originIn(node, place)))
 }
 
-function originIn(node: CelNode, { fail }: Place): Origin {
+function originIn(node: CelNode, { fail }: PolarityPlace): Origin {
   const name = literalOf(node)
   const known = ORIGINS.find((origin) => origin === name)
   if (known !== undefined) return known
@@ -153,7 +153,7 @@ function judgeOrigin(
   origin: CelNode,
   named: ReadonlySet<Origin>,
   tightens: boolean,
-  use: Reading,
+  use: PolarityReading,
 ): void {
   const { fail } = use.place
   const [arg, ...more] = origin.op === 'call' ? origin.args[1] : []
@@ -181,9 +181,9 @@ function listed(origins: readonly Origin[]): string {
   return `[${origins.map((one) => `'${one}'`).join(', ')}]`
 }
 
-type Method = readonly [name: string, receiver: CelNode, args: readonly CelNode[]]
+type TextMethod = readonly [name: string, receiver: CelNode, args: readonly CelNode[]]
 
-function judgeMethod(node: CelNode, [name, receiver, args]: Method, tightens: boolean, use: Reading): void {
+function judgeMethod(node: CelNode, [name, receiver, args]: TextMethod, tightens: boolean, use: PolarityReading): void {
   if (isRun(receiver)) return judgeCall(node, name, args, tightens, use)
   const { fail } = use.place
   if (!isMacro(node) || (name !== 'all' && name !== 'exists')) throw fail(UNCLEAR, node)
@@ -193,7 +193,13 @@ function judgeMethod(node: CelNode, [name, receiver, args]: Method, tightens: bo
   if (holds) judge(holds, tightens, use)
 }
 
-function judgeCall(node: CelNode, name: string, args: readonly CelNode[], tightens: boolean, use: Reading): void {
+function judgeCall(
+  node: CelNode,
+  name: string,
+  args: readonly CelNode[],
+  tightens: boolean,
+  use: PolarityReading,
+): void {
   const { fail } = use.place
   const event = CALL_EVENTS.find((one) => one === name)
   if (!event) throw fail(`run has no ${name}(); it has called() and began()${didYouMean(name, CALL_EVENTS)}`, node)
@@ -215,7 +221,7 @@ function judgeCall(node: CelNode, name: string, args: readonly CelNode[], tighte
 
 const FIELD = /^(?:input|output)(?:\.[^.]+)+$/
 
-function questionOf(event: CallEvent, args: readonly CelNode[], node: CelNode, use: Reading): CallQuestion {
+function questionOf(event: CallEvent, args: readonly CelNode[], node: CelNode, use: PolarityReading): CallQuestion {
   const { fail } = use.place
   const [named, map] = args
   const text = literalOf(named)
@@ -243,7 +249,12 @@ function questionOf(event: CallEvent, args: readonly CelNode[], node: CelNode, u
   }
 }
 
-function selectorIn(event: CallEvent, text: string, node: CelNode, { place: { fail, groups } }: Reading): Selector {
+function selectorIn(
+  event: CallEvent,
+  text: string,
+  node: CelNode,
+  { place: { fail, groups } }: PolarityReading,
+): Selector {
   try {
     return parseSelector(text, groups, event === 'began' ? 'servers' : 'items')
   } catch (error) {
@@ -251,7 +262,7 @@ function selectorIn(event: CallEvent, text: string, node: CelNode, { place: { fa
   }
 }
 
-function fieldIn(event: CallEvent, key: CelNode, { place: { fail } }: Reading): string {
+function fieldIn(event: CallEvent, key: CelNode, { place: { fail } }: PolarityReading): string {
   const field = literalOf(key)
   if (field === undefined || !FIELD.test(field))
     throw fail(

@@ -177,14 +177,14 @@ function isEverything(selector: Selector): boolean {
 }
 
 /** The tags and categories of the tools of a snapshot. */
-interface Labels {
+interface SnapshotLabels {
   readonly tag: ReadonlySet<string>
   readonly category: ReadonlySet<string>
 }
 
-const labelsOf = new WeakMap<Toolset, Labels>()
+const labelsOf = new WeakMap<Toolset, SnapshotLabels>()
 
-function labelsIn(snapshot: Toolset): Labels {
+function labelsIn(snapshot: Toolset): SnapshotLabels {
   let labels = labelsOf.get(snapshot)
   if (!labels) {
     const categories = snapshot.tools.flatMap(({ category }) => category ?? [])

@@ -87,9 +87,9 @@ function checkOwn(caller: object): void {
       )
 }
 
-type Check = (path: string, value: unknown) => unknown
+type CheckField = (path: string, value: unknown) => unknown
 
-const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+const CHECKS: ReadonlyMap<string, CheckField> = new Map<string, CheckField>([
   ['user', text],
   ['tenant', text],
   ['roles', texts],

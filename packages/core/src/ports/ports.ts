@@ -596,7 +596,14 @@ export interface Telemetry {
 
 export interface TracedCall {
   /** The tool, if the catalog has it. A name that a client made up must not name a span. */
-  readonly tool: { readonly id: string; readonly name: string; readonly description: string } | undefined
+  readonly tool:
+    | {
+        readonly id: string
+        readonly namespace?: string | undefined
+        readonly name: string
+        readonly description: string
+      }
+    | undefined
   readonly callId: string
   readonly caller: Caller
   readonly run: string | undefined
@@ -605,8 +612,8 @@ export interface TracedCall {
 export interface CallTrace {
   /** W3C trace id, 32 hex digits. */
   readonly traceId: string | undefined
-  /** Runs the tool so that the spans it starts are children of the call's span. */
-  within<T>(work: () => T): T
+  /** Runs the tool so that the spans it starts are children of the call's span. Absent if the call has no span. */
+  readonly within?: (<T>(work: () => T) => T) | undefined
   end(result: CallEnd): void
 }
 
@@ -663,6 +670,8 @@ export interface AvailabilitySource {
  * calls. Neither knows which callers have the resource, or how many more can get it.
  */
 export interface Admission {
+  /** `false` while no tool needs a place. Calls do not ask for one then. Default: `true`. */
+  readonly isNeeded?: boolean | undefined
   /**
    * Takes a place for a call, or returns why there is none. The place is released when the call ends. `undefined`: the tool
    * needs no place. A promise is awaited for as long as the caller waits, and the call is decided again afterwards.

@@ -18,14 +18,14 @@ export const FIELD_WEIGHTS = {
   parameters: 2,
   description: 2,
 } as const
-export type Field = keyof typeof FIELD_WEIGHTS
-export const FIELDS: readonly Field[] = ['name', 'id', 'title', 'tags', 'parameters', 'description']
+export type SearchField = keyof typeof FIELD_WEIGHTS
+export const FIELDS: readonly SearchField[] = ['name', 'id', 'title', 'tags', 'parameters', 'description']
 
 /** The most characters of a text that are indexed. */
 const MAX_TEXT_LENGTH = 4096
 
 /** Returns the terms of a tool, field by field, repetitions included. */
-export function fieldTerms(tool: Tool): Readonly<Record<Field, readonly string[]>> {
+export function fieldTerms(tool: Tool): Readonly<Record<SearchField, readonly string[]>> {
   const { id, namespace = '', name, uri = '', description, tags, inputSchema } = tool
   return {
     name: namedTerms(name, name),

@@ -79,15 +79,15 @@ export function searchItems(view: Searchable, query: string, options: ItemSearch
   const wanted = checkSearch(query, options)
   const asked = checkKinds(options.kinds)
   const kinds = ITEM_KINDS.filter((kind) => kind !== 'tool' && asked.includes(kind))
-  const parts: Part[] = []
+  const parts: SearchPart[] = []
   if (asked.includes('tool')) parts.push([view.visibleToday(), TOOLS])
   if (kinds.length > 0) parts.push([view.visibleItemsToday(), kinds])
   return searchParts(parts, query, wanted)
 }
 
-type Part = readonly [visible: Visible, kinds: readonly ItemKind[]]
+type SearchPart = readonly [visible: Visible, kinds: readonly ItemKind[]]
 
-function searchParts(parts: readonly Part[], query: string, wanted: Wanted): readonly SearchHit[] {
+function searchParts(parts: readonly SearchPart[], query: string, wanted: Wanted): readonly SearchHit[] {
   const parsed = parseQuery(query)
   if (parsed.terms.length === 0) return []
   const searched = parts.map(([visible, kinds]) => partOf(visible, kinds))

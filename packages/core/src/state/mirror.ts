@@ -31,9 +31,13 @@ const RETRY_MS = 1000
 const PATIENCE_MS = 300
 
 /** The phase of a mirror. After a read comes `gap` or another read; after `gap` comes `waiting`. */
-type Phase = Reading | Gap | { readonly kind: 'waiting'; readonly timer?: NodeJS.Timeout } | { readonly kind: 'closed' }
+type Phase =
+  | ReadingPhase
+  | Gap
+  | { readonly kind: 'waiting'; readonly timer?: NodeJS.Timeout }
+  | { readonly kind: 'closed' }
 
-interface Reading {
+interface ReadingPhase {
   readonly kind: 'reading'
   /** What follows the read: nothing, another read after the gap because the store has changed, or another read at once. */
   next: 'nothing' | 'after-gap' | 'at-once'
@@ -182,7 +186,7 @@ export class Mirror {
   }
 
   /** The current read may be older than the change, or never end. A halt of another process must not wait for it. */
-  #onChangeWhile(reading: Reading): void {
+  #onChangeWhile(reading: ReadingPhase): void {
     if (reading.next === 'nothing') reading.next = 'after-gap'
     if (!reading.isAsking || reading.isReplacement) return
     reading.timer ??= backgroundTimeout(() => this.#read({ isReplacement: true }), PATIENCE_MS)
@@ -190,7 +194,7 @@ export class Mirror {
 
   #read({ isSecond = false, isReplacement = false } = {}): void {
     const { state, prefix, deadlineMs } = this.#options
-    const reading: Reading = { kind: 'reading', next: 'nothing', isOutdated: false, isReplacement, isAsking: true }
+    const reading: ReadingPhase = { kind: 'reading', next: 'nothing', isOutdated: false, isReplacement, isAsking: true }
     this.#enter(reading)
     this.#subscribe()
     startTask({
@@ -207,7 +211,7 @@ export class Mirror {
     })
   }
 
-  #use(reading: Reading, entries: readonly StateEntry[], isSecond: boolean): void {
+  #use(reading: ReadingPhase, entries: readonly StateEntry[], isSecond: boolean): void {
     const isFirst = !this.#isRead
     let complete: Completion | undefined | void
     try {
@@ -226,7 +230,7 @@ export class Mirror {
     })
   }
 
-  #end(reading: Reading, outcome: Outcome<unknown>): void {
+  #end(reading: ReadingPhase, outcome: Outcome<unknown>): void {
     if (!this.#isIn(reading)) return
     const wasFailing = this.isFailing
     const ended: Phase = { kind: 'waiting' }

@@ -11,7 +11,7 @@ describe('combineTelemetry', () => {
     const log: string[] = []
     const call = combineTelemetry(named('a', log), named('b', log)).startCall(CALL)
     assert.equal(
-      call?.within(() => log.push('work')),
+      call?.within?.(() => log.push('work')),
       5,
     )
     call?.end(END)
@@ -40,7 +40,7 @@ describe('combineTelemetry', () => {
     const call = combineTelemetry({ startCall: fail }, broken, named('b', log)).startCall(CALL)
     let runs = 0
     assert.equal(
-      call?.within(() => ++runs),
+      call?.within?.(() => ++runs),
       1,
     )
     call?.end(END)

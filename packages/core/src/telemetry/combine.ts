@@ -14,7 +14,7 @@ export function combineTelemetry(...telemetries: readonly Telemetry[]): Telemetr
 
 /** Returns one telemetry for several. Their faults go to `onFault` and do not change a call. */
 export function guardTelemetry(telemetries: readonly Telemetry[], onFault: (error: unknown) => void): Telemetry {
-  const guard: Guard = (step) => {
+  const guard: RunGuarded = (step) => {
     try {
       return step()
     } catch (error) {
@@ -36,27 +36,28 @@ export function guardTelemetry(telemetries: readonly Telemetry[], onFault: (erro
   }
 }
 
-type Guard = <T>(step: () => T) => T | undefined
+type RunGuarded = <T>(step: () => T) => T | undefined
 
 /** A trace around another one. */
 class GuardedTrace implements CallTrace {
   readonly traceId: string | undefined
+  readonly within: CallTrace['within']
   readonly #own: CallTrace
   readonly #inner: CallTrace | undefined
-  readonly #guard: Guard
+  readonly #guard: RunGuarded
   readonly #onFault: (error: unknown) => void
 
-  constructor(own: CallTrace, inner: CallTrace | undefined, guard: Guard, onFault: (error: unknown) => void) {
+  constructor(own: CallTrace, inner: CallTrace | undefined, guard: RunGuarded, onFault: (error: unknown) => void) {
     this.#own = own
     this.#inner = inner
     this.#guard = guard
     this.#onFault = onFault
     this.traceId = guard(() => own.traceId) ?? inner?.traceId
-  }
-
-  within<T>(work: () => T): T {
-    const inner = this.#inner
-    return runOnce((step) => this.#own.within(step), inner ? () => inner.within(work) : work, this.#onFault)
+    const outer = guard(() => own.within)
+    const inside = inner?.within
+    this.within = outer
+      ? (work) => runOnce((step) => outer.call(own, step), inside ? () => inside(work) : work, onFault)
+      : inside
   }
 
   end(result: CallEnd): void {

@@ -109,7 +109,7 @@ describe('openTelemetry', () => {
     const tracer = provider.getTracer('test')
     manageContext()
     const call = openTelemetry({ tracer }).startCall(CALL)
-    const answer = await call?.within(async () => {
+    const answer = await call?.within?.(async () => {
       await turn()
       tracer.startSpan('inner').end()
       return 42
@@ -219,7 +219,7 @@ describe('openTelemetry', () => {
     const counted = telemetry.startCall(CALL)
     assert.equal(counted?.traceId, undefined)
     assert.equal(
-      counted?.within(() => 42),
+      counted?.within?.(() => 42),
       42,
     )
     counted?.end({ status: 'done', code: undefined })
@@ -257,7 +257,7 @@ describe('a tracing system that fails', () => {
   it('when it ends one changes nothing, nor does a fault listener that throws', () => {
     const call = openTelemetry({ tracer: tracerOf(() => halfBroken), onFault: fail }).startCall(CALL)
     assert.equal(
-      call?.within(() => 42),
+      call?.within?.(() => 42),
       42,
     )
     assert.doesNotThrow(() => call?.end({ status: 'done', code: undefined }))
@@ -289,13 +289,13 @@ describe('a tracing system that fails', () => {
       let runs = 0
       const call = openTelemetry({ tracer: provider.getTracer('test') }).startCall(CALL)
       assert.equal(
-        call?.within(() => ++runs),
+        call?.within?.(() => ++runs),
         1,
       )
       const thrown = new Error('the tool’s own')
       assert.throws(
         () =>
-          call?.within(() => {
+          call?.within?.(() => {
             runs++
             throw thrown
           }),

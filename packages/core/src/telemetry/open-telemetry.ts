@@ -67,7 +67,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
       // The host's own listener throws.
     }
   }
-  const host: Host = { clock, redact, onFault }
+  const host: TelemetryHost = { clock, redact, onFault }
   return {
     startCall(call) {
       try {
@@ -81,18 +81,18 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   }
 }
 
-interface Host {
+interface TelemetryHost {
   readonly clock: Clock
   readonly redact: OpenTelemetryOptions['redact']
   readonly onFault: (error: unknown) => void
 }
 
-interface Instruments {
+interface CallInstruments {
   readonly duration: Histogram
   readonly calls: Counter
 }
 
-function createInstruments(meter: Meter): Instruments {
+function createInstruments(meter: Meter): CallInstruments {
   return {
     duration: meter.createHistogram('gen_ai.execute_tool.duration', {
       unit: 's',
@@ -110,14 +110,14 @@ function createInstruments(meter: Meter): Instruments {
 class OpenCallTrace implements CallTrace {
   readonly traceId: string | undefined
   readonly #call: TracedCall
-  readonly #host: Host
-  readonly #instruments: Instruments | undefined
+  readonly #host: TelemetryHost
+  readonly #instruments: CallInstruments | undefined
   readonly #span: Span | undefined
   readonly #context: Context | undefined
   readonly #startedMs: number
   #ended = false
 
-  constructor(call: TracedCall, { tracer, instruments }: Sdk<Instruments>, host: Host) {
+  constructor(call: TracedCall, { tracer, instruments }: Sdk<CallInstruments>, host: TelemetryHost) {
     this.#call = call
     this.#host = host
     this.#instruments = instruments
@@ -205,7 +205,7 @@ function startSpan(tracer: Tracer, call: TracedCall, parent: Context): Span {
 }
 
 /** The attributes that are the same for each call of a tool. */
-interface Labels {
+interface ToolAttributes {
   readonly spanName: string
   readonly spanOptions: SpanOptions
   readonly tool: Attributes
@@ -213,16 +213,16 @@ interface Labels {
 }
 
 const UNKNOWN_LABELS = toLabels({ name: UNKNOWN_TOOL, id: UNKNOWN_TOOL })
-const labels = new WeakMap<object, Labels>()
+const labels = new WeakMap<object, ToolAttributes>()
 
-function labelsOf({ tool }: TracedCall): Labels {
+function labelsOf({ tool }: TracedCall): ToolAttributes {
   if (!tool) return UNKNOWN_LABELS
   let known = labels.get(tool)
   if (!known) labels.set(tool, (known = toLabels(tool)))
   return known
 }
 
-function toLabels({ name, id }: { readonly name: string; readonly id: string }): Labels {
+function toLabels({ name, id }: { readonly name: string; readonly id: string }): ToolAttributes {
   const tool = Object.freeze({ 'gen_ai.tool.name': name, 'toolgate.tool.id': id })
   const execution = Object.freeze({ 'gen_ai.operation.name': 'execute_tool', ...tool })
   // Attributes that samplers use must be set at the start.

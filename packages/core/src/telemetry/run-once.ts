@@ -9,8 +9,8 @@ export function runOnce<T>(
   work: () => T,
   onFault: (error: unknown) => void,
 ): T {
-  let done: Done<T> | undefined
-  const once = (): Done<T> => (done ??= attempt(work))
+  let done: StepEnd<T> | undefined
+  const once = (): StepEnd<T> => (done ??= attempt(work))
   try {
     catchRejection(
       through(() => void once()),
@@ -25,9 +25,9 @@ export function runOnce<T>(
   return first.value
 }
 
-type Done<T> = { readonly value: T } | { readonly thrown: unknown }
+type StepEnd<T> = { readonly value: T } | { readonly thrown: unknown }
 
-function attempt<T>(work: () => T): Done<T> {
+function attempt<T>(work: () => T): StepEnd<T> {
   try {
     return { value: work() }
   } catch (thrown) {

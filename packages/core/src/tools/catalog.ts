@@ -115,11 +115,11 @@ interface LiveCatalog extends Catalog {
    * Reads new parts while the current ones stay in use. Sources that stay are not read again. Nothing changes until
    * `commit`, which must be called synchronously.
    */
-  stage(parts: CatalogParts): StagedCatalog
+  stage(parts: CatalogParts): CatalogStage
 }
 
 /** A catalog before it takes effect. */
-interface StagedCatalog extends Pick<Catalog, 'sources' | 'dynamic' | 'snapshot' | 'items'> {
+interface CatalogStage extends Pick<Catalog, 'sources' | 'dynamic' | 'snapshot' | 'items'> {
   /** Replaces the parts, and returns a function that notifies the listeners. */
   commit(): () => void
 }
@@ -180,7 +180,7 @@ export function createCatalog({
     snapshot: () => contents.now.snapshot,
     items: () => contents.now.items,
     get: (id) => contents.now.snapshot.get(id) ?? contents.now.items.get(id),
-    of: (caller) => contents.own.of(caller, contents.part),
+    of: (caller) => (contents.own.isEmpty ? contents.part : contents.own.of(caller, contents.part)),
     get hasOwn() {
       return contents.sources.some((source) => source.own !== undefined)
     },
@@ -205,7 +205,7 @@ interface ReadParts {
 }
 
 /** What a catalog tells others of its changes. */
-interface Listening {
+interface CatalogListeners {
   readonly changes: Revision
   readonly onRead: () => void
   readonly emit: (change: CatalogChange) => void
@@ -220,7 +220,7 @@ class Contents {
   /** The same object until a tool or an item changes. */
   part: CatalogPart
   #parts: ReadParts
-  readonly #listening: Listening
+  readonly #listening: CatalogListeners
   /** A source that listed its tools once stays in this set, also when it lists none later. */
   readonly #listed = new Set<Source>()
   readonly #seen: Set<string>
@@ -228,7 +228,7 @@ class Contents {
   readonly #seenItems: Set<string>
   readonly #subscriptions = new Map<Source, (() => void) | undefined>()
 
-  constructor({ tools, sources = [], groups }: CatalogParts, listening: Listening) {
+  constructor({ tools, sources = [], groups }: CatalogParts, listening: CatalogListeners) {
     const readings = new Map(sources.map((source) => [source, readAgain(source, groups)]))
     this.#parts = { fixed: toFixed(tools), readings, sources, groups }
     this.#listening = listening
@@ -254,7 +254,7 @@ class Contents {
     return sources.filter((source) => !this.#listed.has(source))
   }
 
-  stage({ tools, sources = [], groups }: CatalogParts): StagedCatalog {
+  stage({ tools, sources = [], groups }: CatalogParts): CatalogStage {
     const fixed = toFixed(tools)
     const sameGroups = isSameNames(this.#parts.groups, groups)
     const readings = new Map(
@@ -320,7 +320,7 @@ class Contents {
   }
 
   /** Counts a change, and returns a function that notifies the listeners. */
-  #announce(change: Difference | undefined, itemsChange: Difference | undefined): () => void {
+  #announce(change: CatalogDifference | undefined, itemsChange: CatalogDifference | undefined): () => void {
     if (!change && !itemsChange) return () => {}
     this.part = this.now
     if (change) this.revision += 1
@@ -401,10 +401,10 @@ function merge({ fixed, readings }: ReadParts): Merged {
 
 const NO_ITEMS = createToolset([])
 
-type Difference = Pick<CatalogChange, 'added' | 'changed' | 'removed'>
+type CatalogDifference = Pick<CatalogChange, 'added' | 'changed' | 'removed'>
 
 /** Returns the difference between two snapshots, if there is any. */
-function compare(before: Toolset, now: Toolset): Difference | undefined {
+function compare(before: Toolset, now: Toolset): CatalogDifference | undefined {
   if (before === now) return undefined
   const added = now.ids.filter((id) => !before.has(id))
   const removed = before.ids.filter((id) => !now.has(id))
@@ -413,8 +413,9 @@ function compare(before: Toolset, now: Toolset): Difference | undefined {
   return { added: Object.freeze(added), changed: Object.freeze(changed), removed: Object.freeze(removed) }
 }
 
-function join(tools: Difference | undefined, items: Difference | undefined): Difference {
-  if (!tools || !items) return tools ?? (items as Difference)
-  const both = (part: keyof Difference) => Object.freeze([...tools[part], ...items[part]].toSorted(compareToolIds))
+function join(tools: CatalogDifference | undefined, items: CatalogDifference | undefined): CatalogDifference {
+  if (!tools || !items) return tools ?? (items as CatalogDifference)
+  const both = (part: keyof CatalogDifference) =>
+    Object.freeze([...tools[part], ...items[part]].toSorted(compareToolIds))
   return { added: both('added'), changed: both('changed'), removed: both('removed') }
 }

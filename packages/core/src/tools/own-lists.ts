@@ -52,6 +52,8 @@ interface OwnServer {
  * A caller's own list can never replace a shared item of the same id.
  */
 export class OwnLists {
+  /** Whether no caller can have a list. */
+  readonly isEmpty: boolean
   readonly #servers: readonly OwnServer[]
   readonly #groups: Pick<GroupSelectors, 'has' | 'keys'> | undefined
   /** Includes removed lists, so that their items stay the same objects if a list comes back. */
@@ -75,6 +77,7 @@ export class OwnLists {
     this.#servers = sources.flatMap(({ name, namespaces = [], own }) =>
       own ? [{ name, namespaces: new Set(namespaces), own }] : [],
     )
+    this.isEmpty = this.#servers.length === 0
     this.#unsubscribes = this.#servers.map((server) =>
       server.own.subscribe((list) => {
         this.#read(server, list)
@@ -95,7 +98,6 @@ export class OwnLists {
   /** Returns the shared part with the caller's own items; the shared part itself if they have none. */
   of(caller: Caller, shared: CatalogPart): CatalogPart {
     let part = shared
-    if (this.#servers.length === 0) return part
     for (const server of this.#servers) {
       const list = server.own.of(caller)
       if (list) part = this.#join(part, this.#readingOf(server, list))

@@ -14,7 +14,7 @@ export const MAX_SCHEMA_DEPTH = 32
 export const MAX_SCHEMA_BYTES = 64 * 1024
 
 /** A problem of a schema, with its place as an RFC 6901 pointer. */
-interface SchemaProblem {
+interface ToolSchemaProblem {
   readonly pointer: string
   readonly message: string
 }
@@ -25,7 +25,7 @@ interface SchemaProblem {
  * A `$ref` must refer to a part of the document or to a meta-schema of a draft, because nothing remote is fetched. It may
  * be recursive. An empty `enum` is valid and matches no value. Unknown keywords are annotations.
  */
-export function findSchemaProblem(schema: object): SchemaProblem | undefined {
+export function findSchemaProblem(schema: object): ToolSchemaProblem | undefined {
   // The canonical form of plain JSON has the same size, because only the order of keys differs.
   const bytes = Buffer.byteLength(toJsonText(schema))
   if (bytes > MAX_SCHEMA_BYTES)
@@ -33,7 +33,7 @@ export function findSchemaProblem(schema: object): SchemaProblem | undefined {
   const { draft } = dialectOf(schema)
   const references = createReferences(schema, draft)
   const [checked, referred] = [new Set<object>(), new Map<object, string>()]
-  const place: Place = { pointer: '', depth: 1, from: schema, draft, references, checked, referred }
+  const place: SchemaPlace = { pointer: '', depth: 1, from: schema, draft, references, checked, referred }
   const found = findIn(schema, place)
   if (found) return found
   // A reference may lead to a schema that stands under no keyword. The map grows during the loop.
@@ -46,7 +46,7 @@ export function findSchemaProblem(schema: object): SchemaProblem | undefined {
   return undefined
 }
 
-interface Place {
+interface SchemaPlace {
   readonly pointer: string
   readonly depth: number
   /** The schema that the keyword is in. */
@@ -59,9 +59,9 @@ interface Place {
   readonly referred: Map<object, string>
 }
 
-type Find = (value: unknown, place: Place) => SchemaProblem | undefined
+type FindProblem = (value: unknown, place: SchemaPlace) => ToolSchemaProblem | undefined
 
-function findIn(schema: unknown, place: Place): SchemaProblem | undefined {
+function findIn(schema: unknown, place: SchemaPlace): ToolSchemaProblem | undefined {
   if (typeof schema === 'boolean') return undefined
   if (!isObject(schema)) return problem(place, 'must be a schema: an object, true or false')
   if (place.depth > MAX_SCHEMA_DEPTH) return problem(place, `is nested more than ${MAX_SCHEMA_DEPTH} levels deep`)
@@ -73,36 +73,36 @@ function findIn(schema: unknown, place: Place): SchemaProblem | undefined {
   return undefined
 }
 
-const schema: Find = (value, place) => findIn(value, { ...place, depth: place.depth + 1 })
+const schema: FindProblem = (value, place) => findIn(value, { ...place, depth: place.depth + 1 })
 
-const schemas: Find = (value, place) =>
+const schemas: FindProblem = (value, place) =>
   Array.isArray(value) && value.length > 0
     ? firstOf(value.entries(), (item, i) => schema(item, below(place, i)))
     : problem(place, 'must be a list of schemas that is not empty')
 
-const schemaMap: Find = (value, place) =>
+const schemaMap: FindProblem = (value, place) =>
   isObject(value)
     ? firstOf(Object.entries(value), (item, name) => schema(item, below(place, name)))
     : problem(place, 'must be an object of schemas')
 
 /** Draft-07: a schema, or the names of properties. */
-const dependencies: Find = (value, place) =>
+const dependencies: FindProblem = (value, place) =>
   isObject(value)
     ? firstOf(Object.entries(value), (item, name) => (Array.isArray(item) ? names : schema)(item, below(place, name)))
     : problem(place, 'must be an object')
 
-const nameMap: Find = (value, place) =>
+const nameMap: FindProblem = (value, place) =>
   isObject(value)
     ? firstOf(Object.entries(value), (item, name) => names(item, below(place, name)))
     : problem(place, 'must be an object of lists of names')
 
 /** Drafts before 2020-12 allow a list here; 2020-12 calls it `prefixItems`. */
-const items: Find = (value, place) =>
+const items: FindProblem = (value, place) =>
   (Array.isArray(value) && isUntil(place.draft, '2019-09') ? schemas : schema)(value, place)
 
 const TYPES: readonly unknown[] = ['null', 'boolean', 'object', 'array', 'number', 'string', 'integer']
 
-const types: Find = (value, place) => {
+const types: FindProblem = (value, place) => {
   const list = Array.isArray(value) ? value : [value]
   const wrong = list.find((type) => !TYPES.includes(type))
   if (list.length === 0 || wrong !== undefined || new Set(list).size < list.length)
@@ -117,7 +117,7 @@ const count = expects(
 )
 const number = expects('must be a number', isNumber)
 /** In draft-04 this is `true`, and the limit is in another keyword. */
-const exclusive: Find = (value, place) =>
+const exclusive: FindProblem = (value, place) =>
   (place.draft === 'draft-04' || (place.draft === 'unnamed' && typeof value === 'boolean') ? flag : number)(
     value,
     place,
@@ -127,7 +127,7 @@ const flag = expects('must be true or false', (value) => typeof value === 'boole
 const list = expects('must be a list', Array.isArray)
 
 /** Only a reference inside the document is followed. */
-const reference: Find = (value, place) => {
+const reference: FindProblem = (value, place) => {
   if (typeof value !== 'string') return problem(place, 'must be a string')
   const targets = place.references.find(value, place.from)
   if (targets.length === 0 && !value.startsWith('#'))
@@ -138,7 +138,7 @@ const reference: Find = (value, place) => {
   return undefined
 }
 
-const KEYWORDS: ReadonlyMap<string, Find> = new Map<string, Find>([
+const KEYWORDS: ReadonlyMap<string, FindProblem> = new Map<string, FindProblem>([
   ...each(['$ref', '$dynamicRef', '$recursiveRef'], reference),
   ...each(['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'], schemaMap),
   ...each(['allOf', 'anyOf', 'oneOf', 'prefixItems'], schemas),
@@ -168,11 +168,11 @@ const KEYWORDS: ReadonlyMap<string, Find> = new Map<string, Find>([
   ...each(['uniqueItems', 'readOnly', 'writeOnly', 'deprecated'], flag),
 ])
 
-function each(keywords: readonly string[], find: Find): [string, Find][] {
+function each(keywords: readonly string[], find: FindProblem): [string, FindProblem][] {
   return keywords.map((keyword) => [keyword, find])
 }
 
-function expects(message: string, passes: (value: unknown) => boolean): Find {
+function expects(message: string, passes: (value: unknown) => boolean): FindProblem {
   return (value, place) => (passes(value) ? undefined : problem(place, message))
 }
 
@@ -182,8 +182,8 @@ function isNames(value: unknown): boolean {
 
 function firstOf<K>(
   entries: Iterable<[K, unknown]>,
-  find: (value: unknown, key: K) => SchemaProblem | undefined,
-): SchemaProblem | undefined {
+  find: (value: unknown, key: K) => ToolSchemaProblem | undefined,
+): ToolSchemaProblem | undefined {
   for (const [key, value] of entries) {
     const found = find(value, key)
     if (found) return found
@@ -191,11 +191,11 @@ function firstOf<K>(
   return undefined
 }
 
-function below(place: Place, key: string | number): Place {
+function below(place: SchemaPlace, key: string | number): SchemaPlace {
   return { ...place, pointer: `${place.pointer}/${escapePointer(String(key))}` }
 }
 
-function problem({ pointer }: Place, message: string): SchemaProblem {
+function problem({ pointer }: SchemaPlace, message: string): ToolSchemaProblem {
   return { pointer: pointer.slice(0, 200), message }
 }
 

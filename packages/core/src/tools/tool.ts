@@ -354,13 +354,13 @@ export function isTool(value: unknown): value is Tool {
   return typeof value === 'object' && value !== null && made.has(value)
 }
 
-type Check = readonly [what: string, passes: (value: unknown) => boolean]
+type CheckPart = readonly [what: string, passes: (value: unknown) => boolean]
 
-const TEXT: Check = ['a string', (value) => typeof value === 'string']
-const TEXTS: Check = ['a list of strings', isTexts]
-const OBJECT: Check = ['an object', isObject]
+const TEXT: CheckPart = ['a string', (value) => typeof value === 'string']
+const TEXTS: CheckPart = ['a list of strings', isTexts]
+const OBJECT: CheckPart = ['an object', isObject]
 
-const ICONS: Check = ['a list of icons, each with its src', (value) => Array.isArray(value) && value.every(isIcon)]
+const ICONS: CheckPart = ['a list of icons, each with its src', (value) => Array.isArray(value) && value.every(isIcon)]
 
 function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
@@ -371,12 +371,12 @@ function isIcon(value: unknown): boolean {
 }
 
 /** A further field with the name of a known one would replace it in a list. */
-const FURTHER: Check = [
+const FURTHER: CheckPart = [
   'an object without the names of known fields',
   (value) => isObject(value) && Object.keys(value).every((field) => !LISTED_FIELDS.has(field)),
 ]
 
-const FLAG: Check = ['true or false', (value) => typeof value === 'boolean']
+const FLAG: CheckPart = ['true or false', (value) => typeof value === 'boolean']
 
 const PLAIN_FIELDS = [
   ['title', TEXT],
@@ -392,11 +392,11 @@ const PLAIN_FIELDS = [
   ['category', TEXT],
   ['tags', TEXTS],
   ['requiredScopes', TEXTS],
-] as const satisfies readonly (readonly [string, Check])[]
+] as const satisfies readonly (readonly [string, CheckPart])[]
 type PlainField = (typeof PLAIN_FIELDS)[number][0]
 
 /** Copies and freezes the fields that are data, so that a definition always has a canonical form. */
-function plainParts(of: Named, definition: ToolDefinition): PlainParts {
+function plainParts(of: NamedTool, definition: ToolDefinition): PlainParts {
   const parts: Partial<Record<PlainField, unknown>> = {}
   for (const [field, [what, passes]] of PLAIN_FIELDS) {
     const value: unknown = isSchemaField(field) ? schemaOf(of, definition, field) : definition[field]
@@ -426,7 +426,7 @@ function isSchemaField(field: string | undefined): field is (typeof SCHEMA_FIELD
 }
 
 /** Returns the JSON Schema of a field. Converts a Standard Schema. */
-function schemaOf(of: Named, definition: ToolDefinition, field: (typeof SCHEMA_FIELDS)[number]): unknown {
+function schemaOf(of: NamedTool, definition: ToolDefinition, field: (typeof SCHEMA_FIELDS)[number]): unknown {
   const schema = definition[field]
   if (!isStandardSchema(schema)) return schema
   try {
@@ -440,30 +440,30 @@ function codeFor(field: string | undefined): 'schema_invalid' | 'tool_invalid' {
   return isSchemaField(field) ? 'schema_invalid' : 'tool_invalid'
 }
 
-function checkExecute(of: Named, execute: ToolDefinition['execute']): Tool['execute'] {
+function checkExecute(of: NamedTool, execute: ToolDefinition['execute']): Tool['execute'] {
   if (execute !== undefined && typeof execute !== 'function') throw invalid(of, 'execute must be a function')
   return execute
 }
 
-function checkDeadline(of: Named, deadlineMs: unknown): number | undefined {
+function checkDeadline(of: NamedTool, deadlineMs: unknown): number | undefined {
   if (deadlineMs === undefined || (typeof deadlineMs === 'number' && deadlineMs > 0)) return deadlineMs
   throw invalid(of, 'deadlineMs must be a number of milliseconds above 0')
 }
 
-function checkTexts(of: Named, field: string, texts: unknown): readonly string[] | undefined {
+function checkTexts(of: NamedTool, field: string, texts: unknown): readonly string[] | undefined {
   if (texts === undefined || isTexts(texts)) return texts
   throw invalid(of, `${field} must be ${TEXTS[0]}`)
 }
 
-function checkTrusted(of: Named, trusted: unknown = false): boolean {
+function checkTrusted(of: NamedTool, trusted: unknown = false): boolean {
   if (FLAG[1](trusted)) return trusted as boolean
   throw invalid(of, `trusted must be ${FLAG[0]}`)
 }
 
-type Named = Pick<Tool, 'kind' | 'id'>
+type NamedTool = Pick<Tool, 'kind' | 'id'>
 
 function invalid(
-  { kind, id }: Named,
+  { kind, id }: NamedTool,
   problem: string,
   code: 'schema_invalid' | 'tool_invalid' = 'tool_invalid',
 ): ConfigError {

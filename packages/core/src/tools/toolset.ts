@@ -33,7 +33,7 @@ export interface Toolset extends Iterable<Tool> {
    *
    * @throws {ToolgateError} `cursor_invalid`; `cursor_stale` for a cursor of a set with other tools
    */
-  page(request?: PageRequest): Page
+  page(request?: PageRequest): ListPage
   /**
    * Returns one page of the namespaces, each with the number of its tools.
    *
@@ -77,7 +77,7 @@ function fromSorted(tools: readonly Tool[]): Toolset {
   return Object.freeze(set)
 }
 
-function pageOfTools(set: Toolset, request: PageRequest): Page {
+function pageOfTools(set: Toolset, request: PageRequest): ListPage {
   const { entries, nextCursor } = pageOf({ entries: set.tools, hash: set.hash }, request)
   return Object.freeze({ tools: entries, nextCursor })
 }
@@ -163,7 +163,7 @@ interface PageRequest {
   readonly cursor?: string | undefined
 }
 
-interface Page {
+interface ListPage {
   /** Sorted by id. */
   readonly tools: readonly Tool[]
   /** Absent on the last page. */

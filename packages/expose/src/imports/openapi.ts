@@ -7,7 +7,7 @@ export interface ForeignNote {
   readonly from: unknown
 }
 
-type Entry = readonly [keyword: string, word: unknown]
+type KeywordEntry = readonly [keyword: string, word: unknown]
 
 /** More levels than a gate accepts. Deeper parts stay unchanged, and the gate rejects the schema. */
 const MAX_DEPTH = 64
@@ -15,20 +15,20 @@ const MAX_DEPTH = 64
 /** More nodes than any real schema has. Further parts stay unchanged, because a schema may contain itself. */
 const MAX_NODES = 10_000
 
-interface Reading {
+interface OpenApiReading {
   readonly notes: ForeignNote[]
   nodes: number
 }
 
 /** Returns a schema in OpenAPI 3.0 as JSON Schema: types in small letters, counts as numbers, `nullable` as a type. */
 export function readOpenApi(schema: unknown): { readonly schema: unknown; readonly notes: readonly ForeignNote[] } {
-  const reading: Reading = { notes: [], nodes: 0 }
+  const reading: OpenApiReading = { notes: [], nodes: 0 }
   return { schema: schema === null ? undefined : read(schema, '', reading), notes: reading.notes }
 }
 
-function read(value: unknown, path: string, reading: Reading, depth = 0): unknown {
+function read(value: unknown, path: string, reading: OpenApiReading, depth = 0): unknown {
   if (!isObject(value) || depth > MAX_DEPTH || ++reading.nodes > MAX_NODES) return value
-  const entries = Object.entries(value).flatMap(([keyword, word]): readonly Entry[] => {
+  const entries = Object.entries(value).flatMap(([keyword, word]): readonly KeywordEntry[] => {
     if (word === undefined || word === null || keyword === 'nullable') return []
     const at = below(path, keyword)
     const inner = (one: unknown, ...steps: readonly (string | number)[]) =>
@@ -42,14 +42,14 @@ function read(value: unknown, path: string, reading: Reading, depth = 0): unknow
 }
 
 type ReadInner = (schema: unknown, ...steps: readonly (string | number)[]) => unknown
-type Spell = (word: unknown, inner: ReadInner, lose: () => void) => readonly Entry[]
+type SpellOpenApi = (word: unknown, inner: ReadInner, lose: () => void) => readonly KeywordEntry[]
 
 const count =
-  (keyword: string): Spell =>
+  (keyword: string): SpellOpenApi =>
   (word) => [[keyword, Number(word)]]
 
 /** The keywords that JSON Schema has in another form. */
-const SPELLINGS: ReadonlyMap<string, Spell> = new Map<string, Spell>([
+const SPELLINGS: ReadonlyMap<string, SpellOpenApi> = new Map<string, SpellOpenApi>([
   [
     'type',
     (word) => (word === 'TYPE_UNSPECIFIED' ? [] : [['type', typeof word === 'string' ? word.toLowerCase() : word]]),
@@ -79,6 +79,6 @@ const NULLABLE: ReadonlyMap<string, (word: unknown) => unknown> = new Map<string
   ['anyOf', (branches) => (Array.isArray(branches) ? [...(branches as unknown[]), { type: 'null' }] : branches)],
 ])
 
-function orNull(entries: readonly Entry[]): object {
+function orNull(entries: readonly KeywordEntry[]): object {
   return Object.fromEntries(entries.map(([keyword, word]) => [keyword, NULLABLE.get(keyword)?.(word) ?? word]))
 }

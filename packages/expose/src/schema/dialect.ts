@@ -3,7 +3,7 @@ import { KEYWORDS } from './keywords.ts'
 import { isObject, listOf } from './node.ts'
 
 /** The JSON Schema features of a target, as data. Missing ones are rewritten (`rewrites.ts`) or removed. */
-export interface Dialect {
+export interface TargetDialect {
   /** Part of the key of cached results. */
   readonly name: string
   /** The supported keywords. Absent: all of 2020-12, and unknown ones. */
@@ -65,28 +65,28 @@ const STRICT_WORDS = '$ref type title description enum const format anyOf proper
 const NUMBER_WORDS = 'minimum maximum exclusiveMinimum exclusiveMaximum multipleOf'
 
 /** All of JSON Schema 2020-12, at the root too: MCP. */
-export const ANY: Dialect = { name: 'any', objectRoot: true, refs: 'kept', unions: 'type-list' }
+export const ANY: TargetDialect = { name: 'any', objectRoot: true, refs: 'kept', unions: 'type-list' }
 
 /** Output schemas for targets that accept all of JSON Schema. */
-export const ANY_OUTPUT: Dialect = { ...ANY, name: 'any-output', objectRoot: false }
+export const ANY_OUTPUT: TargetDialect = { ...ANY, name: 'any-output', objectRoot: false }
 
 /** JSON Schema with a single object at the root, which every provider accepts. */
-export const FLAT: Dialect = { ...ANY, name: 'flat', rootLacks: ROOT_UNIONS }
+export const FLAT: TargetDialect = { ...ANY, name: 'flat', rootLacks: ROOT_UNIONS }
 
 /** Like FLAT, because the provider behind a framework is unknown and may be OpenAI. */
-export const FRAMEWORK: Dialect = { ...FLAT, name: 'framework', itemsNeeded: true }
+export const FRAMEWORK: TargetDialect = { ...FLAT, name: 'framework', itemsNeeded: true }
 
-export const ANTHROPIC: Dialect = { ...FLAT, name: 'anthropic', parameterName: ANTHROPIC_PARAMETER }
+export const ANTHROPIC: TargetDialect = { ...FLAT, name: 'anthropic', parameterName: ANTHROPIC_PARAMETER }
 
 /** The message of its 400: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level". */
-export const OPENAI: Dialect = {
+export const OPENAI: TargetDialect = {
   ...FLAT,
   name: 'openai',
   rootLacks: new Set([...ROOT_UNIONS, 'enum', 'not']),
   itemsNeeded: true,
 }
 
-export const OPENAI_STRICT: Dialect = {
+export const OPENAI_STRICT: TargetDialect = {
   name: 'openai-strict',
   keywords: words(STRICT_WORDS, NUMBER_WORDS, 'pattern items minItems maxItems'),
   rootLacks: new Set([...ROOT_UNIONS, 'enum', 'const']),
@@ -109,7 +109,7 @@ export const OPENAI_STRICT: Dialect = {
   },
 }
 
-export const ANTHROPIC_STRICT: Dialect = {
+export const ANTHROPIC_STRICT: TargetDialect = {
   name: 'anthropic-strict',
   keywords: words(STRICT_WORDS, 'items minItems'),
   rootLacks: new Set([...ROOT_UNIONS, 'enum', 'const']),
@@ -128,7 +128,7 @@ export const ANTHROPIC_STRICT: Dialect = {
 }
 
 /** Like Anthropic's, without recursive references. */
-export const BEDROCK_STRICT: Dialect = {
+export const BEDROCK_STRICT: TargetDialect = {
   ...ANTHROPIC_STRICT,
   name: 'bedrock-strict',
   refs: 'inlined',
@@ -136,7 +136,7 @@ export const BEDROCK_STRICT: Dialect = {
 }
 
 /** The keywords that the documentation of `responseJsonSchema` lists; `parametersJsonSchema` is read by the same code. */
-export const GEMINI: Dialect = {
+export const GEMINI: TargetDialect = {
   name: 'gemini',
   keywords: words(
     '$ref type format title description enum anyOf minimum maximum properties required additionalProperties',
@@ -152,10 +152,10 @@ export const GEMINI: Dialect = {
   parameterName: GEMINI_PARAMETER,
 }
 
-export const GEMINI_OUTPUT: Dialect = withoutParameters({ ...GEMINI, name: 'gemini-output' })
+export const GEMINI_OUTPUT: TargetDialect = withoutParameters({ ...GEMINI, name: 'gemini-output' })
 
 /** The message `Schema`. An unknown field is an error for the whole request. */
-export const GEMINI_OPENAPI: Dialect = {
+export const GEMINI_OPENAPI: TargetDialect = {
   name: 'gemini-openapi',
   keywords: words(
     'type format title description default enum anyOf minimum maximum pattern minLength maxLength nullable',
@@ -172,10 +172,13 @@ export const GEMINI_OPENAPI: Dialect = {
   openApi: true,
 }
 
-export const GEMINI_OPENAPI_OUTPUT: Dialect = withoutParameters({ ...GEMINI_OPENAPI, name: 'gemini-openapi-output' })
+export const GEMINI_OPENAPI_OUTPUT: TargetDialect = withoutParameters({
+  ...GEMINI_OPENAPI,
+  name: 'gemini-openapi-output',
+})
 
 /** Returns whether a dialect accepts a keyword at a place. */
-export function takes(dialect: Dialect, keyword: string, atRoot: boolean): boolean {
+export function takes(dialect: TargetDialect, keyword: string, atRoot: boolean): boolean {
   if (atRoot && dialect.rootLacks?.has(keyword)) return false
   return dialect.keywords ? dialect.keywords.has(keyword) : true
 }
@@ -186,7 +189,7 @@ export function isKnown(keyword: string): boolean {
 }
 
 /** A function may return any value, with fields of any name. */
-function withoutParameters(dialect: Dialect): Dialect {
+function withoutParameters(dialect: TargetDialect): TargetDialect {
   const { parameterName: _, rootLacks: __, ...rest } = dialect
   return { ...rest, objectRoot: false }
 }

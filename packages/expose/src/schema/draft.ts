@@ -1,10 +1,10 @@
 import type { JsonSchema } from '@toolgate/core'
-import type { Dialect } from './dialect.ts'
+import type { TargetDialect } from './dialect.ts'
 import { KEYWORDS } from './keywords.ts'
-import { below, isNode, isObject, listOf, type Node, type Note, sortKeys, wordOf } from './node.ts'
+import { below, isNode, isObject, listOf, type SchemaNode, type Note, sortKeys, wordOf } from './node.ts'
 
 /** A schema while it is converted for a target. Each rewrite changes it. */
-export interface Draft {
+export interface SchemaDraft {
   readonly pointer: string
   readonly words: Map<string, unknown>
   /** Constraints that the target cannot express, for the description. */
@@ -18,22 +18,22 @@ export interface At {
   readonly optional: boolean
   readonly depth: number
   /** The enclosing schemas that are being expanded, outermost first. */
-  readonly within: readonly Node[]
+  readonly within: readonly SchemaNode[]
 }
 
 /** The functions that rewrites use. */
 export interface Writer {
-  readonly dialect: Dialect
+  readonly dialect: TargetDialect
   note(note: Note): void
   /** Moves a keyword into the description, or removes it if it is too long or not plain text. */
-  describe(draft: Draft, keyword: string, word: unknown): void
+  describe(draft: SchemaDraft, keyword: string, word: unknown): void
   /** Returns a node with its references and `allOf` merged into it. */
-  absorbed(node: Node, at: At): Draft
-  write(node: Node, at: At): JsonSchema
+  absorbed(node: SchemaNode, at: At): SchemaDraft
+  write(node: SchemaNode, at: At): JsonSchema
 }
 
 /** Returns a draft as JSON: the keywords in a fixed order, unknown ones after them. */
-export function emit(draft: Draft, writer: Writer, at: At): JsonSchema {
+export function emit(draft: SchemaDraft, writer: Writer, at: At): JsonSchema {
   const { words, told } = draft
   const out: Record<string, unknown> = {}
   if (told.length > 0)
@@ -54,7 +54,7 @@ function byRank(a: string, b: string): number {
   return (RANKS.get(a) ?? RANKS.size) - (RANKS.get(b) ?? RANKS.size) || (a < b ? -1 : 1)
 }
 
-function emitWord(keyword: string, draft: Draft, writer: Writer, at: At): unknown {
+function emitWord(keyword: string, draft: SchemaDraft, writer: Writer, at: At): unknown {
   const inner: At = { ...at, root: false, depth: at.depth + 1 }
   if (keyword === 'properties') return emitProperties(draft, writer, inner)
   const types = keyword === 'type' ? wordOf(draft, 'type') : undefined
@@ -68,7 +68,7 @@ function emitValue(word: unknown, writer: Writer, at: At): unknown {
   return Object.fromEntries(Array.from(word, ([key, one]: [unknown, unknown]) => [key, emitValue(one, writer, at)]))
 }
 
-function emitProperties(draft: Draft, writer: Writer, at: At): JsonSchema {
+function emitProperties(draft: SchemaDraft, writer: Writer, at: At): JsonSchema {
   const { dialect, note } = writer
   const required = new Set(wordOf(draft, 'required') ?? [])
   const entries = [...(wordOf(draft, 'properties') ?? [])].map(([key, node]) => {

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import { both, type Node, type NodeMap } from './node.ts'
+import { both, type SchemaNode, type NodeMap } from './node.ts'
 
 /** The kind of a keyword's value, as far as rewrites need it. */
-export type Shape =
+export type KeywordForm =
   | 'schema'
   /** A schema, or `false` or `true` with a special meaning. */
   | 'schema-or-flag'
@@ -21,7 +21,7 @@ export type Shape =
   | 'pattern'
 
 /** The keywords of JSON Schema 2020-12, in the order in which they are written. */
-export const KEYWORDS: ReadonlyMap<string, Shape> = new Map<string, Shape>([
+export const KEYWORDS: ReadonlyMap<string, KeywordForm> = new Map<string, KeywordForm>([
   ['$ref', 'text'],
   ['type', 'types'],
   ['title', 'text'],
@@ -194,7 +194,7 @@ function meetMaps(a: NodeMap, b: NodeMap): NodeMap {
   return new Map([...met].toSorted(([x], [y]) => (x < y ? -1 : 1)))
 }
 
-function meetSchemas(a: Node | boolean, b: Node | boolean): Node | boolean {
+function meetSchemas(a: SchemaNode | boolean, b: SchemaNode | boolean): SchemaNode | boolean {
   if (typeof a === 'boolean') return a ? b : a
   if (typeof b === 'boolean') return b ? a : b
   return both(a, b)

@@ -6,7 +6,7 @@ import type { JsonSchema } from '@toolgate/core'
  * Keywords hold nodes where JSON Schema has schemas, and maps where it has objects of schemas. Immutable, so
  * that one node can be written in several places.
  */
-export interface Node {
+export interface SchemaNode {
   /** Its place in the original schema, RFC 6901. */
   readonly pointer: string
   readonly words: ReadonlyMap<string, unknown>
@@ -14,7 +14,7 @@ export interface Node {
   readonly raw: JsonSchema | undefined
 }
 
-export type NodeMap = ReadonlyMap<string, Node>
+export type NodeMap = ReadonlyMap<string, SchemaNode>
 
 /** The values of the keywords that rewrites read, as the reader has checked them. */
 interface CheckedWords {
@@ -29,16 +29,16 @@ interface CheckedWords {
   minItems: number
   required: readonly string[]
   properties: NodeMap
-  items: Node | boolean
-  prefixItems: readonly Node[]
-  allOf: readonly Node[]
-  anyOf: readonly Node[]
-  oneOf: readonly Node[]
+  items: SchemaNode | boolean
+  prefixItems: readonly SchemaNode[]
+  allOf: readonly SchemaNode[]
+  anyOf: readonly SchemaNode[]
+  oneOf: readonly SchemaNode[]
 }
 
 /** Returns the value of a keyword that a node or a draft has. */
 export function wordOf<Keyword extends keyof CheckedWords>(
-  { words }: Pick<Node, 'words'>,
+  { words }: Pick<SchemaNode, 'words'>,
   keyword: Keyword,
 ): CheckedWords[Keyword] | undefined {
   // Sound, since the reader and the rewrites store only such values.
@@ -69,12 +69,12 @@ export class SchemaProblem extends Error {
   }
 }
 
-export function createNode(pointer: string, words: ReadonlyMap<string, unknown>, raw?: JsonSchema): Node {
+export function createNode(pointer: string, words: ReadonlyMap<string, unknown>, raw?: JsonSchema): SchemaNode {
   return { pointer, words, raw }
 }
 
 /** Returns the node that is equivalent to both together. */
-export function both(a: Node, b: Node): Node {
+export function both(a: SchemaNode, b: SchemaNode): SchemaNode {
   return createNode(a.pointer, new Map([['allOf', [a, b]]]))
 }
 
@@ -96,7 +96,7 @@ export function listOf(value: unknown): readonly unknown[] {
 }
 
 /** Returns whether a keyword's value is a node: JSON has no maps. */
-export function isNode(word: unknown): word is Node {
+export function isNode(word: unknown): word is SchemaNode {
   return isObject(word) && word['words'] instanceof Map
 }
 

@@ -1,19 +1,19 @@
 import type { JsonSchema } from '@toolgate/core'
-import { KEYWORDS, type Shape, SILENT, TYPES } from './keywords.ts'
-import { below, createNode, isObject, type Node, type NodeMap, type Note, SchemaProblem, toText } from './node.ts'
+import { KEYWORDS, type KeywordForm, SILENT, TYPES } from './keywords.ts'
+import { below, createNode, isObject, type SchemaNode, type NodeMap, type Note, SchemaProblem, toText } from './node.ts'
 
 /** More than any real schema has: longer ones would block the process. */
 const MAX_NODES = 10_000
 
 /** Reads schemas of one document, which holds no object twice, into nodes. */
-export type Reader = (raw: JsonSchema | boolean, pointer: string) => Node
+export type Reader = (raw: JsonSchema | boolean, pointer: string) => SchemaNode
 
 /**
  * Returns a reader that rewrites draft-04, -06 and -07 as 2020-12, without a note since the meaning is the same, and
  * removes invalid parts (`properties: 5`), with a note.
  */
 export function createReader(note: (note: Note) => void): Reader {
-  const nodes = new Map<JsonSchema, Node>()
+  const nodes = new Map<JsonSchema, SchemaNode>()
 
   const read: Reader = (raw, pointer) => {
     if (typeof raw === 'boolean') return raw ? createNode(pointer, EMPTY) : createNode(pointer, NOTHING)
@@ -35,7 +35,7 @@ export function createReader(note: (note: Note) => void): Reader {
   }
 
   /** Returns `undefined` for an invalid value of the keyword. */
-  function readWord(shape: Shape, value: unknown, at: string): unknown {
+  function readWord(shape: KeywordForm, value: unknown, at: string): unknown {
     switch (shape) {
       case 'schema':
         return isSchema(value) ? read(value, at) : undefined
@@ -66,7 +66,7 @@ const EMPTY: ReadonlyMap<string, unknown> = new Map()
 /** The schema `false`, which no value matches. */
 const NOTHING: ReadonlyMap<string, unknown> = new Map([['not', createNode('', EMPTY, {})]])
 
-type Plain = Exclude<Shape, 'schema' | 'schema-or-flag' | 'schemas' | 'schema-map' | 'texts-map'>
+type Plain = Exclude<KeywordForm, 'schema' | 'schema-or-flag' | 'schemas' | 'schema-map' | 'texts-map'>
 
 const CHECKS: Readonly<Record<Plain, (value: unknown) => unknown>> = {
   types(value) {
@@ -85,10 +85,14 @@ const CHECKS: Readonly<Record<Plain, (value: unknown) => unknown>> = {
   pattern: (value) => (typeof value === 'string' && compiles(value) ? value : undefined),
 }
 
-type Entry = readonly [keyword: string, value: unknown, pointer: string]
+type PlacedKeyword = readonly [keyword: string, value: unknown, pointer: string]
 
 /** Returns the keywords of a schema as 2020-12, sorted, each with its original place. */
-function modernise(raw: Readonly<Record<string, unknown>>, pointer: string, set: (...entry: Entry) => void): void {
+function modernise(
+  raw: Readonly<Record<string, unknown>>,
+  pointer: string,
+  set: (...entry: PlacedKeyword) => void,
+): void {
   for (const key of Object.keys(raw).toSorted()) {
     if (SILENT.has(key)) continue
     const at = below(pointer, key)
@@ -98,10 +102,10 @@ function modernise(raw: Readonly<Record<string, unknown>>, pointer: string, set:
   }
 }
 
-type Spell = (value: unknown, at: string, raw: Readonly<Record<string, unknown>>) => readonly Entry[]
+type SpellEarlier = (value: unknown, at: string, raw: Readonly<Record<string, unknown>>) => readonly PlacedKeyword[]
 
 /** Keywords that earlier drafts wrote in another way. */
-const EARLIER: ReadonlyMap<string, Spell> = new Map<string, Spell>([
+const EARLIER: ReadonlyMap<string, SpellEarlier> = new Map<string, SpellEarlier>([
   ['items', (value, at) => [Array.isArray(value) ? ['prefixItems', value, at] : ['items', value, at]]],
   ['additionalItems', (value, at, raw) => (Array.isArray(raw['items']) ? [['items', value, at]] : [])],
   ['exclusiveMinimum', (value, at, raw) => spellExclusive('exclusiveMinimum', 'minimum', value, at, raw)],
@@ -122,12 +126,12 @@ function spellExclusive(
   value: unknown,
   at: string,
   raw: Readonly<Record<string, unknown>>,
-): readonly Entry[] {
+): readonly PlacedKeyword[] {
   if (value === true) return [[keyword, raw[bound], at]]
   return value === false ? [] : [[keyword, value, at]]
 }
 
-function spellDependencies(value: unknown, at: string): readonly Entry[] {
+function spellDependencies(value: unknown, at: string): readonly PlacedKeyword[] {
   if (!isObject(value)) return [['dependencies', value, at]]
   const entries = Object.entries(value)
   const required = entries.filter(([, item]) => Array.isArray(item))

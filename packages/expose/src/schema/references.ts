@@ -1,16 +1,16 @@
 import { dialectOf, idKeyword, metaSchemasOf } from '@toolgate/values/json-schema'
 import type { JsonSchema } from '@toolgate/core'
-import { below, isNode, isObject, type Node, SchemaProblem, wordOf } from './node.ts'
+import { below, isNode, isObject, type SchemaNode, SchemaProblem, wordOf } from './node.ts'
 import type { Reader } from './read.ts'
 
 /** The target of a reference, within the same document. */
-interface Place {
+interface ReferenceTarget {
   readonly raw: JsonSchema | boolean
   readonly pointer: string
 }
 
 /** Returns the target of a `$ref` of a schema. Never fetches. */
-export type Resolve = (from: object, ref: string, path: string) => Place
+export type Resolve = (from: object, ref: string, path: string) => ReferenceTarget
 
 /**
  * Returns a resolver of references within one document: JSON Pointers, anchors, and `$id`s of the document itself (JSON
@@ -49,14 +49,14 @@ const ROOT = 'https://schema.invalid/'
 
 interface Index {
   readonly bases: ReadonlyMap<object, string>
-  readonly resources: ReadonlyMap<string, Place>
-  readonly anchors: ReadonlyMap<string, Place>
+  readonly resources: ReadonlyMap<string, ReferenceTarget>
+  readonly anchors: ReadonlyMap<string, ReferenceTarget>
 }
 
 function indexDocument(root: JsonSchema): Index {
   const bases = new Map<object, string>()
-  const resources = new Map<string, Place>([[ROOT, { raw: root, pointer: '' }]])
-  const anchors = new Map<string, Place>()
+  const resources = new Map<string, ReferenceTarget>([[ROOT, { raw: root, pointer: '' }]])
+  const anchors = new Map<string, ReferenceTarget>()
   const { draft } = dialectOf(root)
   const keyword = idKeyword(draft)
 
@@ -95,7 +95,7 @@ function toAnchor(id: unknown): string | undefined {
   return typeof id === 'string' && id.startsWith('#') ? id.slice(1) : undefined
 }
 
-function walk(resource: Place, fragment: string): Place | undefined {
+function walk(resource: ReferenceTarget, fragment: string): ReferenceTarget | undefined {
   let { raw, pointer }: { raw: unknown; pointer: string } = resource
   for (const step of fragment.split('/').slice(1)) {
     const key = step.replaceAll('~1', '/').replaceAll('~0', '~')
@@ -115,29 +115,29 @@ function decode(text: string): string | undefined {
 }
 
 /** The references of one schema, and the definitions of those that stay. */
-export interface References {
+export interface SchemaReferences {
   /** Returns the target of a node's `$ref`, past targets that are references themselves. */
-  target(node: Node): Node
+  target(node: SchemaNode): SchemaNode
   /** Whether a schema refers to itself. */
-  isRecursive(target: Node): boolean
+  isRecursive(target: SchemaNode): boolean
   /** Returns the name under which a schema will be written in `$defs`. */
-  nameOf(target: Node): string
+  nameOf(target: SchemaNode): string
   /** Writes every named schema, including those that are named meanwhile. */
-  writeAll(write: (node: Node) => JsonSchema): Readonly<Record<string, JsonSchema>> | undefined
+  writeAll(write: (node: SchemaNode) => JsonSchema): Readonly<Record<string, JsonSchema>> | undefined
 }
 
-export function createReferences(root: JsonSchema, read: Reader): References {
+export function createReferences(root: JsonSchema, read: Reader): SchemaReferences {
   const resolve = createResolve(root)
-  const targets = new Map<Node, Node>()
-  const recursive = new Map<Node, boolean>()
-  const names = new Map<Node, string>()
+  const targets = new Map<SchemaNode, SchemaNode>()
+  const recursive = new Map<SchemaNode, boolean>()
+  const names = new Map<SchemaNode, string>()
 
-  function target(node: Node): Node {
+  function target(node: SchemaNode): SchemaNode {
     const known = targets.get(node)
     if (known) return known
-    const seen = new Set<Node>()
+    const seen = new Set<SchemaNode>()
     let at = follow(node)
-    let end: Node | undefined
+    let end: SchemaNode | undefined
     for (;;) {
       if (!at.words.has('$ref')) break
       if (at.words.size > 1) end ??= at
@@ -150,15 +150,15 @@ export function createReferences(root: JsonSchema, read: Reader): References {
     return end
   }
 
-  function follow(node: Node): Node {
+  function follow(node: SchemaNode): SchemaNode {
     const place = resolve(node.raw ?? root, wordOf(node, '$ref') ?? '', below(node.pointer, '$ref'))
     return read(place.raw, place.pointer)
   }
 
-  function isRecursive(start: Node): boolean {
+  function isRecursive(start: SchemaNode): boolean {
     const known = recursive.get(start)
     if (known !== undefined) return known
-    const seen = new Set<Node>()
+    const seen = new Set<SchemaNode>()
     const open = [...reachable(start)]
     let found = false
     for (let node = open.pop(); node !== undefined && !found; node = open.pop()) {
@@ -172,7 +172,7 @@ export function createReferences(root: JsonSchema, read: Reader): References {
   }
 
   /** The schemas directly inside one, and the one that it refers to. */
-  function reachable(node: Node): readonly Node[] {
+  function reachable(node: SchemaNode): readonly SchemaNode[] {
     const inside = [...node.words.values()].flatMap(nodesOf)
     return node.words.has('$ref') ? [...inside, target(node)] : inside
   }
@@ -205,7 +205,7 @@ function baseName(pointer: string): string {
   return last.replaceAll(/[^A-Za-z0-9_]+/g, '_').slice(0, 64) || 'definition'
 }
 
-function nodesOf(word: unknown): readonly Node[] {
+function nodesOf(word: unknown): readonly SchemaNode[] {
   if (isNode(word)) return [word]
   const inside: unknown[] = word instanceof Map ? [...word.values()] : Array.isArray(word) ? word : []
   return inside.flatMap(nodesOf)

@@ -1,9 +1,9 @@
 import { takes } from './dialect.ts'
-import type { At, Draft, Writer } from './draft.ts'
+import type { At, SchemaDraft, Writer } from './draft.ts'
 import { ANNOTATIONS, appliesTo, SPEAKS_OF } from './keywords.ts'
-import { below, both, createNode, type Node, type NodeMap, toText, wordOf } from './node.ts'
+import { below, both, createNode, type SchemaNode, type NodeMap, toText, wordOf } from './node.ts'
 
-export function oneOfToAnyOf(draft: Draft, { dialect, note }: Writer, at: At): void {
+export function oneOfToAnyOf(draft: SchemaDraft, { dialect, note }: Writer, at: At): void {
   const oneOf = draft.words.get('oneOf')
   if (!oneOf || takes(dialect, 'oneOf', at.root) || draft.words.has('anyOf')) return
   if (!takes(dialect, 'anyOf', at.root)) return
@@ -13,7 +13,7 @@ export function oneOfToAnyOf(draft: Draft, { dialect, note }: Writer, at: At): v
 }
 
 /** A root that may be one of several objects becomes one object that has the properties of all. */
-export function unionToOneObject(draft: Draft, writer: Writer, at: At): void {
+export function unionToOneObject(draft: SchemaDraft, writer: Writer, at: At): void {
   if (!at.root) return
   for (const keyword of ['anyOf', 'oneOf'] as const) {
     const branches = wordOf(draft, keyword)
@@ -32,14 +32,14 @@ export function unionToOneObject(draft: Draft, writer: Writer, at: At): void {
   }
 }
 
-function mayBeObject({ words }: Draft): boolean {
+function mayBeObject({ words }: SchemaDraft): boolean {
   const types = wordOf({ words }, 'type')
   return (types === undefined || types.includes('object')) && !words.has('not')
 }
 
-function addProperties(draft: Draft, objects: readonly Draft[]): void {
+function addProperties(draft: SchemaDraft, objects: readonly SchemaDraft[]): void {
   const own = wordOf(draft, 'properties') ?? new Map()
-  const offered = new Map<string, Node[]>()
+  const offered = new Map<string, SchemaNode[]>()
   for (const { words } of objects) {
     for (const [key, node] of wordOf({ words }, 'properties') ?? new Map()) {
       offered.set(key, [...(offered.get(key) ?? []), node])
@@ -55,7 +55,7 @@ function addProperties(draft: Draft, objects: readonly Draft[]): void {
 }
 
 /** Returns the properties that every branch requires. */
-function addRequired(draft: Draft, objects: readonly Draft[]): void {
+function addRequired(draft: SchemaDraft, objects: readonly SchemaDraft[]): void {
   const lists = objects.map(({ words }) => wordOf({ words }, 'required') ?? [])
   const common = (lists[0] ?? []).filter((name) => lists.every((list) => list.includes(name)))
   const required = [...new Set([...(wordOf(draft, 'required') ?? []), ...common])]
@@ -63,7 +63,7 @@ function addRequired(draft: Draft, objects: readonly Draft[]): void {
 }
 
 /** Moves the keywords beside `anyOf` into each of its branches, which has the same meaning. */
-export function bareAnyOf(draft: Draft, { dialect, note }: Writer): void {
+export function bareAnyOf(draft: SchemaDraft, { dialect, note }: Writer): void {
   const branches = wordOf(draft, 'anyOf')
   if (!dialect.bareAnyOf || !branches) return
   const beside = [...draft.words].filter(([keyword]) => isConstraint(keyword) && keyword !== 'anyOf')
@@ -83,7 +83,7 @@ export function bareAnyOf(draft: Draft, { dialect, note }: Writer): void {
   })
 }
 
-export function missingType(draft: Draft, { dialect, note }: Writer): void {
+export function missingType(draft: SchemaDraft, { dialect, note }: Writer): void {
   if (!dialect.typed || TYPED.some((keyword) => draft.words.has(keyword))) return
   const spoken = [...draft.words.keys()].map((keyword) => SPEAKS_OF.get(keyword)).find((type) => type !== undefined)
   const types = spoken ? [spoken] : SCALARS
@@ -94,7 +94,7 @@ export function missingType(draft: Draft, { dialect, note }: Writer): void {
 const TYPED = ['type', 'enum', 'const', 'anyOf', '$ref'] as const
 
 /** OpenAPI has null as a keyword of its own, not as one of the types. */
-export function nullBranch(draft: Draft, { dialect, note }: Writer): void {
+export function nullBranch(draft: SchemaDraft, { dialect, note }: Writer): void {
   const branches = wordOf(draft, 'anyOf')
   if (dialect.unions !== 'nullable' || !branches) return
   const others = branches.filter(({ words }) => wordOf({ words }, 'type')?.join() !== 'null')
@@ -104,7 +104,7 @@ export function nullBranch(draft: Draft, { dialect, note }: Writer): void {
   note({ path: below(draft.pointer, 'anyOf'), feature: 'type', from: '"null"', to: 'nullable', action: 'rewritten' })
 }
 
-export function typeUnion(draft: Draft, { dialect, note }: Writer): void {
+export function typeUnion(draft: SchemaDraft, { dialect, note }: Writer): void {
   const types = wordOf(draft, 'type')
   if (!types || types.length === 0 || dialect.unions === 'type-list') return
   const nullable = dialect.unions === 'nullable' && types.includes('null')
@@ -146,11 +146,11 @@ function isConstraint(keyword: string): boolean {
 
 export const SCALARS = ['string', 'number', 'boolean', 'null'] as const
 
-export function anyNode(nodes: readonly Node[]): Node {
+export function anyNode(nodes: readonly SchemaNode[]): SchemaNode {
   const [first, second] = nodes
   return first && !second ? first : createNode(first?.pointer ?? '', new Map([['anyOf', nodes]]))
 }
 
-export function sortedMap(map: ReadonlyMap<string, Node>): NodeMap {
+export function sortedMap(map: ReadonlyMap<string, SchemaNode>): NodeMap {
   return new Map([...map].toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }

@@ -1,9 +1,9 @@
 import { takes } from './dialect.ts'
-import type { At, Draft, Writer } from './draft.ts'
+import type { At, SchemaDraft, Writer } from './draft.ts'
 import { typeOf } from './keywords.ts'
 import { below, isObject, toText, wordOf } from './node.ts'
 
-export function constToEnum(draft: Draft, { dialect, note }: Writer, at: At): void {
+export function constToEnum(draft: SchemaDraft, { dialect, note }: Writer, at: At): void {
   if (!draft.words.has('const') || takes(dialect, 'const', at.root) || !takes(dialect, 'enum', at.root)) return
   const value = draft.words.get('const')
   draft.words.delete('const')
@@ -18,7 +18,7 @@ export function constToEnum(draft: Draft, { dialect, note }: Writer, at: At): vo
 }
 
 /** `x > 5` becomes `x >= 6` for integers. For other numbers the bound itself is allowed. */
-export function exclusiveBounds(draft: Draft, { dialect, note }: Writer, at: At): void {
+export function exclusiveBounds(draft: SchemaDraft, { dialect, note }: Writer, at: At): void {
   for (const [keyword, bound, step] of [
     ['exclusiveMinimum', 'minimum', 1],
     ['exclusiveMaximum', 'maximum', -1],
@@ -49,7 +49,7 @@ export function exclusiveBounds(draft: Draft, { dialect, note }: Writer, at: At)
 }
 
 /** Keeps the values of `enum` and `const` that the target can list and the type allows. */
-export function listedValues(draft: Draft, writer: Writer): void {
+export function listedValues(draft: SchemaDraft, writer: Writer): void {
   const { dialect } = writer
   if (!dialect.enums) return
   for (const keyword of ['enum', 'const'] as const) {
@@ -76,7 +76,7 @@ function isOfType(value: unknown, type: string): boolean {
 }
 
 /** OpenAPI lists numbers as texts, with the format `enum`, and has null elsewhere. */
-function enumOfTexts(draft: Draft, writer: Writer, values: readonly unknown[]): void {
+function enumOfTexts(draft: SchemaDraft, writer: Writer, values: readonly unknown[]): void {
   const listed = values.filter((value) => value !== null)
   const types = new Set(listed.map(typeOf))
   if (listed.length === 0) draft.words.delete('enum')
@@ -94,7 +94,7 @@ function enumOfTexts(draft: Draft, writer: Writer, values: readonly unknown[]): 
   }
 }
 
-export function narrowValues(draft: Draft, writer: Writer): void {
+export function narrowValues(draft: SchemaDraft, writer: Writer): void {
   const { formats, minItems } = writer.dialect
   const format = wordOf(draft, 'format')
   if (formats && format !== undefined && !formats.has(format)) writer.describe(draft, 'format', format)

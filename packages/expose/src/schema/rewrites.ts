@@ -1,5 +1,5 @@
 import { takes } from './dialect.ts'
-import type { At, Draft, Writer } from './draft.ts'
+import type { At, SchemaDraft, Writer } from './draft.ts'
 import { appliesTo, KEYWORDS } from './keywords.ts'
 import { below, createNode, toText, wordOf } from './node.ts'
 import {
@@ -16,7 +16,7 @@ import {
 import { constToEnum, exclusiveBounds, listedValues, narrowValues } from './rewrite-values.ts'
 
 /** Changes a draft where its target lacks a feature, with a note. */
-type Rewrite = (draft: Draft, writer: Writer, at: At) => void
+type Rewrite = (draft: SchemaDraft, writer: Writer, at: At) => void
 
 /** The rewrites in order. Each may leave work to later ones, and the last removes every feature that the target still lacks. */
 export const REWRITES: readonly Rewrite[] = [
@@ -39,7 +39,7 @@ export const REWRITES: readonly Rewrite[] = [
 ]
 
 /** Moves every remaining unsupported keyword into the description, for the model to read, or removes it. */
-function removeLacking(draft: Draft, writer: Writer, at: At): void {
+function removeLacking(draft: SchemaDraft, writer: Writer, at: At): void {
   const { dialect } = writer
   const types = wordOf(draft, 'type')
   for (const [keyword, word] of draft.words) {
@@ -60,7 +60,7 @@ function holdsReference(keyword: string, word: unknown): boolean {
 }
 
 /** Turns a tuple into a list of items that match any of the tuple's schemas. */
-function tupleToList(draft: Draft, { dialect, note }: Writer, at: At): void {
+function tupleToList(draft: SchemaDraft, { dialect, note }: Writer, at: At): void {
   const tuple = wordOf(draft, 'prefixItems')
   if (!tuple || takes(dialect, 'prefixItems', at.root) || !takes(dialect, 'items', at.root)) return
   const rest = wordOf(draft, 'items')
@@ -77,7 +77,7 @@ function tupleToList(draft: Draft, { dialect, note }: Writer, at: At): void {
   })
 }
 
-function closedObject(draft: Draft, { dialect, note }: Writer): void {
+function closedObject(draft: SchemaDraft, { dialect, note }: Writer): void {
   if (!dialect.closed || !isObjectDraft(draft)) return
   const { words, pointer } = draft
   const open = words.get('additionalProperties')
@@ -95,12 +95,12 @@ function closedObject(draft: Draft, { dialect, note }: Writer): void {
   })
 }
 
-function isObjectDraft({ words }: Draft): boolean {
+function isObjectDraft({ words }: SchemaDraft): boolean {
   return (wordOf({ words }, 'type') ?? []).includes('object')
 }
 
 /** Declares required properties that are not declared, in closed objects. */
-function undeclaredRequired(draft: Draft, { dialect, note }: Writer): void {
+function undeclaredRequired(draft: SchemaDraft, { dialect, note }: Writer): void {
   const required = wordOf(draft, 'required')
   if (!dialect.keywords || !required) return
   const declaredNow = wordOf(draft, 'properties')
@@ -125,7 +125,7 @@ function undeclaredRequired(draft: Draft, { dialect, note }: Writer): void {
 }
 
 /** Adds `items: {}` where a target requires `items`. */
-function unsaidItems(draft: Draft, { dialect, note }: Writer): void {
+function unsaidItems(draft: SchemaDraft, { dialect, note }: Writer): void {
   const items = draft.words.get('items')
   if (!dialect.itemsNeeded || !isListDraft(draft) || typeof items === 'object' || items === false) return
   draft.words.set('items', createNode(draft.pointer, new Map()))
@@ -138,11 +138,11 @@ function unsaidItems(draft: Draft, { dialect, note }: Writer): void {
   })
 }
 
-function isListDraft({ words }: Draft): boolean {
+function isListDraft({ words }: SchemaDraft): boolean {
   return (wordOf({ words }, 'type') ?? []).includes('array')
 }
 
-function missingItems(draft: Draft, { dialect, note }: Writer): void {
+function missingItems(draft: SchemaDraft, { dialect, note }: Writer): void {
   const items = draft.words.get('items')
   if (!dialect.keywords || !isListDraft(draft) || typeof items === 'object') return
   if (items === true) draft.words.delete('items')

@@ -8,7 +8,7 @@ import { isObject, SchemaProblem } from './node.ts'
 import { writeSchema } from './writer.ts'
 import { runs } from '../../../testing/src/runs.ts'
 
-const DIALECTS: readonly dialects.Dialect[] = [
+const DIALECTS: readonly dialects.TargetDialect[] = [
   dialects.ANY,
   dialects.ANY_OUTPUT,
   dialects.ANTHROPIC,
@@ -132,11 +132,11 @@ describe('writeSchema, for any schema and target', () => {
   })
 })
 
-function each(check: (raw: JsonSchema, dialect: dialects.Dialect) => void): void {
+function each(check: (raw: JsonSchema, dialect: dialects.TargetDialect) => void): void {
   fc.assert(fc.property(root, fc.constantFrom(...DIALECTS), check), RUNS)
 }
 
-function tryWrite(raw: JsonSchema, dialect: dialects.Dialect): JsonSchema | undefined {
+function tryWrite(raw: JsonSchema, dialect: dialects.TargetDialect): JsonSchema | undefined {
   try {
     return writeSchema(raw, dialect).schema
   } catch (error) {
@@ -145,7 +145,7 @@ function tryWrite(raw: JsonSchema, dialect: dialects.Dialect): JsonSchema | unde
   }
 }
 
-function textOf(raw: JsonSchema, dialect: dialects.Dialect): string {
+function textOf(raw: JsonSchema, dialect: dialects.TargetDialect): string {
   try {
     return JSON.stringify(writeSchema(raw, dialect))
   } catch (error) {
@@ -175,7 +175,7 @@ function visit(value: unknown, check: (schema: JsonSchema, atRoot: boolean) => v
   }
 }
 
-function checkKeywords(schema: JsonSchema, dialect: dialects.Dialect, atRoot: boolean): void {
+function checkKeywords(schema: JsonSchema, dialect: dialects.TargetDialect, atRoot: boolean): void {
   for (const keyword of Object.keys(schema)) {
     if (keyword !== '$defs') assert.ok(dialects.takes(dialect, keyword, atRoot), `${keyword} for ${dialect.name}`)
   }

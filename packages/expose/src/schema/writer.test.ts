@@ -5,7 +5,7 @@ import {
   ANTHROPIC_STRICT,
   ANY,
   BEDROCK_STRICT,
-  type Dialect,
+  type TargetDialect,
   FRAMEWORK,
   GEMINI,
   GEMINI_OPENAPI,
@@ -17,7 +17,7 @@ import { writeSchema } from './writer.ts'
 
 interface Row {
   readonly shows: string
-  readonly dialect: Dialect
+  readonly dialect: TargetDialect
   /** The schema of the parameter `x`, which is required. */
   readonly from: unknown
   readonly to: unknown
@@ -345,7 +345,7 @@ const at = (path: string) => (path.startsWith('/properties/x') ? path.slice('/pr
 const nodeDefs = {
   $defs: { node: { type: 'object', properties: { kids: { type: 'array', items: { $ref: '#/$defs/node' } } } } },
 }
-const written = (dialect: Dialect, x: unknown, defs: JsonSchema = {}) =>
+const written = (dialect: TargetDialect, x: unknown, defs: JsonSchema = {}) =>
   writeSchema({ type: 'object', properties: { x }, required: ['x'], ...defs }, dialect)
 
 describe('writeSchema', () => {

@@ -1,14 +1,14 @@
 import type { JsonSchema } from '@toolgate/core'
 import { holdsBigint } from '@toolgate/values/json'
-import { type Dialect, isKnown, takes } from './dialect.ts'
-import { type At, type Draft, emit, type Writer } from './draft.ts'
+import { type TargetDialect, isKnown, takes } from './dialect.ts'
+import { type At, type SchemaDraft, emit, type Writer } from './draft.ts'
 import { meet } from './keywords.ts'
-import { below, isNode, isObject, type Node, type Note, SchemaProblem, sortKeys, toText, wordOf } from './node.ts'
+import { below, isNode, isObject, type SchemaNode, type Note, SchemaProblem, sortKeys, toText, wordOf } from './node.ts'
 import { createReader } from './read.ts'
-import { createReferences, type References } from './references.ts'
+import { createReferences, type SchemaReferences } from './references.ts'
 import { REWRITES } from './rewrites.ts'
 
-export interface Written {
+export interface WrittenSchema {
   readonly schema: JsonSchema
   readonly notes: readonly Note[]
 }
@@ -27,18 +27,18 @@ const MAX_TOLD = 200
  *
  * @throws {SchemaProblem} for a schema that cannot be written
  */
-export function writeSchema(given: JsonSchema, dialect: Dialect): Written {
+export function writeSchema(given: JsonSchema, dialect: TargetDialect): WrittenSchema {
   return new SchemaWriter(holdsBigint(given) ? (withNumbers(given) as JsonSchema) : given, dialect).writeAll()
 }
 
 class SchemaWriter implements Writer {
-  readonly dialect: Dialect
-  readonly #root: Node
-  readonly #references: References
+  readonly dialect: TargetDialect
+  readonly #root: SchemaNode
+  readonly #references: SchemaReferences
   readonly #notes = new Map<string, Note>()
   #drafts = 0
 
-  constructor(raw: JsonSchema, dialect: Dialect) {
+  constructor(raw: JsonSchema, dialect: TargetDialect) {
     this.dialect = dialect
     const read = createReader(this.note)
     this.#root = read(raw, '')
@@ -50,7 +50,7 @@ class SchemaWriter implements Writer {
     if (!this.#notes.has(key)) this.#notes.set(key, each)
   }
 
-  writeAll(): Written {
+  writeAll(): WrittenSchema {
     const schema = this.write(this.#root, { root: true, optional: false, depth: 0, within: [this.#root] })
     const defs = this.#references.writeAll((node) =>
       this.write(node, { root: false, optional: false, depth: 0, within: [node] }),
@@ -58,7 +58,7 @@ class SchemaWriter implements Writer {
     return { schema: defs ? { ...schema, $defs: defs } : schema, notes: [...this.#notes.values()] }
   }
 
-  write(node: Node, at: At): JsonSchema {
+  write(node: SchemaNode, at: At): JsonSchema {
     if (at.depth > MAX_DEPTH)
       throw new SchemaProblem('schema_too_large', node.pointer, `is nested more than ${MAX_DEPTH} levels deep`)
     const kept = this.#keptReference(node, at)
@@ -72,7 +72,7 @@ class SchemaWriter implements Writer {
   }
 
   /** Returns the schema to write for a reference that stays. */
-  #keptReference(node: Node, at: At): string | undefined {
+  #keptReference(node: SchemaNode, at: At): string | undefined {
     if (!node.words.has('$ref') || at.root || this.dialect.refs === 'inlined') return undefined
     const target = this.#references.target(node)
     if (this.dialect.recursion === 'in-optional' && !at.optional && this.#references.isRecursive(target))
@@ -84,12 +84,18 @@ class SchemaWriter implements Writer {
     return target === this.#root ? '#' : `#/$defs/${this.#references.nameOf(target)}`
   }
 
-  absorbed(node: Node, at: At): Draft {
+  absorbed(node: SchemaNode, at: At): SchemaDraft {
     return this.#absorbInto({ pointer: node.pointer, words: new Map(), told: [] }, node, at, [...at.within], undefined)
   }
 
   /** Adds the keywords of a node to a draft. `within` grows by the references that are expanded for it. */
-  #absorbInto(draft: Draft, node: Node, at: At, within: Node[], kept: string | undefined): Draft {
+  #absorbInto(
+    draft: SchemaDraft,
+    node: SchemaNode,
+    at: At,
+    within: SchemaNode[],
+    kept: string | undefined,
+  ): SchemaDraft {
     if (++this.#drafts > MAX_DRAFTS || within.length > MAX_DEPTH)
       throw new SchemaProblem('schema_too_large', node.pointer, 'is too large with its references written out')
     for (const [keyword, word] of node.words) {
@@ -105,7 +111,7 @@ class SchemaWriter implements Writer {
     return draft
   }
 
-  #absorbReference(draft: Draft, node: Node, at: At, within: Node[]): void {
+  #absorbReference(draft: SchemaDraft, node: SchemaNode, at: At, within: SchemaNode[]): void {
     const path = below(node.pointer, '$ref')
     const target = this.#references.target(node)
     const from = toText(node.words.get('$ref'))
@@ -121,7 +127,7 @@ class SchemaWriter implements Writer {
       this.note({ path, feature: '$ref', from, to: 'its definition', action: 'rewritten' })
   }
 
-  #absorbAll(draft: Draft, node: Node, at: At, within: Node[]): void {
+  #absorbAll(draft: SchemaDraft, node: SchemaNode, at: At, within: SchemaNode[]): void {
     const branches = wordOf(node, 'allOf') ?? []
     for (const branch of branches) this.#absorbInto(draft, branch, at, within, undefined)
     if (!node.raw) return
@@ -129,7 +135,7 @@ class SchemaWriter implements Writer {
     this.note({ path, feature: 'allOf', from: `allOf of ${branches.length}`, to: 'one schema', action: 'rewritten' })
   }
 
-  #absorbWord(draft: Draft, node: Node, keyword: string, word: unknown): void {
+  #absorbWord(draft: SchemaDraft, node: SchemaNode, keyword: string, word: unknown): void {
     if (!draft.words.has(keyword)) {
       draft.words.set(keyword, word)
       return
@@ -139,12 +145,12 @@ class SchemaWriter implements Writer {
     else draft.words.set(keyword, met)
   }
 
-  #removed(node: Node, keyword: string, word: unknown): void {
+  #removed(node: SchemaNode, keyword: string, word: unknown): void {
     const path = below(node.pointer, keyword)
     this.note({ path, feature: keyword, from: toText(toPlain(word)), to: undefined, action: 'removed' })
   }
 
-  describe(draft: Draft, keyword: string, word: unknown): void {
+  describe(draft: SchemaDraft, keyword: string, word: unknown): void {
     draft.words.delete(keyword)
     const plain = toPlain(word)
     const text = plain === undefined ? '' : `${keyword}: ${JSON.stringify(plain)}`
@@ -163,7 +169,7 @@ class SchemaWriter implements Writer {
 }
 
 /** The root of an input schema is an object, also without a `type`. */
-function requireObject(draft: Draft, note: (note: Note) => void): void {
+function requireObject(draft: SchemaDraft, note: (note: Note) => void): void {
   const types = wordOf(draft, 'type')
   if (types && !types.includes('object'))
     throw new SchemaProblem(

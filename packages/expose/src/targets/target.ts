@@ -2,7 +2,7 @@ import type { JsonSchema, ToolAnnotations } from '@toolgate/core'
 import type { JsonObject } from '@toolgate/values/json'
 import type { ToolIcon, ToolMeta } from '@toolgate/core/tools'
 import type { ExposeOptions } from '../options.ts'
-import type { Dialect } from '../schema/dialect.ts'
+import type { TargetDialect } from '../schema/dialect.ts'
 
 /** A tool with its schemas in the target's dialect. */
 export interface Parts {
@@ -22,7 +22,7 @@ export interface Parts {
   readonly deferred: boolean
 }
 
-export interface Named<Definition extends object = object> {
+export interface NamedExposed<Definition extends object = object> {
   readonly name: string
   readonly definition: Definition
 }
@@ -37,10 +37,10 @@ export const EXTRAS: readonly Extra[] = ['title', 'annotations', 'icons', '_meta
 /** A provider, protocol or framework, whose tools are each a `Definition`. */
 export interface Target<Definition extends object = object> {
   /** How input schemas are written, and in strict mode. Without one there is no such mode. */
-  readonly dialect: Dialect
-  readonly strictDialect?: Dialect
+  readonly dialect: TargetDialect
+  readonly strictDialect?: TargetDialect
   /** How output schemas are written. Without one they have no place. */
-  readonly outputDialect?: Dialect
+  readonly outputDialect?: TargetDialect
   /** The fields that it has. */
   readonly keeps: ReadonlySet<Extra>
   readonly maxTools?: number
@@ -57,7 +57,7 @@ export interface Target<Definition extends object = object> {
   define(parts: Parts): Definition
   /** Returns the tools of a request, and the fields of the request that carry them. */
   collect(
-    named: readonly Named<Definition>[],
+    named: readonly NamedExposed<Definition>[],
     choice: { readonly mask: Mask | undefined; readonly deferred: boolean; readonly options: ExposeOptions },
   ): { readonly tools: object; readonly request: Readonly<Record<string, unknown>> }
 }

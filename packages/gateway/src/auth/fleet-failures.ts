@@ -10,7 +10,7 @@ interface FleetFailuresDeps {
 }
 
 /** An address or key, its number of failures, and the time of the last one in wall-clock milliseconds. */
-type Counted = readonly [key: string, failures: number, lastMs: number]
+type CountedFailures = readonly [key: string, failures: number, lastMs: number]
 
 const PREFIX = 'gateway/failed-logins/'
 const FORGET_MS = 10 * 60_000
@@ -29,7 +29,7 @@ export class FleetFailures {
   readonly #deps: FleetFailuresDeps
   readonly #key: string
   /** By address or key; the one that failed last is at the end. */
-  readonly #own = new Map<string, Counted>()
+  readonly #own = new Map<string, CountedFailures>()
   #others: ReadonlyMap<string, number> = new Map()
   #readAtMs = Number.NEGATIVE_INFINITY
   #toldAtMs = Number.NEGATIVE_INFINITY
@@ -96,9 +96,9 @@ export class FleetFailures {
   }
 }
 
-function toCounted({ value }: StateEntry): readonly Counted[] {
+function toCounted({ value }: StateEntry): readonly CountedFailures[] {
   if (!Array.isArray(value)) return []
-  return value.slice(0, MAX_TOLD).flatMap((one: unknown): Counted[] => {
+  return value.slice(0, MAX_TOLD).flatMap((one: unknown): CountedFailures[] => {
     const [key, failures, lastMs] = Array.isArray(one) ? (one as readonly unknown[]) : []
     const isCounted = typeof key === 'string' && typeof failures === 'number' && failures > 0
     return isCounted && typeof lastMs === 'number' ? [[key, failures, lastMs]] : []

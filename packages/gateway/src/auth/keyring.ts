@@ -55,7 +55,7 @@ export function createKeyring(callers: readonly CallerConfig[], before?: Keyring
       known.set(digest, found.credential)
       return found.credential
     },
-    current: (id) => byId.get(id),
+    current: byId.get.bind(byId),
     renewed: ({ id }) => byId.get(id),
   }
 }
@@ -66,7 +66,7 @@ export function authenticateKeys(callers: readonly CallerConfig[]): Authenticato
   return createAuthenticator([{ ...keyring, find: async (bearer) => keyring.find(bearer) }])
 }
 
-interface Entry {
+interface KeyEntry {
   readonly keyHash: Uint8Array
   readonly credential: Credential
 }
@@ -75,7 +75,7 @@ function toEntry(
   { keyHash, for: kind, caller, apps, expiresAtMs }: CallerConfig,
   index: number,
   before: Keyring | undefined,
-): Entry {
+): KeyEntry {
   if (keyHash.byteLength !== DIGEST_BYTES)
     throw new ConfigError(`callers[${index}].keyHash`, 'must be a SHA-256 digest of 32 bytes')
   const id = Buffer.from(keyHash).toString('hex')
@@ -92,7 +92,7 @@ function toEntry(
   return { keyHash, credential: known && isDeepStrictEqual(known, credential) ? known : Object.freeze(credential) }
 }
 
-function checkDistinct(entries: readonly Entry[]): void {
+function checkDistinct(entries: readonly KeyEntry[]): void {
   const first = new Map<string, number>()
   for (const [index, { credential }] of entries.entries()) {
     const other = first.get(credential.id)
@@ -102,8 +102,8 @@ function checkDistinct(entries: readonly Entry[]): void {
 }
 
 /** Compares every entry, even after a match, so that timing reveals nothing about the keys. */
-function findEntry(entries: readonly Entry[], digest: Uint8Array): Entry | undefined {
-  let found: Entry | undefined
+function findEntry(entries: readonly KeyEntry[], digest: Uint8Array): KeyEntry | undefined {
+  let found: KeyEntry | undefined
   for (const entry of entries) if (timingSafeEqual(entry.keyHash, digest)) found = entry
   return found
 }

@@ -35,7 +35,7 @@ export interface MadeKey extends Omit<NewKey, 'id'> {
   readonly makers?: readonly string[] | undefined
 }
 
-type Asked = Pick<NewKey, 'for' | 'user' | 'tenant' | 'like'>
+type AskedKey = Pick<NewKey, 'for' | 'user' | 'tenant' | 'like'>
 
 const HASH_LENGTH = 8
 const MAX_LIFE_MS = 10 * 366 * 24 * 60 * 60 * 1000
@@ -49,7 +49,7 @@ export function idOf({ id, keyHash }: CallerConfig): string {
  * Returns the keys of the file whose rights a made key has. All of them have the same rights. The list is empty if
  * there are none, or if several have different rights and the key does not name one. The made key then opens nothing.
  */
-function sourcesOf(key: Asked, callers: readonly CallerConfig[]): readonly CallerConfig[] {
+function sourcesOf(key: AskedKey, callers: readonly CallerConfig[]): readonly CallerConfig[] {
   const ofUser = callers.filter((one) => isOf(one, key))
   if (key.like !== undefined) return ofUser.filter((one) => idOf(one) === key.like)
   return new Set(ofUser.map(({ caller }) => callerKey(caller))).size === 1 ? ofUser : []
@@ -98,7 +98,7 @@ function withMakers(caller: Caller, by: readonly (string | undefined)[]): Caller
   return { ...caller, keyMadeBy, ...(more.length > 0 && { makerChain: [...others] }) }
 }
 
-function isOf({ for: use, caller }: CallerConfig, key: Asked): boolean {
+function isOf({ for: use, caller }: CallerConfig, key: AskedKey): boolean {
   return use === key.for && caller.user === key.user && caller.tenant === key.tenant
 }
 

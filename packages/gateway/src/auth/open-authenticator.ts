@@ -46,7 +46,7 @@ export async function openAuthenticator(
     import('./oauth/refusals.ts'),
     import('./oauth/protected-resource.ts'),
   ])
-  const refusals = new TokenRefusals({ clock, log })
+  const refusals = new TokenRefusals(clock, log)
   const tokens = new Tokens(oauth, { clock, publicUrl, refusals })
   const resources = protectedResources(oauth, publicUrl)
   void tokens.start()

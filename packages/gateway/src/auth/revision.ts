@@ -30,17 +30,14 @@ export interface Revision extends Rules {
 
 /** Holds the current revision. A reload replaces it as a whole. */
 export class Revisions {
+  /** The current revision. Only {@link replace} changes it. */
+  current: Revision
   readonly #ended: Emitter<[ended: EndedCallers]>
-  #current: Revision
 
   /** @throws {ConfigError} for two callers with one key */
   constructor(config: GatewayConfig, onFault?: (error: unknown) => void) {
     this.#ended = createEmitter(onFault)
-    this.#current = toRevision(config, 1)
-  }
-
-  get current(): Revision {
-    return this.#current
+    this.current = toRevision(config, 1)
   }
 
   /** Calls the listener after credentials have ended or changed. */
@@ -48,12 +45,12 @@ export class Revisions {
 
   /** Returns the next revision, without replacing the current one. @throws {ConfigError} for two callers with one key */
   next(config: GatewayConfig): Revision {
-    return toRevision(config, this.#current.number + 1, this.#current)
+    return toRevision(config, this.current.number + 1, this.current)
   }
 
   /** Replaces the current revision. */
   replace(next: Revision): void {
-    this.#current = next
+    this.current = next
   }
 
   /** Ends the sessions, logins and streams of callers. */
@@ -66,9 +63,9 @@ export class Revisions {
     let of: Revision | undefined
     let value: Value
     return () => {
-      if (of !== this.#current) {
-        value = make(this.#current)
-        of = this.#current
+      if (of !== this.current) {
+        value = make(this.current)
+        of = this.current
       }
       return value
     }

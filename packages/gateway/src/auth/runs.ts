@@ -42,7 +42,7 @@ interface RunsDeps {
   readonly onFault: (error: unknown) => void
 }
 
-interface Known {
+interface KnownRun {
   readonly run: MadeRun
   readonly scope: RunScope
   readonly of: Revision
@@ -73,7 +73,7 @@ const NEW_MS = 60_000
 export class Runs implements CredentialSource, RunSource {
   readonly #deps: RunsDeps
   /** By the hash of the token. */
-  readonly #known = new Map<string, Known>()
+  readonly #known = new Map<string, KnownRun>()
   readonly #scopes = new Map<string, RunScope>()
   #ended: ReadonlyMap<string, EndedRun> = new Map()
   /** Runs that were seen to have expired. They stay expired if the clock is set back. Their rows are then removed. */
@@ -258,7 +258,7 @@ export class Runs implements CredentialSource, RunSource {
     this.#deps.onFault(error)
   }
 
-  #keep(hash: string, run: MadeRun, scope: RunScope = this.#toScope(run)): Known {
+  #keep(hash: string, run: MadeRun, scope: RunScope = this.#toScope(run)): KnownRun {
     const { revisions } = this.#deps
     const credential = toCredential(hash, { ...run, makers: this.#makersOf(run) }, revisions.current)
     const known = { run, scope, of: revisions.current, credential }

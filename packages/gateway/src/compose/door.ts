@@ -18,12 +18,12 @@ export interface EarlyDoor extends Omit<Door, 'logins' | 'addresses' | 'stopping
   isOwn(origin: string): boolean
 }
 
-type Known = Pick<Heart, 'clock' | 'log' | 'onFault'> & { readonly revisions: Revisions }
+type DoorServices = Pick<Heart, 'clock' | 'log' | 'onFault'> & { readonly revisions: Revisions }
 
 /** @throws {ConfigError} for OAuth without a public URL */
 export async function openDoor(
   { listen, publicUrl: written, oauth }: Settings,
-  { clock, log, onFault, revisions }: Known,
+  { clock, log, onFault, revisions }: DoorServices,
   listener: Pick<Listening, 'port' | 'certificate'>,
 ): Promise<EarlyDoor> {
   const { host, tls, origins: listed = [] } = listen

@@ -12,7 +12,7 @@ import type { Fleet } from '../servers/fleet.ts'
 
 const DEFAULT_TTL_MS = 10_000
 
-type Groups = ReturnType<typeof toGroups>
+type ReadGroups = ReturnType<typeof toGroups>
 type ParsedGroups = ReturnType<typeof parseGroups>
 type MetaTools = ReturnType<typeof createMetaTools>
 
@@ -29,9 +29,9 @@ interface GateRulesDeps {
 }
 
 /** The parts of a gate's rules that come from the file: groups, apps, and the gateway's own tools. */
-export class GateRules {
+export class GatewayRules {
   /** The initial groups. */
-  readonly groups: Groups
+  readonly groups: ReadGroups
   readonly opensByCalls: boolean
   readonly #deps: GateRulesDeps
   #parsed: ParsedGroups
@@ -103,13 +103,13 @@ export class GateRules {
     return createMetaTools({ groups, search, gate, onUnlocked })
   }
 
-  #groupsOf({ groups }: Rules, servers: readonly Upstream[]): Groups {
+  #groupsOf({ groups }: Rules, servers: readonly Upstream[]): ReadGroups {
     const { probeEveryMs, redact: redactor, fleet } = this.#deps
     return toGroups(withTtl(groups, probeEveryMs), { servers, redactor, reaper: fleet.reaper })
   }
 }
 
-function parse(groups: Groups, { aliases = {} }: Rules): ParsedGroups {
+function parse(groups: ReadGroups, { aliases = {} }: Rules): ParsedGroups {
   return parseGroups(groups, new Map(Object.entries(aliases)))
 }
 

@@ -2,7 +2,7 @@ import { checkShape, endsWithin, shapeOf } from '@toolgate/values'
 import { ConfigError, type Gate } from '@toolgate/core'
 import { type MaybePromise } from '@toolgate/core/internal'
 import { type Clock, systemClock } from '@toolgate/core/stores'
-import type { Reading } from '../admin/change/questions.ts'
+import type { QuestionReading } from '../admin/change/questions.ts'
 import { groups } from '../admin/groups/start.ts'
 import type { ReloadOptions } from '../admin/reload/describe.ts'
 import { reload } from '../admin/reload/start.ts'
@@ -23,7 +23,7 @@ import type { GroupRow, ServerRow, WarningRow } from '../model/rows.ts'
 import type { OpenedReplica } from '../replicas/open-replica.ts'
 import { Lifecycle } from '../util/lifecycle.ts'
 import { openDoor, toUrl } from './door.ts'
-import { type Known, type OpenedHeart, openHeart } from './open-heart.ts'
+import { type HeartServices, type OpenedHeart, openHeart } from './open-heart.ts'
 import { toHttpDeps } from './port.ts'
 import { ROOMS } from './rooms.ts'
 
@@ -37,7 +37,7 @@ export interface GatewayOptions {
   /** Reads the configuration again, for a reload. `text` replaces the text of the file. Default: reads its file. */
   readonly read?: (text?: string, how?: Pick<LoadConfigOptions, 'mayRun'>) => MaybePromise<GatewayConfig>
   /** How to read a text that people propose for the file. Default: as `readConfig` does without options. */
-  readonly reading?: Reading
+  readonly reading?: QuestionReading
   /** An upper bound of the `ttlMs` of all groups. */
   readonly probeEveryMs?: number
   /** With `watch: true`: how often the file is checked, in milliseconds. Default 1000. */
@@ -148,7 +148,7 @@ async function start(
   const listener = await listen(config.listen)
   const lifecycle = new Lifecycle(() => listener.close(), onFault)
   if (replica) lifecycle.onClose(replica.close)
-  const known: Known = { config, revisions, clock, redact, log, onFault, replica, lifecycle }
+  const known: HeartServices = { config, revisions, clock, redact, log, onFault, replica, lifecycle }
   try {
     const opened = await openRooms(known, options, listener)
     listener.attach(toHttpDeps(opened.rooms, opened.heart, options.identity))
@@ -165,7 +165,7 @@ interface Opened extends OpenedHeart {
 
 /** Opens the heart and the rooms. They close with the gateway. */
 async function openRooms(
-  known: Known,
+  known: HeartServices,
   options: StartOptions,
   listener: Awaited<ReturnType<typeof listen>>,
 ): Promise<Opened> {

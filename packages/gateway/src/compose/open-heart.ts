@@ -7,7 +7,7 @@ import { ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
 import type { RunRecord } from '../auth/made-run.ts'
 import type { Rules, Settings } from '../auth/revision.ts'
 import { unlockByCalls } from '../calls/sessions.ts'
-import type { Catalog, Heart, Host, HostOptions, Servers } from '../heart/heart.ts'
+import type { Heart, HeartCatalog, Host, HostOptions, Servers } from '../heart/heart.ts'
 import { createWarnings } from '../heart/warnings.ts'
 import { HeldCalls } from '../servers/asks/held-calls.ts'
 import type { AskEntry } from '../servers/asks/server-asks.ts'
@@ -19,11 +19,11 @@ import { countCalls } from '../telemetry/call-counts.ts'
 import { createTelemetry } from '../telemetry/create-telemetry.ts'
 import type { Lifecycle } from '../util/lifecycle.ts'
 import { type EarlyDoor, openLogins } from './door.ts'
-import { GateRules } from './gate-rules.ts'
+import { GatewayRules } from './gate-rules.ts'
 import { type OpenedStores, openStores } from './stores.ts'
 
 /** The parts of the heart that exist before anything is opened. */
-export type Known = Pick<Heart, 'config' | 'revisions' | 'clock' | 'redact' | 'log' | 'onFault' | 'replica'> & {
+export type HeartServices = Pick<Heart, 'config' | 'revisions' | 'clock' | 'redact' | 'log' | 'onFault' | 'replica'> & {
   readonly lifecycle: Lifecycle
 }
 
@@ -53,7 +53,7 @@ export interface OpenedHeart {
 }
 
 /** Opens the stores, and creates the gate and its servers without starting them. */
-export async function openHeart(known: Known, options: HeartOptions): Promise<OpenedHeart> {
+export async function openHeart(known: HeartServices, options: HeartOptions): Promise<OpenedHeart> {
   const { config, revisions, clock, log, onFault, lifecycle, replica } = known
   const { door, onUnlocked, probeEveryMs } = options
   const stores = await openStores(known, lifecycle)
@@ -62,7 +62,7 @@ export async function openHeart(known: Known, options: HeartOptions): Promise<Op
   const { fleet, connections, counts, held } = servers
   const rules = revisions.current
   const search = config.search ?? { offer: 'auto' }
-  const own = new GateRules({ search, redact: known.redact, fleet, gate, onUnlocked, probeEveryMs }, rules)
+  const own = new GatewayRules({ search, redact: known.redact, fleet, gate, onUnlocked, probeEveryMs }, rules)
   const availability = createAvailability(own.groups, { clock, onFault })
   lifecycle.onClose(() => availability.close())
   // Probes start first, so that the states of servers are known from the beginning.
@@ -116,7 +116,7 @@ export async function openHeart(known: Known, options: HeartOptions): Promise<Op
     now.servers.filter(({ offers }) => offers.includes('resources')).map(({ name }) => name),
   )
   const owners = new ResourceOwners(made.catalog, withResources)
-  const catalog: Catalog = {
+  const catalog: HeartCatalog = {
     lists,
     items: new ItemLists(lists, owners),
     owners,
@@ -146,7 +146,7 @@ interface ServersOptions {
 }
 
 async function openServers(
-  { config, revisions, clock, log, redact, onFault, lifecycle, replica }: Known,
+  { config, revisions, clock, log, redact, onFault, lifecycle, replica }: HeartServices,
   { state, lock }: OpenedStores,
   { door, record }: ServersOptions,
 ): Promise<Servers> {
@@ -207,7 +207,7 @@ function mayRun(view: View, tool: string): boolean {
 /** Records an event that is not a call. */
 function recordBeside(
   entry: AskEntry | ConnectionRecord | RunRecord,
-  { clock, onFault }: Known,
+  { clock, onFault }: HeartServices,
   { audit }: OpenedStores,
   gate: () => Gate,
 ): void {

@@ -3,11 +3,11 @@ import type { Rooms } from '../heart/rooms.ts'
 import type { RequestSource } from '../util/client-address.ts'
 import { room as login } from '../admin/login/routes.ts'
 import { type AccessRules, createSessions } from '../admin/http/access.ts'
-import { type Api, createApi } from '../admin/http/api.ts'
+import { type HttpApi, createApi } from '../admin/http/api.ts'
 import { createPages } from '../admin/http/pages.ts'
 
 /** The HTTP API and the pages for people. */
-export interface OpenedPages extends Api {
+export interface OpenedPages extends HttpApi {
   answer: ReturnType<typeof createPages>
 }
 

@@ -10,7 +10,7 @@ import {
 import type { Heart, Stores } from '../heart/heart.ts'
 import type { Lifecycle } from '../util/lifecycle.ts'
 
-type Known = Pick<Heart, 'config' | 'clock' | 'redact' | 'log' | 'onFault' | 'replica'>
+type StoresServices = Pick<Heart, 'config' | 'clock' | 'redact' | 'log' | 'onFault' | 'replica'>
 
 /** All stores of a gateway, including those that its gate uses. */
 export interface OpenedStores extends Stores {
@@ -19,7 +19,7 @@ export interface OpenedStores extends Stores {
 }
 
 /** Opens the audit and the state, until the gateway closes. */
-export async function openStores(known: Known, lifecycle: Lifecycle): Promise<OpenedStores> {
+export async function openStores(known: StoresServices, lifecycle: Lifecycle): Promise<OpenedStores> {
   const { config, clock, log, replica } = known
   const audit = await openOwnAudit(known)
   lifecycle.onClose(() => audit.close())
@@ -41,7 +41,7 @@ export async function openStores(known: Known, lifecycle: Lifecycle): Promise<Op
   return { ...toStores(stores), lock, clauses, checkWritable }
 }
 
-async function openOwnAudit({ config, redact, log, onFault, replica }: Known): Promise<OpenedAudit> {
+async function openOwnAudit({ config, redact, log, onFault, replica }: StoresServices): Promise<OpenedAudit> {
   const onProblem: SharedAuditDeps['onProblem'] = (problem) =>
     problem === undefined
       ? log({ level: 'info', message: 'calls are recorded again' })

@@ -1,5 +1,5 @@
 import { mayApproveByDefault } from '@toolgate/core/call'
-import type { AskingConfig } from './sections/callers.ts'
+import type { AskingConfig } from './approver-warnings.ts'
 import type { ConfigPath } from './problems.ts'
 
 /** An `ask` clause whose text the deciding people may not read. */

@@ -6,8 +6,8 @@ import type { ServerConfig } from './config.ts'
  */
 export function toComparable(server: ServerConfig): object {
   return Object.fromEntries(
-    Object.entries(server).map(([key, value]) => [key, value instanceof Map ? [...(value as Named)] : value]),
+    Object.entries(server).map(([key, value]) => [key, value instanceof Map ? [...(value as NamedEntries)] : value]),
   )
 }
 
-type Named = ReadonlyMap<string, unknown>
+type NamedEntries = ReadonlyMap<string, unknown>

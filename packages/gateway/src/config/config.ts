@@ -172,7 +172,7 @@ export interface ServerConfig {
   /** Instructions that replace the server's own; `false` for none. */
   readonly instructions?: string | false
   /** Overlays by tool name or glob. All that match are combined. */
-  readonly tools: ReadonlyMap<string, ToolOverlay>
+  readonly tools: ReadonlyMap<string, ReadOverlay>
   /** Overlays of resources and templates, by URI or glob. */
   readonly resources?: ReadonlyMap<string, ItemOverlay>
   /** Overlays of prompts, by name or glob. */
@@ -180,7 +180,7 @@ export interface ServerConfig {
 }
 
 /** The operator's settings for a tool, by name or glob. */
-type ToolOverlay = Written<typeof overlaySchema>
+type ReadOverlay = Written<typeof overlaySchema>
 /** How to show an approver the difference between the current content and what a call would write. */
 export type CompareConfig = Written<typeof compareSchema>
 /** The operator's settings for a resource, template or prompt. */
@@ -217,17 +217,17 @@ export interface GroupConfig {
   readonly ttlMs?: number
 }
 
-type Probe = { readonly [K in keyof typeof probeSchemas]: Written<(typeof probeSchemas)[K]> }
+type ReadProbe = { readonly [K in keyof typeof probeSchemas]: Written<(typeof probeSchemas)[K]> }
 /** The probe succeeds if something listens at an address. */
-type TcpProbeConfig = Probe['tcp']
+type TcpProbeConfig = ReadProbe['tcp']
 /** The probe succeeds if a URL answers. */
-type HttpProbeConfig = Probe['http']
+type HttpProbeConfig = ReadProbe['http']
 
 /** A probe: one dependency that must work. */
-export type ProbeConfig = Probe['env'] | TcpProbeConfig | HttpProbeConfig | CommandProbeConfig | Probe['server']
+export type ProbeConfig = ReadProbe['env'] | TcpProbeConfig | HttpProbeConfig | CommandProbeConfig | ReadProbe['server']
 
 /** The probe succeeds if a command exits with code 0. */
-interface CommandProbeConfig extends Omit<Probe['command'], 'command'> {
+interface CommandProbeConfig extends Omit<ReadProbe['command'], 'command'> {
   readonly command: readonly [string, ...string[]]
   /** The working folder of the command. Absolute. */
   readonly cwd: string

@@ -7,7 +7,7 @@ import { checkPolicy as checkWithCore } from './policy.ts'
 import { createSecretList } from './secret-list.ts'
 import type { Section } from './section.ts'
 import { SECTIONS } from './sections.ts'
-import { findApproverWarnings } from './sections/callers.ts'
+import { findApproverWarnings } from './approver-warnings.ts'
 import { storeSecrets } from './sections/stores.ts'
 import type { GatewayConfig } from './config.ts'
 import { reportUnknownKey, type CheckPolicy, keysOf, type Reading } from './reading.ts'
@@ -183,7 +183,7 @@ function readRoot(source: Source, file: string, given: Omit<Reading, 'of'>): Gat
   for (const key of keysOf(source, [])) if (!known.includes(key)) reportUnknownKey(source, [], key, known)
   const values = new Map<object, unknown>()
   // The value of a section has the section's type.
-  const reading: Reading = { ...given, of: <Value>(section: object) => values.get(section) as Value | undefined }
+  const reading: Reading = { ...given, of: (section) => values.get(section) as never }
   const read = Object.entries(SECTIONS).map(([key, section]: [string, Section<unknown>]) => {
     const value = section.read(reading, key)
     values.set(section, value)

@@ -34,7 +34,7 @@ export function findNameWarnings(config: NamingConfig): readonly NameWarning[] {
   })
 }
 
-type Selector = ReturnType<typeof parseSelector>
+type ParsedSelector = ReturnType<typeof parseSelector>
 type NamingConfig = Pick<
   GatewayConfig,
   'servers' | 'groups' | 'aliases' | 'labels' | 'apps' | 'policy' | 'limits' | 'calls'
@@ -58,7 +58,7 @@ function namesOf({ servers }: NamingConfig): KnownNames {
   }
 }
 
-function problemOf(selector: Selector, known: KnownNames): string | undefined {
+function problemOf(selector: ParsedSelector, known: KnownNames): string | undefined {
   switch (selector.kind) {
     case 'tag':
     case 'category': {

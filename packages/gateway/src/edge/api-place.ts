@@ -1,6 +1,6 @@
 import { isObject, readJson } from '@toolgate/values/json'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Api } from '../admin/http/api.ts'
+import type { HttpApi } from '../admin/http/api.ts'
 import { ApiFault, type ApiFaultCode, toErrorResponse } from '../model/faults.ts'
 import { type Authenticator, isRefused, toResource } from '../auth/credential.ts'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
@@ -18,13 +18,13 @@ interface ApiPlaceDeps {
   readonly origins: OriginRules
   readonly fleet: Pick<Fleet, 'hasUserLists' | 'needsInstance'>
   /** Returns the caller that a person's request is about. */
-  readonly subjectOf: Api['subjectOf']
+  readonly subjectOf: HttpApi['subjectOf']
   readonly isStopping: () => boolean
   readonly onFault: (error: unknown) => void
 }
 
 /** A request whose body was already read, in the form that `@hono/node-server` accepts. */
-type Read = IncomingMessage & { rawBody?: Buffer }
+type ReadRequest = IncomingMessage & { rawBody?: Buffer }
 
 const FAULTS: { readonly [Rule in RpcRule]?: ApiFaultCode } = {
   body_too_large: 'body_too_large',
@@ -91,7 +91,7 @@ export class ApiPlace {
       if (compared?.tool === undefined || !fleet.needsInstance(serverOf(compared.tool))) return false
       if (owners.check(request) && isStopping()) throw elsewhereFault()
       const text = await readBody(request)
-      ;(request as Read).rawBody = Buffer.from(text)
+      ;(request as ReadRequest).rawBody = Buffer.from(text)
       return owners.placeAtHome({ caller: compared.caller, request, response, text })
     }
     if (TRIALS.has(url.pathname) && request.method === 'POST' && fleet.needsInstance())
@@ -107,7 +107,7 @@ export class ApiPlace {
     const asked = { caller: credential.caller, request, response }
     if (request.method !== 'POST') return owners.placeAtHome(asked)
     const text = await readBody(request)
-    ;(request as Read).rawBody = Buffer.from(text)
+    ;(request as ReadRequest).rawBody = Buffer.from(text)
     if (!fleet.hasUserLists && !fleet.needsInstance(serverIn(text))) return false
     return owners.placeAtHome({ ...asked, text })
   }
@@ -121,7 +121,7 @@ export class ApiPlace {
     let text: string | undefined
     const readText = async () => {
       text = await readBody(request)
-      ;(request as Read).rawBody = Buffer.from(text)
+      ;(request as ReadRequest).rawBody = Buffer.from(text)
       return text
     }
     const tried = await subjectOf(toRequest(request), readText)

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { ConfigError, ToolgateError } from '@toolgate/core'
 import type { ApiFaultCode } from '../model/faults.ts'
 import { toJsonText } from '@toolgate/values/json'
-import type { Health } from '../admin/http/health.ts'
+import type { GatewayHealth } from '../admin/http/health.ts'
 import type { ErrorBody } from '../model/session.ts'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
 import { type Authenticator, isRefused } from '../auth/credential.ts'
@@ -16,14 +16,14 @@ import { once } from '../util/lifecycle.ts'
 import { type Certificate, CertificateError, readCertificate, type TlsFiles } from '../util/certificate.ts'
 import { type ClientAddresses, createClientAddresses } from '../util/client-address.ts'
 import { challengeOf, proveIdentity } from '../util/identity.ts'
-import { discardRest } from '../util/rest-of-body.ts'
+import { discardRest } from '../model/body.ts'
 import type { MetricsEndpoint } from '../admin/metrics/metrics-endpoint.ts'
 
 export interface HttpDeps {
   readonly mcp: McpEndpoint
   /** Returns the endpoint of `/mcp/<app>`. */
   readonly mcpOf: (app: string) => McpEndpoint
-  readonly health: Health
+  readonly health: GatewayHealth
   /** The secret that proves to local programs which gateway listens. */
   readonly identity?: Uint8Array | undefined
   /** The metadata of the endpoints as OAuth resources, if tokens are accepted. */
@@ -187,7 +187,7 @@ function createRouter({
     const answer = await pages()
     await answer(request, response)
   }
-  const fail = (response: ServerResponse) => (error: unknown) => {
+  const fail = (response: ServerResponse, error: unknown) => {
     onFault(error)
     response.destroy()
   }
@@ -197,7 +197,7 @@ function createRouter({
     const path = pathOf(request)
     switch (path) {
       case '/mcp':
-        mcp(request, response).catch(fail(response))
+        mcp(request, response).catch((error: unknown) => fail(response, error))
         break
       case '/healthz':
         answerHealth(response, health.healthz(), prove(request))
@@ -205,14 +205,14 @@ function createRouter({
       case '/readyz':
         mayKnowServers(request, { authenticator, origins })
           .then((withServers) => answerHealth(response, health.readyz({ withServers })))
-          .catch(fail(response))
+          .catch((error: unknown) => fail(response, error))
         break
       case '/metrics':
-        metrics(request, response).catch(fail(response))
+        metrics(request, response).catch((error: unknown) => fail(response, error))
         break
       default: {
         const answer = path.startsWith(APPS) ? mcpOf(path.slice(APPS.length)) : answerPages
-        answer(request, response).catch(fail(response))
+        answer(request, response).catch((error: unknown) => fail(response, error))
       }
     }
   }

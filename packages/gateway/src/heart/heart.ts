@@ -34,7 +34,7 @@ export interface Heart {
   readonly onFault: (error: unknown) => void
   readonly stores: Stores
   readonly gate: Gate
-  readonly catalog: Catalog
+  readonly catalog: HeartCatalog
   readonly servers: Servers
   readonly door: Door
   readonly host: Host
@@ -58,7 +58,7 @@ export interface Stores {
 }
 
 /** The catalog as clients see it. */
-export interface Catalog {
+export interface HeartCatalog {
   readonly lists: ToolLists
   readonly items: ItemLists
   readonly owners: ResourceOwners

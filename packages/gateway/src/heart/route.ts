@@ -40,14 +40,14 @@ export type FindSubject = (asked: {
   readonly readText: () => Promise<string>
 }) => MaybePromise<Subject | undefined>
 
-interface Place {
+interface RoutePlace {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** The path of the route, such as `/api/keys/:id`. */
   readonly path: string
 }
 
 /** One row of the HTTP API. `by` names who may ask; the API checks people and hosts before it calls `answer`. */
-export type Route = Place &
+export type Route = RoutePlace &
   (
     | {
         readonly by: 'person' | 'host-or-person'

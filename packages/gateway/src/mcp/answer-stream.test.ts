@@ -3,13 +3,12 @@ import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
-import { AnswerStream } from './answer-stream.ts'
-import { KeepAlive } from './keep-alive.ts'
+import { AnswerStream, createKeepAlive } from './answer-stream.ts'
 
 /** Answers one request with a stream, and returns the type and the text that its client gets. */
 async function answerOf(use: (stream: AnswerStream, response: ServerResponse) => void): Promise<readonly string[]> {
   const server = createServer((_request, response) =>
-    use(new AnswerStream(response, { keepAlive: new KeepAlive() }), response),
+    use(new AnswerStream(response, { keepAlive: createKeepAlive() }), response),
   ).listen(0, '127.0.0.1')
   await once(server, 'listening')
   try {

@@ -1,21 +1,36 @@
 import type { ServerResponse } from 'node:http'
-import { type Canceller, type Cancelling, createCanceller, type Link } from '@toolgate/values'
+import {
+  type Canceller,
+  type Cancelling,
+  createCanceller,
+  createDeadlines,
+  type Deadlines,
+  type Timed,
+  type Watched,
+} from '@toolgate/values'
 import { toJsonText } from '@toolgate/values/json'
 import type { RequestId } from '@toolgate/mcp'
 import { isLarge } from '../util/next-turn.ts'
 import type { HeldStream, StreamOwner } from './held-streams.ts'
-import type { KeepAlive, Silent } from './keep-alive.ts'
 import { sendJson, toEvent } from '../model/protocol.ts'
 
 /** A client with more unread bytes than this is treated as not reading. */
 const MAX_UNREAD_BYTES = 1024 * 1024
 /** How soon a client should come back after its connection broke. */
 const RETRY_MS = 1_000
-/**
- * In ticks of `KeepAlive`: when a silent response becomes a stream, and how often a silent stream sends a sign of life.
- */
-const OPEN_AFTER = 2
-const COMMENT_EVERY = 3
+/** The times of silence. Proxies and clients close connections that are silent for long. */
+export interface KeepAlive {
+  readonly deadlines: Deadlines
+  /** After this time a silent response becomes a stream, in milliseconds. */
+  readonly openMs: number
+  /** After each of these times a stream sends a sign of life, in milliseconds. */
+  readonly commentMs: number
+}
+
+/** Returns the times of silence of all responses. They share a few timers. */
+export function createKeepAlive({ openMs = 10_000, commentMs = 15_000 } = {}): KeepAlive {
+  return { deadlines: createDeadlines(() => performance.now(), { isBackground: true }), openMs, commentMs }
+}
 
 interface AnswerStreamOptions {
   readonly keepAlive: KeepAlive
@@ -31,14 +46,13 @@ interface AnswerStreamOptions {
  * A client may resume a held stream, so the end of its connection cancels nothing. Any other client that disconnects
  * can never get its answer, so its request is cancelled.
  */
-export class AnswerStream implements StreamOwner, Silent {
+export class AnswerStream implements StreamOwner, Timed {
   readonly #options: AnswerStreamOptions
   #response: ServerResponse | undefined
   #held: HeldStream | undefined
   #gone: Canceller | undefined
-  #alive: Link<Silent> | undefined
+  #silence: Watched | undefined
   #isStream = false
-  #ticks = 0
 
   constructor(response: ServerResponse, options: AnswerStreamOptions) {
     this.#response = response
@@ -54,7 +68,7 @@ export class AnswerStream implements StreamOwner, Silent {
   get gone(): Cancelling {
     if (this.#gone) return this.#gone
     this.#gone = createCanceller()
-    this.#alive = this.#options.keepAlive.add(this)
+    this.#waitFor(this.#options.keepAlive.openMs)
     if (this.#response) this.#follow(this.#response)
     return this.#gone
   }
@@ -126,10 +140,14 @@ export class AnswerStream implements StreamOwner, Silent {
     this.#gone?.abort(reason)
   }
 
-  tick(): void {
-    this.#ticks++
-    if (!this.#isStream && this.#ticks >= OPEN_AFTER) this.#open()
-    else if (this.#isStream && this.#ticks % COMMENT_EVERY === 0) this.#write(': keepalive\n\n')
+  expire(): void {
+    if (this.#isStream) this.#write(': keepalive\n\n')
+    else this.#open()
+    this.#waitFor(this.#options.keepAlive.commentMs)
+  }
+
+  #waitFor(ms: number): void {
+    this.#silence = this.#options.keepAlive.deadlines.watch(this, performance.now(), ms)
   }
 
   /** Returns the number of the event; `undefined` if the message reaches nobody. */
@@ -158,9 +176,10 @@ export class AnswerStream implements StreamOwner, Silent {
     return true
   }
 
-  /** Stops the keep-alive timer. */
+  /** Sends no more signs of life. */
   #rest(): void {
-    if (this.#alive) this.#options.keepAlive.remove(this.#alive)
+    if (this.#silence) this.#options.keepAlive.deadlines.unwatch(this.#silence)
+    this.#silence = undefined
   }
 
   #follow(response: ServerResponse): void {

@@ -22,7 +22,7 @@ interface ChangeStreamsOptions {
 type Watch = Pick<ListWatch, 'watch'>
 
 /** The subscription of a stream. */
-interface Listening {
+interface StreamSubscription {
   readonly watch: Watch
   readonly subscriptions?: Pick<ResourceSubscriptions, 'subscribe'> | undefined
   /**
@@ -35,7 +35,7 @@ interface Listening {
 export class ChangeStreams {
   readonly #options: ChangeStreamsOptions
   /** The streams, each with the caller whose limit it counts towards. */
-  readonly #streams = new Map<EventStream, Caller>()
+  readonly #streams = new Map<ChangeStream, Caller>()
   #keepAlive: NodeJS.Timeout | undefined
 
   constructor(options: ChangeStreamsOptions) {
@@ -52,7 +52,7 @@ export class ChangeStreams {
    * @throws {RpcFault} `params_invalid`, `streams_full`
    */
   async listen(
-    { watch, subscriptions, holds }: Listening,
+    { watch, subscriptions, holds }: StreamSubscription,
     params: JsonObject,
     id: RequestId,
     caller: Caller,
@@ -63,7 +63,7 @@ export class ChangeStreams {
     const { serverInfo } = this.#options
     this.#checkRoom(caller, 'streams_full')
     const result = { resultType: 'complete', _meta: { ...meta, [META.serverInfo]: serverInfo } }
-    const stream = new EventStream(response, { last: { jsonrpc: '2.0', id, result }, holds })
+    const stream = new ChangeStream(response, { last: { jsonrpc: '2.0', id, result }, holds })
     const asked = urisAskedFor(params)
     this.#enter(stream, caller)
     const uris = await this.#subscribe(subscriptions, stream, asked, caller, meta)
@@ -84,8 +84,8 @@ export class ChangeStreams {
 
   /** Returns the URIs whose changes will be sent. Refused URIs are left out without a reason. */
   async #subscribe(
-    subscriptions: Listening['subscriptions'],
-    stream: EventStream,
+    subscriptions: StreamSubscription['subscriptions'],
+    stream: ChangeStream,
     uris: readonly string[],
     caller: Caller,
     meta: object,
@@ -116,9 +116,14 @@ export class ChangeStreams {
    *
    * @throws {RpcFault} `session_streams_full`
    */
-  async open({ watch, holds }: Listening, caller: Caller, owner: Caller, response: ServerResponse): Promise<void> {
+  async open(
+    { watch, holds }: StreamSubscription,
+    caller: Caller,
+    owner: Caller,
+    response: ServerResponse,
+  ): Promise<void> {
     this.#checkRoom(owner, 'session_streams_full')
-    const stream = new EventStream(response, { session: caller.session, holds })
+    const stream = new ChangeStream(response, { session: caller.session, holds })
     this.#enter(stream, owner)
     await this.#serve(watch, stream, caller, { lists: this.#offers })
   }
@@ -151,7 +156,7 @@ export class ChangeStreams {
   }
 
   /** Counts the stream at once, before anything is awaited, until it closes. */
-  #enter(stream: EventStream, owner: Caller): void {
+  #enter(stream: ChangeStream, owner: Caller): void {
     const { keepAliveMs = 15_000 } = this.#options
     this.#streams.set(stream, owner)
     this.#keepAlive ??= setInterval(() => {
@@ -167,7 +172,7 @@ export class ChangeStreams {
 
   async #serve(
     watch: Watch,
-    stream: EventStream,
+    stream: ChangeStream,
     caller: Caller,
     { greeting, lists, params }: Greeting,
   ): Promise<void> {
@@ -229,13 +234,13 @@ function notification(method: string, params?: object): object {
 /** Events are small, so a client with more unread bytes than this has stopped reading. */
 const MAX_UNREAD_BYTES = 64 * 1024
 
-interface EventStreamOptions extends Pick<Listening, 'holds'> {
+interface EventStreamOptions extends Pick<StreamSubscription, 'holds'> {
   /** The message to send before the stream ends. */
   readonly last?: object
   readonly session?: string | undefined
 }
 
-class EventStream {
+class ChangeStream {
   readonly #response: ServerResponse
   readonly #last: object | undefined
   readonly #holds: () => boolean

@@ -2,7 +2,7 @@ import { VIA_HEADER } from '../servers/via.ts'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller, Gate, View } from '@toolgate/core'
 import type { AvailabilitySource } from '@toolgate/core/groups'
-import { isObject, type JsonObject } from '@toolgate/values/json'
+import { isObject } from '@toolgate/values/json'
 import type { MaybePromise } from '@toolgate/core/internal'
 import { type ItemLists, ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
 import { checkOrigin, type OriginRules } from '../auth/origin.ts'
@@ -21,7 +21,7 @@ import type { Asked, Elsewhere } from '../replicas/elsewhere.ts'
 import type { Method } from '../calls/method.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from '../model/body.ts'
 import type { ChangeStreams } from './change-streams.ts'
-import { type Message, readMessage } from './envelope.ts'
+import { readMessage, type RpcMessage } from './envelope.ts'
 import type { Instructions } from '../servers/catalog/instructions.ts'
 import { type LegacyDeps, LegacyPath } from './legacy.ts'
 import { type ModernDeps, ModernPath } from './modern.ts'
@@ -48,8 +48,10 @@ export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly sessions: Sessions
   /** Forwards requests to other replicas. Absent if this gateway runs alone. */
   readonly elsewhere?: Pick<Elsewhere, 'check' | 'holds' | 'place' | 'reach'> | undefined
-  /** Returns whether the gateway is stopping: it waits for running calls and accepts no new ones. */
-  readonly isStopping: () => boolean
+  /** `isStopping`: the gateway waits for running calls and accepts no new ones. */
+  readonly stopping: { readonly isStopping: boolean }
+  /** Whether users may have lists of their own, for which requests wait. Default: true. */
+  readonly hasUserLists?: () => boolean
 }
 
 /** Serves `/mcp`. Every answer is JSON-RPC, even if the request is not. Never rejects. */
@@ -65,8 +67,8 @@ export class McpEndpoints {
 
   constructor(deps: EndpointDeps) {
     this.#deps = deps
-    this.#whole = this.#open(deps)
-    this.serve = (request, response) => this.#whole.answer(request, response)
+    this.#whole = this.#open(deps, deps.methods())
+    this.serve = (request, response) => this.#whole.now.answer(request, response)
     this.renew()
   }
 
@@ -75,13 +77,13 @@ export class McpEndpoints {
     const { gate } = this.#deps
     const before = this.#apps
     const methods = this.#deps.methods()
-    this.#whole.renew(methods, undefined)
+    this.#whole.now = this.#whole.create(methods)
     this.#apps = new Map(
       gate.apps.list.map(({ name, instructions }) => {
         const resource = toResource(name)
-        const endpoint = before.get(name) ?? this.#open({ ...this.#deps, gate: gateOfApp(gate, name), resource })
-        endpoint.renew(methods, instructions)
-        return [name, endpoint]
+        const known = before.get(name) ?? this.#open({ ...this.#deps, gate: gateOfApp(gate, name), resource }, methods)
+        known.now = known.create(methods, instructions)
+        return [name, known]
       }),
     )
     for (const [name, { watch }] of before) if (!this.#apps.has(name)) watch.close()
@@ -93,7 +95,7 @@ export class McpEndpoints {
   ofApp(app: string): McpEndpoint {
     const endpoint = this.#apps.get(app)
     return endpoint
-      ? (request, response) => endpoint.answer(request, response)
+      ? (request, response) => endpoint.now.answer(request, response)
       : (request, response) => serveNowhere({ ...this.#deps, resource: toResource(app) }, request, response)
   }
 
@@ -110,7 +112,7 @@ export class McpEndpoints {
     return [this.#whole, ...this.#apps.values()]
   }
 
-  #open(deps: EndpointDeps): OpenEndpoint {
+  #open(deps: EndpointDeps, served: readonly Method[]): OpenEndpoint {
     const { gate, lists, availability, onFault, texts } = deps
     const openView = async (caller: Caller, isFirst: boolean) => {
       if (isFirst) await deps.prepare?.(caller, false)
@@ -119,23 +121,22 @@ export class McpEndpoints {
     const watch = new ListWatch({ gate, openView, lists, items: deps.items, availability, onFault })
     const { authenticator, resource = '/mcp' } = deps
     const scopeChallenge = (scopes: readonly string[]) => authenticator.insufficientScope(scopes, resource)
-    let endpoint: Endpoint | undefined
-    return {
-      watch,
-      answer: async (request, response) => endpoint?.answer(request, response),
-      renew: (methods, ofApp) => {
-        const instructions = (view: View) => texts.servers.of(view, [texts.own, ofApp])
-        const current = { ...deps, methods: () => methods, instructions, scopeChallenge }
-        endpoint = new Endpoint(current, watch, () => this.wake())
-      },
+    const create: OpenEndpoint['create'] = (methods, ofApp) => {
+      const instructions = (view: View) => texts.servers.of(view, [texts.own, ofApp])
+      const prepare = deps.hasUserLists?.() === false ? undefined : deps.prepare
+      const current = { ...deps, methods: () => methods, prepare, instructions, scopeChallenge }
+      return new Endpoint(current, watch, () => this.wake())
     }
+    return { watch, create, now: create(served) }
   }
 }
 
+/** An endpoint that is served. A change of the rules replaces `now`. */
 interface OpenEndpoint {
   readonly watch: ListWatch
-  readonly answer: McpEndpoint
-  renew(methods: readonly Method[], ofApp: string | undefined): void
+  now: Endpoint
+  /** `ofApp`: the app's own instructions. */
+  create(methods: readonly Method[], ofApp?: string): Endpoint
 }
 
 /** Returns a gate that opens only views of the app. */
@@ -198,11 +199,12 @@ class Endpoint {
   async #serve(sent: Omit<Asked, 'caller'>, credential: Credential, body: unknown): Promise<void> {
     const { request, response } = sent
     const message = readMessage(body, request.headers)
-    const { method, params } = message.era === 'legacy' ? message.message : toRequest(message)
-    const { elsewhere } = this.#deps
+    const { method, params }: RpcMessage =
+      message.era === 'legacy' ? message.message : message.kind === 'request' ? message : {}
+    const { elsewhere, stopping } = this.#deps
     // A stopping gateway still accepts notifications, and answers to questions of running calls.
-    if (isObject(body) && 'id' in body && method !== undefined && !elsewhere?.holds(params))
-      this.#checkStopping(request)
+    if (stopping.isStopping && isObject(body) && 'id' in body && method !== undefined && !elsewhere?.holds(params))
+      this.#refuseWhileStopping(request)
     const placed = elsewhere?.place({ ...sent, caller: credential.caller }, method, params)
     if (placed instanceof Promise ? await placed : placed) return undefined
     if (message.era === 'modern') {
@@ -239,7 +241,7 @@ class Endpoint {
       throw new RpcFault('event_unknown', 'Event not found.')
     }
     if (request.method === 'GET') {
-      this.#checkStopping(request)
+      if (this.#deps.stopping.isStopping) this.#refuseWhileStopping(request)
       const release = sessions.hold(caller, id, () => response.end())
       response.once('close', release)
       const holds = () => authenticator.renewed(credential) !== undefined
@@ -256,9 +258,8 @@ class Endpoint {
    * @throws {RpcFault} `stopping`. A forwarding replica gets `session_elsewhere` instead, and asks again after the
    * session was handed over
    */
-  #checkStopping(request: IncomingMessage): void {
-    const { isStopping, elsewhere } = this.#deps
-    if (!isStopping()) return
+  #refuseWhileStopping(request: IncomingMessage): never {
+    const { elsewhere } = this.#deps
     if (elsewhere?.check(request)) throw new RpcFault('session_elsewhere', 'This replica is stopping.')
     const headers = { 'retry-after': '1', connection: 'close' }
     throw new RpcFault('stopping', 'The gateway is stopping. Try again in a moment.', { headers })
@@ -276,10 +277,6 @@ class Endpoint {
     // A client that receives 404 begins a new session.
     throw new RpcFault('session_unknown', 'Session not found.')
   }
-}
-
-function toRequest(message: Extract<Message, { era: 'modern' }>): { method?: string; params?: JsonObject } {
-  return message.kind === 'request' ? message : {}
 }
 
 /**
@@ -337,8 +334,9 @@ function admit(
   const foreign = elsewhere?.check(request) ? undefined : checkOrigin(headers, origins)
   if (foreign) throw new RpcFault('origin_refused', foreign.message)
   const answer = authenticator.authenticate(headers, resource)
-  const check = (found: Credential | Refusal) => checkAnswer(found, authenticator, resource)
-  return answer instanceof Promise ? answer.then(check) : check(answer)
+  return answer instanceof Promise
+    ? answer.then((found) => checkAnswer(found, authenticator, resource))
+    : checkAnswer(answer, authenticator, resource)
 }
 
 function checkAnswer(answer: Credential | Refusal, authenticator: Authenticator, resource: string): Credential {

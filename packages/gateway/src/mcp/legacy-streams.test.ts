@@ -5,7 +5,7 @@ import { type CallContext, defineTool } from '@toolgate/core'
 import { toCancelling } from '@toolgate/values'
 import { toClientLink } from '../servers/asks/client-link.ts'
 import { HeldStreams } from './held-streams.ts'
-import { KeepAlive } from './keep-alive.ts'
+import { createKeepAlive } from './answer-stream.ts'
 import { type Key, serveMcp } from '../testing/mcp.ts'
 
 const TOKEN = { progressToken: 'p' }
@@ -101,7 +101,7 @@ describe('the answer to a call of an earlier client', () => {
   })
 
   it('becomes a stream when it takes long, with comments so that nobody takes it for dead', async (t) => {
-    const { call, initialize, let: go } = await setUp(t, { keepAlive: new KeepAlive(20) })
+    const { call, initialize, let: go } = await setUp(t, { keepAlive: createKeepAlive({ openMs: 40, commentMs: 60 }) })
     const answer = await call('steps', { session: await initialize() })
     assert.equal(answer.headers['content-type'], 'text/event-stream')
     while (!answer.text().includes(': keepalive')) await sleep(5)

@@ -8,8 +8,8 @@ import { ToolLists } from '@toolgate/mcp'
 import { createRounds } from '../calls/rounds.ts'
 import { LegacyPath } from './legacy.ts'
 import { HeldStreams } from './held-streams.ts'
-import { KeepAlive } from './keep-alive.ts'
-import { Questions } from './questions.ts'
+import { createKeepAlive } from './answer-stream.ts'
+import { ClientQuestions } from './questions.ts'
 import { Sessions } from '../calls/sessions.ts'
 
 /** Serves tools to clients of MCP 2025-11-25. Returns a function that sends a request like such a client. */
@@ -25,9 +25,9 @@ async function serve(t: TestContext, tools: readonly Tool[]) {
     capabilities: () => ({ tools: { listChanged: true } }),
     methods: () => [],
     sessions: new Sessions({ clock }),
-    keepAlive: new KeepAlive(),
+    keepAlive: createKeepAlive(),
     held: new HeldStreams({ clock }),
-    questions: new Questions(),
+    questions: new ClientQuestions(),
     streams: { notify: () => {} },
     serverInfo: { name: 'test', version: '1' },
   })

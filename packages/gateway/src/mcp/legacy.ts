@@ -5,16 +5,15 @@ import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import { LEGACY_VERSIONS, type ListedTool, type RequestId, RPC_CODES, withoutHop } from '@toolgate/mcp'
 import { type ClientLink, clientLink } from '../servers/asks/client-link.ts'
 import { type Authenticator, callerAt, type Credential } from '../auth/credential.ts'
-import { AnswerStream, KeptBytes } from './answer-stream.ts'
+import { AnswerStream, type KeepAlive, KeptBytes } from './answer-stream.ts'
 import { parseClientCapabilities } from './client-capabilities.ts'
 import { toEarlierResult, toEarlierTool } from './earlier-tools.ts'
 import type { RpcMessage } from './envelope.ts'
 import type { HeldStreams } from './held-streams.ts'
-import type { KeepAlive } from './keep-alive.ts'
 import { isLogged } from '../model/log-levels.ts'
 import { type Capabilities, McpMethods, type MethodDeps } from './methods.ts'
 import { RpcFault, sendJson } from '../model/protocol.ts'
-import type { Questions } from './questions.ts'
+import type { ClientQuestions } from './questions.ts'
 import type { McpReply, McpRequest, McpResultReply } from '../calls/request.ts'
 import { type Session, SESSION_HEADER, type SessionClient, type Sessions } from '../calls/sessions.ts'
 
@@ -22,7 +21,7 @@ export interface LegacyDeps extends MethodDeps {
   readonly sessions: Pick<Sessions, 'begin' | 'keep'>
   readonly keepAlive: KeepAlive
   readonly held: HeldStreams
-  readonly questions: Questions
+  readonly questions: ClientQuestions
   readonly capabilities: Capabilities
   readonly serverInfo: { readonly name: string; readonly version: string }
   /** Returns the instructions for the model, which clients get when they connect. */
@@ -123,7 +122,7 @@ class LegacyRequest implements McpRequest {
   readonly headers = undefined
   readonly stream: AnswerStream
   readonly #sent: LegacyMessage
-  readonly #questions: Questions
+  readonly #questions: ClientQuestions
   readonly #credentials: Pick<Authenticator, 'renewed'>
   readonly #resource: string
   #link: ClientLink | undefined

@@ -69,7 +69,7 @@ export class McpMethods {
     const rows: readonly Method[] = [
       ...deps.methods().filter((row) => (row.era ?? era) === era),
       { name: 'tools/list', serve: (request) => this.#listTools(request) },
-      { name: 'tools/call', serve: (request) => this.#callTool(request) },
+      { name: 'tools/call', serve: this.#callTool },
       ...own,
     ]
     this.#rows = new Map(rows.map((row) => [row.name, row]))
@@ -82,6 +82,7 @@ export class McpMethods {
     const operation =
       row.isTraced === false ? undefined : this.#deps.tracing?.()?.startServed(this.#toServed(row.name, request))
     const listed = row.needsLists === false ? undefined : this.#deps.prepare?.(request.caller, method.endsWith('/list'))
+    if (!operation && !listed) return row.serve(request, this.#deps)
     const serve = () => row.serve(request, this.#deps)
     const answer = () => (listed ? listed.then(serve) : serve())
     return operation ? traced(operation, answer) : answer()
@@ -153,7 +154,7 @@ export class McpMethods {
     return new RoomHook(() => tasks.tasks.reserve(ownerOf(request), input))
   }
 
-  async #callTool(request: McpRequest): Promise<McpReply> {
+  readonly #callTool = async (request: McpRequest): Promise<McpReply> => {
     const { gate, lists, rounds } = this.#deps
     const { name, input, progressToken } = parseCall(request.params)
     const view = await gate.view(request.caller)

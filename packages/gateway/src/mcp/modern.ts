@@ -5,10 +5,9 @@ import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import { type JsonRpcError, type ListWatch, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { type ClientCapabilities, type ClientLink, clientLink } from '../servers/asks/client-link.ts'
 import { callerAt, type Credential } from '../auth/credential.ts'
-import { AnswerStream, KeptBytes } from './answer-stream.ts'
+import { AnswerStream, type KeepAlive, KeptBytes } from './answer-stream.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import type { Message } from './envelope.ts'
-import type { KeepAlive } from './keep-alive.ts'
 import { isLogged, toLogLevel } from '../model/log-levels.ts'
 import { type Capabilities, McpMethods, type MethodDeps } from './methods.ts'
 import type { McpAskReply, McpReply, McpRequest, McpResultReply } from '../calls/request.ts'
@@ -119,10 +118,12 @@ class ModernRequest implements McpRequest {
   readonly id: RequestId
   readonly params: JsonObject
   readonly credential: Credential
+  readonly caller: Caller
+  readonly client: string
   readonly headers: IncomingHttpHeaders
   readonly stream: AnswerStream
+  readonly link: ClientLink
   readonly #deps: Pick<ModernDeps, 'authenticator' | 'resource'>
-  #link: ClientLink | undefined
 
   constructor(
     { id, params }: ModernMessage,
@@ -136,20 +137,15 @@ class ModernRequest implements McpRequest {
     this.params = params
     this.headers = headers
     this.credential = credential
+    this.caller = credential.caller
+    this.client = credential.id
     this.stream = stream
-  }
-
-  get caller(): Caller {
-    return this.credential.caller
+    this.link = this.#toLink()
   }
 
   readonly callerNow = (): Caller | undefined => {
     const { authenticator, resource = '/mcp' } = this.#deps
     return callerAt(authenticator.renewed(this.credential), resource)
-  }
-
-  get client(): string {
-    return this.credential.id
   }
 
   get owner(): Caller {
@@ -166,10 +162,6 @@ class ModernRequest implements McpRequest {
 
   get signal(): Cancelling {
     return this.stream.gone
-  }
-
-  get link(): ClientLink {
-    return (this.#link ??= this.#toLink())
   }
 
   #toLink(): ClientLink {

@@ -12,7 +12,7 @@ interface QuestionChannel {
   notify(message: object): void
 }
 
-interface Question {
+interface ClientQuestion {
   readonly session: Session
   readonly caller: Caller
   resolve(result: JsonObject): void
@@ -35,8 +35,8 @@ const MAX_QUESTIONS = 1024
  * Each has a new id that cannot be guessed. An answer counts once, and only from the caller and session that was asked.
  * Any other answer has no effect.
  */
-export class Questions {
-  readonly #open = new Map<RequestId, Question>()
+export class ClientQuestions {
+  readonly #open = new Map<RequestId, ClientQuestion>()
 
   get count(): number {
     return this.#open.size
@@ -45,7 +45,7 @@ export class Questions {
   /** Asks the client of a request. @throws {RpcError} from the client, or if the client cannot be asked */
   ask(
     channel: QuestionChannel,
-    { session, caller }: Pick<Question, 'session' | 'caller'>,
+    { session, caller }: Pick<ClientQuestion, 'session' | 'caller'>,
     { method, params, signal }: { readonly method: string; readonly params: JsonObject; readonly signal: Cancelling },
   ): Promise<JsonObject> {
     if (this.#open.size >= MAX_QUESTIONS || this.#of(session).length >= MAX_OF_SESSION)
@@ -79,7 +79,7 @@ export class Questions {
     else question.resolve(result ?? {})
   }
 
-  #of(session: Session): readonly Question[] {
+  #of(session: Session): readonly ClientQuestion[] {
     return [...this.#open.values()].filter((question) => question.session === session)
   }
 }

@@ -11,12 +11,12 @@ import { heldIn } from '../servers/asks/held-calls.ts'
 import { isTaskState } from '../servers/asks/upstream-tasks.ts'
 import { Instructions } from '../servers/catalog/instructions.ts'
 import { gauge } from '../telemetry/exposition.ts'
+import { createKeepAlive } from './answer-stream.ts'
 import { ChangeStreams } from './change-streams.ts'
 import { McpEndpoints } from './endpoint.ts'
 import { HeldStreams } from './held-streams.ts'
-import { KeepAlive } from './keep-alive.ts'
 import type { Capabilities } from './methods.ts'
-import { Questions } from './questions.ts'
+import { ClientQuestions } from './questions.ts'
 import { resources } from './resources/start.ts'
 import { tasks } from './tasks/start.ts'
 
@@ -86,7 +86,7 @@ function openEndpoints(
   rooms: OpenedRooms,
   { streams, elsewhere, ...parts }: EndpointParts,
 ): McpEndpoints {
-  const { config, clock, gate, catalog, servers, door, onFault } = heart
+  const { config, revisions, clock, gate, catalog, servers, door, onFault } = heart
   const { lists, items, availability } = catalog
   const { fleet, via, tracing } = servers
   const { authenticator, origins, logins } = door
@@ -99,16 +99,17 @@ function openEndpoints(
     resources: rooms.ask(resources),
     lists,
     items,
+    hasUserLists: () => revisions.current.servers.some(({ listing }) => listing === 'user'),
     prepare: (caller, isList) => fleet.prepare(caller, isList),
     listProblemOf: (caller) => fleet.listProblemOf(caller),
     availability,
     streams,
     elsewhere,
     ...parts,
-    keepAlive: new KeepAlive(),
+    keepAlive: createKeepAlive(),
     held: new HeldStreams({ clock }),
-    questions: new Questions(),
-    isStopping: () => door.stopping.isStopping,
+    questions: new ClientQuestions(),
+    stopping: door.stopping,
     serverInfo: SERVER_INFO,
     listTtlMs: LIST_TTL_MS,
     authenticator,

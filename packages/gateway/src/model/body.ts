@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { JsonFault, readJson, readUtf8 } from '@toolgate/values/json'
 import { RpcFault } from './protocol.ts'
 
@@ -68,4 +68,27 @@ function toRpcFault(error: unknown): unknown {
   if (!(error instanceof JsonFault)) return error
   const rule = error.kind === 'not-json' || error.kind === 'not-utf8' ? 'body_not_json' : 'body_not_message'
   return new RpcFault(rule, `The body ${error.problem}.`)
+}
+
+/** How long to keep reading a body after its request was answered. */
+const REST_MS = 1000
+
+/**
+ * Discards the rest of a body whose request is answered early, so that a client that is still sending receives the
+ * answer. Closing a connection with unread bytes would reset it, and the client's system would drop the answer.
+ *
+ * The connection is closed if the body does not end within a second.
+ */
+export function discardRest(request: IncomingMessage, response: ServerResponse): void {
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers
+  if (length === undefined && coding === undefined) return
+  response.once('finish', () => {
+    if (request.complete || request.destroyed) return
+    const timer = setTimeout(() => {
+      if (!request.complete) request.socket.destroySoon()
+    }, REST_MS).unref()
+    request.once('close', () => clearTimeout(timer))
+    // The handler that answered no longer reads, and would pause the body again.
+    request.removeAllListeners('data').resume()
+  })
 }

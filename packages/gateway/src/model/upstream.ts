@@ -17,7 +17,7 @@ export function isOffered(
 }
 
 /** A tool as an upstream lists it (MCP `Tool`). Unknown fields are kept. */
-export interface McpTool {
+export interface UpstreamTool {
   readonly name: string
   readonly title?: string
   readonly description?: string
@@ -51,7 +51,7 @@ interface McpPrompt {
 
 /** The latest lists of a server, for the kinds that its entry offers. An unchanged list stays the same array. */
 export interface UpstreamItems {
-  readonly tools: readonly McpTool[]
+  readonly tools: readonly UpstreamTool[]
   readonly resources: readonly McpResource[]
   readonly templates: readonly McpTemplate[]
   readonly prompts: readonly McpPrompt[]
@@ -160,7 +160,7 @@ export interface Upstream {
    *
    * @throws {UpstreamError}
    */
-  call(call: UpstreamCall): Promise<McpResult>
+  readonly call: (call: UpstreamCall) => Promise<McpResult>
   /**
    * Calls the listener after each announced change of a resource, until the returned function is called.
    *

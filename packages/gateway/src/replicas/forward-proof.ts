@@ -11,7 +11,7 @@ const KEY_BYTES = 32
 const UNKNOWN = '-'
 const FORM = /^([\w:.%-]{1,64}) ([\w-]{43})$/
 
-type Asked = Pick<RequestSource, 'method' | 'url' | 'headers'>
+type SignedRequest = Pick<RequestSource, 'method' | 'url' | 'headers'>
 
 /**
  * Proves that a request comes from a replica. The proof grants nothing: the owner still checks the credential of the
@@ -36,31 +36,31 @@ export class ForwardProof {
   }
 
   /** Returns the header for a request to one process of a replica. */
-  make(to: string, address: string | undefined, request: Asked): string {
+  make(to: string, address: string | undefined, request: SignedRequest): string {
     const from = address ?? UNKNOWN
     return `${from} ${this.#sign(to, from, request).toString('base64url')}`
   }
 
   /** Returns whether a replica has made a header for this request. */
-  holds(header: string, to: string, request: Asked): boolean {
+  holds(header: string, to: string, request: SignedRequest): boolean {
     return this.#open(header, to, request) !== undefined
   }
 
   /**
    * Returns the client's address for a forwarded request; `undefined` if it is not forwarded or the address is unknown.
    */
-  addressOf(header: string, to: string, request: Asked): string | undefined {
+  addressOf(header: string, to: string, request: SignedRequest): string | undefined {
     const from = this.#open(header, to, request)
     return from === UNKNOWN ? undefined : from
   }
 
-  #open(header: string, to: string, request: Asked): string | undefined {
+  #open(header: string, to: string, request: SignedRequest): string | undefined {
     const [, from = '', proof = ''] = FORM.exec(header) ?? []
     if (from === '') return undefined
     return timingSafeEqual(Buffer.from(proof, 'base64url'), this.#sign(to, from, request)) ? from : undefined
   }
 
-  #sign(to: string, from: string, { method, url, headers }: Asked): Buffer {
+  #sign(to: string, from: string, { method, url, headers }: SignedRequest): Buffer {
     const credential = createHash('sha256')
       .update(JSON.stringify([headers.authorization ?? null, headers.cookie ?? null]))
       .digest('base64url')

@@ -116,18 +116,18 @@ export async function openReplica(local: GatewayConfig, deps: ReplicaDeps): Prom
   }
 }
 
-interface Joined extends ReplicaDeps {
+interface JoinedReplica extends ReplicaDeps {
   readonly membership: Membership
   readonly engines: Engines
   close(): Promise<void>
 }
 
-async function openPublished(local: GatewayConfig, joined: Joined): Promise<OpenedReplica> {
+async function openPublished(local: GatewayConfig, joined: JoinedReplica): Promise<OpenedReplica> {
   const { clock, log, onFault, membership, engines, close } = joined
   if (local.text === undefined)
     throw new ConfigError('stores', 'need a configuration with its text, as readConfig returns it')
   const { state } = membership
-  const publication = new Publication({ state, clock })
+  const publication = new Publication(state, clock)
   await publication.open(local.text)
   const list = () => membership.list()
   const asking = { state, clock, incarnation: membership.self.incarnation, list, onFault }
@@ -221,7 +221,7 @@ async function readFirst({ candidate, running }: Publication, read: ReplicaDeps[
 
 /** Opens the forwarding to other replicas at most once, when this replica's sessions are known. */
 function createForwarding(
-  { membership, engines, onFault }: Joined,
+  { membership, engines, onFault }: JoinedReplica,
   proof: ForwardProof,
 ): Pick<OpenedReplica, 'open' | 'elsewhere'> {
   let elsewhere: Elsewhere | undefined
@@ -238,7 +238,7 @@ function createForwarding(
 }
 
 async function openSharedAudit(
-  { membership, engines }: Joined,
+  { membership, engines }: JoinedReplica,
   { preview = true, inputs, checkpoints, witness, path: disk, retainMs }: AuditConfig,
   deps: SharedAuditDeps,
 ): Promise<OpenedAudit> {

@@ -14,7 +14,7 @@ function setup() {
     ...state,
     subscribe: (listener: (typeof listeners)[number]) => (listeners.push(listener), () => {}),
   }
-  const publication = new Publication({ state: followed, clock })
+  const publication = new Publication(followed, clock)
   /** Lets the publication apply the present state. */
   const apply = async () => {
     const applied: Promise<void>[] = []
@@ -27,7 +27,7 @@ function setup() {
 describe('Publication', () => {
   it('is the text of the first replica, also where two start at once', async () => {
     const { state, clock } = setup()
-    const two = ['a', 'b'].map((text) => new Publication({ state, clock }).open(text))
+    const two = ['a', 'b'].map((text) => new Publication(state, clock).open(text))
     const [first, second] = await Promise.all(two)
     assert.deepEqual(first, second)
     assert.equal(first?.id, idOfText(first?.text ?? ''))

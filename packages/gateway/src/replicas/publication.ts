@@ -14,11 +14,6 @@ interface Published {
   readonly by?: string | undefined
 }
 
-interface PublicationOptions {
-  readonly state: StateStore
-  readonly clock: Pick<Clock, 'wallMs'>
-}
-
 const KEY = 'config:published'
 const ID_LENGTH = 16
 /** A configuration that cannot run is tried again after this time, as a missing secret file may have been added. */
@@ -31,14 +26,16 @@ export function idOfText(text: string): string {
 
 /** The published configuration of a state store. */
 export class Publication {
-  readonly #options: PublicationOptions
+  readonly #state: StateStore
+  readonly #clock: Pick<Clock, 'wallMs'>
   #sinceMs = 0
   #running: Published | undefined
   #candidate: Published | undefined
   #refused: { readonly id: string; readonly atMs: number; readonly error: unknown } | undefined
 
-  constructor(options: PublicationOptions) {
-    this.#options = options
+  constructor(state: StateStore, clock: Pick<Clock, 'wallMs'>) {
+    this.#state = state
+    this.#clock = clock
   }
 
   /** The configuration that this replica runs. */
@@ -61,7 +58,7 @@ export class Publication {
   async open(text: string): Promise<Published> {
     const own = this.#toPublished(text, undefined)
     const before = await this.#read()
-    if (!before) await this.#put(own, (value) => this.#options.state.add(KEY, value))
+    if (!before) await this.#put(own, (value) => this.#state.add(KEY, value))
     return this.#run(before ?? (await this.#read()) ?? own)
   }
 
@@ -73,13 +70,13 @@ export class Publication {
   /** Publishes a text. When the promise resolves, every replica runs it. @throws {ConfigError} */
   async publish(text: string, by: string | undefined, fence?: Fence): Promise<Published> {
     const published = this.#toPublished(text, by)
-    await this.#put(published, (value) => this.#options.state.set(KEY, value, { fence }))
+    await this.#put(published, (value) => this.#state.set(KEY, value, { fence }))
     return published
   }
 
   /** Runs each later publication before the lease covers it. Returns the function that stops this. */
   follow(run: (published: Published) => Promise<unknown>): () => void {
-    return this.#options.state.subscribe((change) => {
+    return this.#state.subscribe((change) => {
       const applied = this.#follow(run)
       if (change) change.waitUntil(applied)
       else void applied.catch(() => undefined)
@@ -91,7 +88,7 @@ export class Publication {
     if (!published) throw new Error('the published configuration is gone, or cannot be read')
     if (published.id === this.#running?.id) return
     const { id } = published
-    const nowMs = this.#options.clock.wallMs()
+    const nowMs = this.#clock.wallMs()
     if (this.#refused?.id === id && Math.abs(nowMs - this.#refused.atMs) < RETRY_MS) throw this.#refused.error
     this.#candidate = published
     try {
@@ -108,7 +105,7 @@ export class Publication {
   }
 
   #run(published: Published): Published {
-    this.#sinceMs = this.#options.clock.wallMs()
+    this.#sinceMs = this.#clock.wallMs()
     return (this.#running = published)
   }
 
@@ -121,11 +118,11 @@ export class Publication {
   }
 
   async #read(): Promise<Published | undefined> {
-    return toPublished(await this.#options.state.get(KEY))
+    return toPublished(await this.#state.get(KEY))
   }
 
   #toPublished(text: string, by: string | undefined): Published {
-    return { id: idOfText(text), text, at: this.#options.clock.wallMs(), ...(by === undefined ? {} : { by }) }
+    return { id: idOfText(text), text, at: this.#clock.wallMs(), ...(by === undefined ? {} : { by }) }
   }
 }
 

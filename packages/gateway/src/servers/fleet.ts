@@ -8,7 +8,7 @@ import type { Clock } from '@toolgate/core/stores'
 import type { ListRow, ServerInstances, ServerRow } from '../model/rows.ts'
 import { serverGroupName } from './catalog/groups.ts'
 import { UserSources } from './catalog/own-sources.ts'
-import { type CallParts, UpstreamSource } from './catalog/sources.ts'
+import { UpstreamSource } from './catalog/sources.ts'
 import { toComparable } from '../config/comparable.ts'
 import type { GatewayConfig, ServerConfig } from '../config/config.ts'
 import type { Connections } from './connections/connections.ts'
@@ -21,11 +21,11 @@ import { ServerAsks, type ServerAsksOptions } from './asks/server-asks.ts'
 import { cancelTask } from './asks/upstream-tasks.ts'
 import type { FindTracing } from '../telemetry/tracing.ts'
 import { createUpstream } from './lifecycle/create-upstream.ts'
-import { countStates, DEFAULT_INSTANCES, Instances, type InstanceRow } from './instances/instances.ts'
+import { countStates, DEFAULT_INSTANCES, Instances, type InstanceInfo } from './instances/instances.ts'
 import { ownerOf } from '../model/owner.ts'
 import { PerUserUpstream, type ServerConnections } from './instances/per-user-upstream.ts'
 import { createReaper, type Reaper } from '../util/reaper.ts'
-import { RunningCalls } from './transport/running-calls.ts'
+import { type CallParts, RunningCalls } from './asks/relayed-call.ts'
 import { ServerLogs, type UpstreamLogLine } from './transport/server-logs.ts'
 import type { Upstream, UpstreamCall } from '../model/upstream.ts'
 import type { UserList, UserLists } from './instances/user-lists.ts'
@@ -116,10 +116,12 @@ export class Fleet {
       const sent = withVia(config, via)
       const connections = toServerConnections(config, deps.connections)
       const perUser = config.per === 'user' ? new PerUserUpstream(sent, { ...shared, ...own, connections }) : undefined
+      perUser?.subscribe(() => (this.admission.isNeeded = this.needsInstance()))
       return { perUser, upstream: perUser ?? createUpstream(sent, shared), running: new RunningCalls() }
     }
     this.#servers = servers.map((config) => this.#create(config, undefined))
     this.#byName = byName(this.#servers)
+    this.admission.isNeeded = this.needsInstance()
     deps.connections?.onEnded((ended) => {
       for (const { server, user, tenant } of ended)
         void this.#byName.get(server)?.perUser?.endOf({ user, ...(tenant === undefined ? {} : { tenant }) })
@@ -173,7 +175,8 @@ export class Fleet {
   }
 
   /** Reserves places for calls in the instances of their callers. */
-  readonly admission: Admission = {
+  readonly admission: Admission & { isNeeded: boolean } = {
+    isNeeded: false,
     admit: ({ namespace = '' }, caller) => this.#byName.get(namespace)?.perUser?.admit(caller),
   }
 
@@ -196,6 +199,7 @@ export class Fleet {
       commit: () => {
         this.#servers = next
         this.#byName = byName(next)
+        this.admission.isNeeded = this.needsInstance()
         return {
           started: next.flatMap(({ upstream }) => (known.has(upstream) ? [] : [upstream])),
           retired: before.flatMap(({ upstream, running }) => (kept.has(upstream) ? [] : [{ upstream, running }])),
@@ -346,7 +350,7 @@ function toServerRow({ upstream: { name, state }, source, perUser }: Server): Se
   }
 }
 
-function toInstances(rows: readonly InstanceRow[]): ServerInstances {
+function toInstances(rows: readonly InstanceInfo[]): ServerInstances {
   const users = rows.map(({ user, tenant, state }) => ({ user, ...(tenant === undefined ? {} : { tenant }), state }))
   return { ...countStates(rows), users }
 }

@@ -1,7 +1,7 @@
 import { type JsonObject, toJsonText } from '@toolgate/values/json'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonRpcError, RequestId } from '@toolgate/mcp'
-import type { Session } from '../servers/transport/http-call.ts'
+import type { Session } from '../servers/transport/http-endpoint.ts'
 import type { HttpAnswer } from '../servers/transport/http-exchange.ts'
 import { LIMITS } from '../servers/transport/limits.ts'
 import { createLineSplitter } from '../servers/transport/lines.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isObject, type JsonObject } from '@toolgate/values/json'
-import type { Session } from '../servers/transport/http-call.ts'
+import type { Session } from '../servers/transport/http-endpoint.ts'
 import { reopenDelayMs } from '../servers/transport/lines.ts'
 import type { GatewayLink } from './gateway-link.ts'
 import { claimedVersion, type ClientRequest, encodeNotification, readMessage } from './messages.ts'

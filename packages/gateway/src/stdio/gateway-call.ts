@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '@toolgate/values/json'
-import { type HttpEndpoint, modernHeaders, type Session } from '../servers/transport/http-call.ts'
+import { modernHeaders } from '../servers/transport/http-call.ts'
+import type { HttpEndpoint, Session } from '../servers/transport/http-endpoint.ts'
 import type { HttpAnswer, HttpExchange } from '../servers/transport/http-exchange.ts'
 import { reopenDelayMs } from '../servers/transport/lines.ts'
 import { type ClientRequest, isAnswerTo, readMessage } from './messages.ts'
 
-interface CallOptions {
+interface GatewayCallOptions {
   readonly endpoint: HttpEndpoint
   /** Passes on a message of the gateway. */
   readonly forward: (message: JsonObject, text: string) => void
@@ -23,11 +24,11 @@ export class GatewayCall {
   /** Resolves when the request has its answer, or cannot get one. */
   readonly ended: Promise<void>
   readonly end: () => void
-  readonly #options: CallOptions
+  readonly #options: GatewayCallOptions
   #exchange: HttpExchange | undefined
   #isAnswered = false
 
-  constructor(request: ClientRequest, session: Session, options: CallOptions) {
+  constructor(request: ClientRequest, session: Session, options: GatewayCallOptions) {
     this.request = request
     this.session = session
     this.#options = options

@@ -1,5 +1,5 @@
 import { type JsonObject, toJsonText } from '@toolgate/values/json'
-import { HttpEndpoint, type Session } from '../servers/transport/http-call.ts'
+import { HttpEndpoint, type Session } from '../servers/transport/http-endpoint.ts'
 import { UpstreamError } from '../model/upstream.ts'
 import { GatewayCall } from './gateway-call.ts'
 import { type ClientRequest, isAnswerTo, readMessage } from './messages.ts'

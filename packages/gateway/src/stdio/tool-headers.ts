@@ -1,5 +1,5 @@
 import { isObject } from '@toolgate/values/json'
-import type { Session } from '../servers/transport/http-call.ts'
+import type { Session } from '../servers/transport/http-endpoint.ts'
 import { findParamHeaders, toParamHeaders } from '../servers/transport/param-headers.ts'
 import type { GatewayLink } from './gateway-link.ts'
 import type { ClientRequest } from './messages.ts'

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { CallTrace } from '@toolgate/core/internal'
 import { manualClock } from '@toolgate/testing'
 import { countCalls, MAX_DENIED, MAX_TIMED, MAX_TOOLS } from './call-counts.ts'
 
-const READ = { id: 'files:read', name: 'read', description: '' }
+const CALL = { tool: undefined, callId: 'c', caller: {}, run: undefined }
+const READ = { id: 'files:read', namespace: 'files', name: 'read', description: '' }
 
 describe('countCalls', () => {
   it('counts calls by status and reason, and by tool', () => {
@@ -99,13 +101,23 @@ describe('countCalls', () => {
     assert.deepEqual(counts.denied.at(-1), { tool: '_other', reason: '_other', count: 5 })
   })
 
-  it('runs work unchanged', () => {
+  it('runs work within the next trace, and within nothing if there is none', () => {
+    assert.equal(setup().start(READ).within, undefined)
+    const seen: string[] = []
+    const next: CallTrace = {
+      traceId: undefined,
+      within(work) {
+        seen.push(this === next ? 'in' : 'detached')
+        return work()
+      },
+      end: () => {},
+    }
+    const call = countCalls(manualClock(), { startCall: () => next }).startCall(CALL)
     assert.equal(
-      setup()
-        .start(READ)
-        .within(() => 42),
+      call?.within?.(() => 42),
       42,
     )
+    assert.deepEqual(seen, ['in'])
   })
 })
 
@@ -116,7 +128,7 @@ function setup() {
     clock,
     counts,
     start(tool: typeof READ | undefined) {
-      return counts.startCall({ tool, callId: 'c', caller: {}, run: undefined }) ?? assert.fail()
+      return counts.startCall({ ...CALL, tool }) ?? assert.fail()
     },
   }
 }

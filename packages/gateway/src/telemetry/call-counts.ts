@@ -2,7 +2,6 @@ import type { Telemetry } from '@toolgate/core'
 import { readOwnJson } from '@toolgate/values/json'
 import type { CallTrace } from '@toolgate/core/internal'
 import type { Clock } from '@toolgate/core/stores'
-import { serverOf } from '../model/server-of.ts'
 
 type CallEnd = Parameters<CallTrace['end']>[0]
 type TracedCall = Parameters<Telemetry['startCall']>[0]
@@ -105,21 +104,22 @@ class CallCounter implements CallCounts {
   startCall(call: TracedCall): CallTrace {
     const trace = this.#next?.startCall(call)
     this.#running++
-    return new CountedCall(this, call.tool?.id ?? UNKNOWN, this.#clock.monotonicMs(), trace)
+    return new CountedCall(this, call.tool, this.#clock.monotonicMs(), trace)
   }
 
   /** Counts a call that has ended. */
-  add(tool: string, { status, code = '' }: CallEnd, startedMs: number): void {
+  add(called: TracedCall['tool'], { status, code = '' }: CallEnd, startedMs: number): void {
+    const { id: tool = UNKNOWN, namespace: server = tool } = called ?? {}
     this.#running--
     this.#byReason.add(code, status)
     this.#byTool.add(tool, status)
-    if (tool !== UNKNOWN) this.#byServer.add(serverOf(tool), status)
+    if (called) this.#byServer.add(server, status)
     if (status === 'refused' && code !== 'rate_limited') this.#denied.add(JSON.stringify([tool, code]), status)
     const ofStatus = this.#durations.get(status)
     if (!ofStatus) return
     const seconds = (this.#clock.monotonicMs() - startedMs) / 1000
     ofStatus.add(seconds)
-    this.#serverDurations.add(serverOf(tool), seconds)
+    this.#serverDurations.add(server, seconds)
     this.#toolDurations.add(tool, seconds)
   }
 
@@ -161,21 +161,19 @@ class CallCounter implements CallCounts {
 
 class CountedCall implements CallTrace {
   readonly traceId: string | undefined
-  readonly #tool: string
+  readonly within: CallTrace['within']
+  readonly #tool: TracedCall['tool']
   readonly #startedMs: number
   readonly #trace: CallTrace | undefined
   #counter: CallCounter | undefined
 
-  constructor(counter: CallCounter, tool: string, startedMs: number, trace: CallTrace | undefined) {
+  constructor(counter: CallCounter, tool: TracedCall['tool'], startedMs: number, trace: CallTrace | undefined) {
     this.traceId = trace?.traceId
+    this.within = trace?.within && ((work) => withinTrace(trace, work))
     this.#counter = counter
     this.#tool = tool
     this.#startedMs = startedMs
     this.#trace = trace
-  }
-
-  within<T>(work: () => T): T {
-    return this.#trace ? this.#trace.within(work) : work()
   }
 
   end(result: CallEnd): void {
@@ -183,6 +181,10 @@ class CountedCall implements CallTrace {
     this.#counter = undefined
     this.#trace?.end(result)
   }
+}
+
+function withinTrace<T>(trace: CallTrace, work: () => T): T {
+  return trace.within ? trace.within(work) : work()
 }
 
 /** Counts by key and status. Keys beyond `maxKeys` are counted together. */

@@ -29,7 +29,7 @@ const MAX_ID = 128
  */
 export function createMcpTracing(onFault: (error: unknown) => void): () => McpTracing | undefined {
   const findSdk = createSdkFinder({ name: '@toolgate/gateway', version: VERSION, createInstruments })
-  let known: Sdk<Instruments> | undefined
+  let known: Sdk<McpInstruments> | undefined
   let tracing: McpTracing | undefined
   return () => {
     const sdk = findSdk()
@@ -41,12 +41,12 @@ export function createMcpTracing(onFault: (error: unknown) => void): () => McpTr
   }
 }
 
-interface Instruments {
+interface McpInstruments {
   readonly server: Histogram
   readonly client: Histogram
 }
 
-function createInstruments(meter: Meter): Instruments {
+function createInstruments(meter: Meter): McpInstruments {
   const advice = { explicitBucketBoundaries: DURATION_BUCKETS }
   const histogram = (side: string, description: string) =>
     meter.createHistogram(`mcp.${side}.operation.duration`, { unit: 's', description, advice })
@@ -56,7 +56,7 @@ function createInstruments(meter: Meter): Instruments {
   }
 }
 
-function tracingWith(sdk: Sdk<Instruments>, onFault: (error: unknown) => void): McpTracing {
+function tracingWith(sdk: Sdk<McpInstruments>, onFault: (error: unknown) => void): McpTracing {
   const safely = (start: () => McpOperation): McpOperation | undefined => {
     try {
       return start()
@@ -71,7 +71,11 @@ function tracingWith(sdk: Sdk<Instruments>, onFault: (error: unknown) => void): 
   }
 }
 
-function startServed(request: ServedRequest, sdk: Sdk<Instruments>, onFault: (error: unknown) => void): McpOperation {
+function startServed(
+  request: ServedRequest,
+  sdk: Sdk<McpInstruments>,
+  onFault: (error: unknown) => void,
+): McpOperation {
   const common = commonAttributes(request, 'tcp')
   const own = { ...common, ...idAttributes(request.id) }
   // Baggage comes from the client, whether from a header or from the body, and is not trusted.
@@ -85,7 +89,7 @@ function startServed(request: ServedRequest, sdk: Sdk<Instruments>, onFault: (er
   return new Operation({ span, parent, common, histogram: sdk.instruments?.server, onFault })
 }
 
-function startSent(request: SentRequest, sdk: Sdk<Instruments>, onFault: (error: unknown) => void): McpOperation {
+function startSent(request: SentRequest, sdk: Sdk<McpInstruments>, onFault: (error: unknown) => void): McpOperation {
   const { server, transport, host, port } = request
   const common = commonAttributes(request, transport)
   const own = {
@@ -99,14 +103,14 @@ function startSent(request: SentRequest, sdk: Sdk<Instruments>, onFault: (error:
   return new Operation({ span, parent, common, histogram: sdk.instruments?.client, onFault })
 }
 
-type Request = Pick<ServedRequest, 'method' | 'tool' | 'protocolVersion'>
+type TracedRequest = Pick<ServedRequest, 'method' | 'tool' | 'protocolVersion'>
 
-function spanName({ method, tool }: Request): string {
+function spanName({ method, tool }: TracedRequest): string {
   return method === 'tools/call' ? `${method} ${tool ?? UNKNOWN_TOOL}` : method
 }
 
 /** Returns the attributes of both spans and metrics. Each has only a few values. */
-function commonAttributes({ method, tool, protocolVersion }: Request, transport: Transport): Attributes {
+function commonAttributes({ method, tool, protocolVersion }: TracedRequest, transport: Transport): Attributes {
   return {
     'mcp.method.name': method,
     ...(method === 'tools/call'

@@ -1,7 +1,7 @@
 import { createGate, type Gate, memoryAudit } from '@toolgate/core'
 import { parseGroups } from '@toolgate/core/groups'
 import { type Clock, memoryState, systemClock } from '@toolgate/core/stores'
-import type { Api } from '../admin/http/api.ts'
+import type { HttpApi } from '../admin/http/api.ts'
 import { openPages } from '../compose/open-pages.ts'
 import { authenticateKeys } from '../auth/keyring.ts'
 import { Keys } from '../auth/keys.ts'
@@ -11,7 +11,7 @@ import { Runs } from '../auth/runs.ts'
 import { ROOMS } from '../compose/rooms.ts'
 import type { CallerConfig, GatewayConfig } from '../config/config.ts'
 import { createGatewayRedactor } from '../config/redaction.ts'
-import type { Catalog, Door, Heart, Servers, Stores } from '../heart/heart.ts'
+import type { HeartCatalog, Door, Heart, Servers, Stores } from '../heart/heart.ts'
 import type { ListedRoom } from '../heart/room.ts'
 import { Rooms } from '../heart/rooms.ts'
 import type { Warnings } from '../heart/warnings.ts'
@@ -24,7 +24,7 @@ export interface HeartParts {
   readonly clock?: Clock
   readonly audit?: object
   readonly stores?: Partial<Stores>
-  readonly catalog?: Partial<Catalog>
+  readonly catalog?: Partial<HeartCatalog>
   readonly fleet?: object
   readonly servers?: Partial<Servers>
   readonly door?: Partial<Door>
@@ -92,7 +92,7 @@ export function gateWith(gate: Gate, own: Partial<Gate>): Gate {
 export const PEOPLE: readonly ListedRoom[] = ROOMS.flatMap(({ people }) => (people ? [{ people }] : []))
 
 /** Returns the HTTP API of a heart, with the rooms of people, preceded by a test's own rooms. */
-export function apiOf(heart: Heart, before: readonly ListedRoom[] = []): Pick<Api, 'fetch'> {
+export function apiOf(heart: Heart, before: readonly ListedRoom[] = []): Pick<HttpApi, 'fetch'> {
   const open = async () => {
     const rooms = new Rooms([...before, ...PEOPLE], heart)
     await rooms.open()
@@ -105,9 +105,9 @@ export function apiOf(heart: Heart, before: readonly ListedRoom[] = []): Pick<Ap
 const NAMES = nameFor((id) => id.replace(':', '__'))
 
 /** Returns the names that clients know tools by. */
-export function nameFor(toName: (id: string) => string): Catalog['lists'] {
+export function nameFor(toName: (id: string) => string): HeartCatalog['lists'] {
   const names = () => ({ toName })
-  return { names, promptNames: names } as object as Catalog['lists']
+  return { names, promptNames: names } as object as HeartCatalog['lists']
 }
 
 const CONFIG = {

@@ -12,9 +12,9 @@ import { createRounds } from '../calls/rounds.ts'
 import { ChangeStreams } from '../mcp/change-streams.ts'
 import { type EndpointDeps, McpEndpoints } from '../mcp/endpoint.ts'
 import { HeldStreams } from '../mcp/held-streams.ts'
-import { KeepAlive } from '../mcp/keep-alive.ts'
+import { createKeepAlive } from '../mcp/answer-stream.ts'
 import { LOGGING } from '../mcp/logging/start.ts'
-import { Questions } from '../mcp/questions.ts'
+import { ClientQuestions } from '../mcp/questions.ts'
 import { Sessions } from '../calls/sessions.ts'
 
 /** Two keys of one user, and one of another. */
@@ -104,11 +104,11 @@ export async function serveMcp(
     origins: createOriginRules({ host: '127.0.0.1', port }),
     streams: new ChangeStreams({ serverInfo, onFault }),
     sessions: new Sessions({ clock }),
-    keepAlive: new KeepAlive(),
+    keepAlive: createKeepAlive(),
     held: new HeldStreams({ clock }),
-    questions: new Questions(),
+    questions: new ClientQuestions(),
     rounds: createRounds({ gate, clock, state: memoryState({ clock }), publicUrl: undefined, isStopping: () => false }),
-    isStopping: () => false,
+    stopping: { isStopping: false },
     serverInfo,
     onFault,
     ...given,

@@ -1,7 +1,7 @@
 import { BRACE, BRACE_END, BRACKET, BRACKET_END, COLON, COMMA, endOfString, QUOTE } from '@toolgate/values/json'
 
 /** The position of a value in a JSON text, including the white space around it. */
-export interface Span {
+export interface TextSpan {
   readonly start: number
   readonly end: number
 }
@@ -15,17 +15,17 @@ export interface Span {
  * @example
  * findMembers('{"id":7,"result":{"tools":[]}}', ['id', 'result.tools']).get('result.tools') // { start: 26, end: 28 }
  */
-export function findMembers<Path extends string>(text: string, paths: readonly Path[]): ReadonlyMap<Path, Span> {
+export function findMembers<Path extends string>(text: string, paths: readonly Path[]): ReadonlyMap<Path, TextSpan> {
   const wanted = new Map<string, Path>(paths.map((path) => [path, path]))
   const maxDepth = Math.max(...paths.map((path) => path.split('.').length))
-  const found = new Map<Path, Span>()
+  const found = new Map<Path, TextSpan>()
   const twice = new Set<Path>()
   /** The path of the current member at each depth; `undefined` in an array. */
   const under: (string | undefined)[] = []
   /** The start of the current wanted member at each depth. */
   const starts: (number | undefined)[] = []
   let depth = 0
-  let key: Span = { start: 0, end: 0 }
+  let key: TextSpan = { start: 0, end: 0 }
   const begin = (at: number): void => {
     const parent = depth === 1 ? '' : under[depth - 1]
     const name = text.slice(key.start, key.end)

@@ -3,31 +3,23 @@ import { endsWithin } from '@toolgate/values'
 /** How long pending answers may be written after the port is closed. */
 const ANSWER_MS = 250
 
-type Step = () => Promise<void> | void
+type CloseStep = () => Promise<void> | void
 
 /** Closes everything that a gateway has opened. */
 export class Lifecycle {
   /** Resolves when the last answer on the port has ended. */
   readonly closePort: () => Promise<void>
+  /** Whether the gateway is about to stop. It still accepts calls, but load balancers are told. */
+  isLeaving = false
+  isStopping = false
   readonly #onFault: (error: unknown) => void
-  readonly #closers: Step[] = []
+  readonly #closers: CloseStep[] = []
   #announce: () => Promise<void> | void = () => {}
   #drain: () => Promise<void> = async () => {}
-  #isLeaving = false
-  #isStopping = false
 
   constructor(closePort: () => Promise<void>, onFault: (error: unknown) => void) {
     this.closePort = closePort
     this.#onFault = onFault
-  }
-
-  /** Whether the gateway is about to stop. It still accepts calls, but load balancers are told. */
-  get isLeaving(): boolean {
-    return this.#isLeaving
-  }
-
-  get isStopping(): boolean {
-    return this.#isStopping
   }
 
   /** Sets the function that gives load balancers time to stop sending requests, before any request is refused. */
@@ -36,7 +28,7 @@ export class Lifecycle {
   }
 
   /** Adds a step to closing. Steps run in reverse order. */
-  onClose(step: Step): void {
+  onClose(step: CloseStep): void {
     this.#closers.push(step)
   }
 
@@ -47,9 +39,9 @@ export class Lifecycle {
 
   /** Closes the port first, so that nothing new begins. Pending answers get a short time. */
   readonly close = once(async (): Promise<void> => {
-    this.#isLeaving = true
+    this.isLeaving = true
     await this.#announce()
-    this.#isStopping = true
+    this.isStopping = true
     await this.#drain()
     const portClosed = this.#safely(this.closePort)
     await endsWithin(portClosed, ANSWER_MS)
@@ -57,7 +49,7 @@ export class Lifecycle {
     await portClosed
   })
 
-  async #safely(step: Step): Promise<void> {
+  async #safely(step: CloseStep): Promise<void> {
     try {
       await step()
     } catch (error) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryState } from '@toolgate/core/stores'
-import { SEALED_MS, Sealer } from './sealer.ts'
+import { SEALED_MS, SecretSealer } from './sealer.ts'
 
 const HOUR = 60 * 60_000
 const START = Date.UTC(2026, 10, 22, 23, 55)
@@ -9,7 +9,7 @@ const START = Date.UTC(2026, 10, 22, 23, 55)
 function setUp() {
   const clock = { now: START, wallMs: () => clock.now }
   const state = memoryState({ clock })
-  const open = () => new Sealer({ state, clock })
+  const open = () => new SecretSealer({ state, clock })
   return { clock, state, open, sealer: open() }
 }
 

@@ -28,7 +28,7 @@ const LASTING = 'lasting'
  * The keys are in the state store, one for each day. So texts survive a restart if the store does, and gateways that
  * share a store can open each other's texts.
  */
-export class Sealer {
+export class SecretSealer {
   readonly #state: SealerOptions['state']
   readonly #clock: SealerOptions['clock']
   readonly #isLasting: boolean

@@ -101,7 +101,7 @@ function toStart(
 }
 
 /** A person's answer to one call. */
-interface Verdict {
+interface CallVerdict {
   readonly approvalId: string
   readonly decision: 'approve' | 'reject'
   readonly reason: string | undefined
@@ -115,10 +115,10 @@ interface Verdict {
  *
  * @throws {ToolgateError} `resume_unanswered`, which names the call
  */
-async function readAnswers(open: readonly OpenCall[], answers: Answers, gate: Gate): Promise<readonly Verdict[]> {
+async function readAnswers(open: readonly OpenCall[], answers: Answers, gate: Gate): Promise<readonly CallVerdict[]> {
   readInputs(open, answers)
   const verdictOf = readVerdicts(open, answers)
-  const verdicts: Verdict[] = []
+  const verdicts: CallVerdict[] = []
   for (const { pending } of open) {
     if (pending.kind !== 'approval') continue
     const { id, approvalId } = pending
@@ -138,7 +138,7 @@ async function readAnswers(open: readonly OpenCall[], answers: Answers, gate: Ga
  *
  * @throws {ToolgateError} `approval_forbidden`
  */
-async function decide(verdicts: readonly Verdict[], by: Caller, gate: Gate): Promise<void> {
+async function decide(verdicts: readonly CallVerdict[], by: Caller, gate: Gate): Promise<void> {
   for (const { approvalId, decision, reason } of verdicts) {
     try {
       await gate.approvals.decide(by, approvalId, { decision, reason })
@@ -188,7 +188,7 @@ function hasJson(value: unknown): boolean {
   }
 }
 
-type VerdictOf = (id: string) => Omit<Verdict, 'approvalId'> | undefined
+type VerdictOf = (id: string) => Omit<CallVerdict, 'approvalId'> | undefined
 
 function readVerdicts(open: readonly OpenCall[], { approve, reject }: Answers): VerdictOf {
   const waiting = open.flatMap(({ pending }) => (pending.kind === 'approval' ? [pending.id] : []))

@@ -7,11 +7,11 @@ import type { StreamTextTransform, TextStreamPart, ToolSet } from 'ai'
 import { isInputRequest } from '../ask-for-input.ts'
 import { toDecided } from '../events.ts'
 import { contextOf, type Scope } from '../run/scope.ts'
-import { type ToolResult, type ToolResultOutput, withResults } from '../run/step.ts'
+import { type StepToolResult, type ToolResultOutput, withResults } from '../run/step.ts'
 import type { Conversation, PendingState } from './state.ts'
 
 /** The result of settling waiting calls: the messages have their results, or they wait again. */
-type Settled = Pick<Conversation, 'messages' | 'pending'> & {
+type SettledCalls = Pick<Conversation, 'messages' | 'pending'> & {
   /** The outcomes of ended calls, for a stream. */
   readonly parts: readonly ResumedPart[]
   readonly calls: readonly { readonly tool: string; readonly callId: string; readonly status: CallOutcome['status'] }[]
@@ -21,7 +21,7 @@ type Settled = Pick<Conversation, 'messages' | 'pending'> & {
  * Makes the calls that waited when a run paused. Each goes through the gate like any other, with the current view and
  * approvals: a call of a tool that was hidden meanwhile is refused, whoever approved it.
  */
-export async function settle(conversation: Conversation, scope: Scope): Promise<Settled> {
+export async function settle(conversation: Conversation, scope: Scope): Promise<SettledCalls> {
   const offered = await offeredIn(scope)
   const settled = await Promise.all(
     conversation.pending.map(async (pending) => ({
@@ -42,7 +42,7 @@ export async function settle(conversation: Conversation, scope: Scope): Promise<
 
 interface SettledCall {
   readonly status: CallOutcome['status']
-  readonly result?: ToolResult
+  readonly result?: StepToolResult
   readonly part?: ResumedPart
   /** The call's state, if it waits again. */
   readonly again?: PendingState
@@ -177,7 +177,7 @@ function callOf({ callId, tool, name, input }: Omit<PendingState, 'kind'>): Omit
   return { callId, tool, name, input }
 }
 
-function toResult({ callId, name }: PendingState, output: ToolResultOutput): ToolResult {
+function toResult({ callId, name }: PendingState, output: ToolResultOutput): StepToolResult {
   return { type: 'tool-result', toolCallId: callId, toolName: name, output }
 }
 

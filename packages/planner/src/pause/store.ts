@@ -25,7 +25,7 @@ const MAX_PART_CHARS = 300_000
 /** The maximum number of parts of a pause, so 300 million characters. A tampered head cannot cause more reads. */
 const MAX_PARTS = 1000
 
-interface Head {
+interface PauseHead {
   readonly parts: number
   readonly text: string
 }
@@ -48,7 +48,7 @@ export function createPauseStore(state: StateStore): PauseStore {
         throw new RangeError(`the conversation is too long to be stored: ${text.length} characters`)
       for (const [i, part] of rest.entries()) await state.set(partKeyOf(id, i), part, options)
       // The head is stored last, so that nobody finds an incomplete pause.
-      await state.set(keyOf(id), { parts: rest.length, text: first } satisfies Head, options)
+      await state.set(keyOf(id), { parts: rest.length, text: first } satisfies PauseHead, options)
       return id
     },
     get: async (id) => read(id, await state.get(keyOf(id)), (key) => state.get(key)),
@@ -68,7 +68,7 @@ function idOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }
 
-function isHead(value: unknown): value is Head {
+function isHead(value: unknown): value is PauseHead {
   if (typeof value !== 'object' || value === null || !('parts' in value) || !('text' in value)) return false
   const { parts, text } = value
   return (
@@ -190,7 +190,7 @@ interface TokenBinding {
   readonly audience: string
 }
 
-export interface Tokens {
+export interface PauseTokens {
   sign(claims: TokenClaims, binding: TokenBinding): string
   /**
    * Returns the claims of a token. Returns `undefined` unless the token is exactly as one of the keys signed it for
@@ -213,7 +213,7 @@ const MIN_SECRET_BYTES = 32
  *
  * @throws {ConfigError} for no key, two with one id, or a secret that is too short
  */
-export function createTokens(keys: readonly TokenKey[]): Tokens {
+export function createTokens(keys: readonly TokenKey[]): PauseTokens {
   const secrets = readKeys(keys)
   const [first] = secrets
   if (!first) throw new ConfigError('keys', 'must have at least one key')

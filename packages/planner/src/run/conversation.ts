@@ -50,7 +50,7 @@ function withCalls({ steps }: Conversation, calls: Awaited<ReturnType<typeof set
 }
 
 type SdkPrepare = PrepareStepFunction<ToolSet>
-type Failure = { readonly reason: 'model_failed' | 'step_failed'; readonly error: unknown }
+type ConversationFailure = { readonly reason: 'model_failed' | 'step_failed'; readonly error: unknown }
 
 /** Runs the SDK's own loop over a view. No call of the conversation is waiting. */
 class ConversationLoop {
@@ -71,7 +71,7 @@ class ConversationLoop {
   #stopped = false
   /** Whether the previous step had calls over the budget. */
   #refusedBefore = false
-  #failure: Failure | undefined
+  #failure: ConversationFailure | undefined
 
   constructor(scope: Scope, request: ConversationRequest, resumed: readonly ResumedPart[]) {
     const { messages, steps, instructions, context } = request.conversation
@@ -119,7 +119,7 @@ class ConversationLoop {
   }
 
   /** Sets the failure. Only the first one counts. */
-  #fail(reason: Failure['reason'], error: unknown): void {
+  #fail(reason: ConversationFailure['reason'], error: unknown): void {
     this.#failure ??= { reason, error }
   }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { ToolgateError, type View } from '@toolgate/core'
 import { createMeter, type Meter, smallestBudgets } from '../budgets.ts'
-import { createEmitter, type Emitter } from '../events.ts'
+import { createEmitter, type PlannerEmitter } from '../events.ts'
 import type { PlannerParts } from '../parts.ts'
 import { type Conversation, identityOf, openCallsOf, type PauseState, toolsOf } from '../pause/state.ts'
 import { toStorable } from '../pause/store.ts'
@@ -9,8 +9,8 @@ import { addUsage, type FailureReason, NO_USAGE, type RunReport, type RunResult,
 import { checkSubAgents } from '../sub-agent.ts'
 import { joinPrepareSteps, runConversation } from './conversation.ts'
 import type { ConversationEnd, RunShared } from './scope.ts'
-import type { CheckedSegment, Segment, SegmentRequest, SegmentStart } from './segment.ts'
-import { type Stopping, takeTurn, type Turn, untilAborted } from './turn.ts'
+import type { CheckedSegment, RunSegment, SegmentRequest, SegmentStart } from './segment.ts'
+import { type StoppingTurn, takeTurn, type Turn, untilAborted } from './turn.ts'
 
 /** Runs one segment in its session's turn. A model failure is a value; misuse throws. */
 export async function runSegment(parts: PlannerParts, request: SegmentRequest): Promise<RunResult> {
@@ -23,7 +23,7 @@ export async function runSegment(parts: PlannerParts, request: SegmentRequest): 
   const taking = takeTurn(sessions, caller, { signal, deadlineMs: options.queueDeadlineMs, onFault, onLost })
   const left = taking.catch(() => undefined)
   try {
-    const segment: Segment = { ...request, ...(await checkedInTime(request)) }
+    const segment: RunSegment = { ...request, ...(await checkedInTime(request)) }
     return await runInTurn(parts, segment, { taking, askedMs })
   } catch (error) {
     // The run may still be in the queue.
@@ -47,7 +47,7 @@ async function checkedInTime({ check, stopping: { signal } }: SegmentRequest): P
 
 async function runInTurn(
   parts: PlannerParts,
-  segment: Segment,
+  segment: RunSegment,
   { taking, askedMs }: { taking: Promise<Turn>; askedMs: number },
 ): Promise<RunResult> {
   const { runId, caller, options, stopping } = segment
@@ -75,9 +75,9 @@ async function runInTurn(
 
 async function runBegun(
   parts: PlannerParts,
-  segment: Segment,
+  segment: RunSegment,
   begun: SegmentStart,
-  { events, waitedMs, turn }: { events: Emitter; waitedMs: number; turn: Turn },
+  { events, waitedMs, turn }: { events: PlannerEmitter; waitedMs: number; turn: Turn },
 ): Promise<RunResult> {
   const { stopping, options, before } = segment
   const { view, resumed } = begun
@@ -121,7 +121,7 @@ async function runBegun(
 }
 
 function toReport(
-  { runId }: Segment,
+  { runId }: RunSegment,
   {
     conversation,
     usage,
@@ -146,15 +146,15 @@ function isAbort(error: unknown, signal: AbortSignal): boolean {
   return signal.aborted && error === signal.reason
 }
 
-function queueFailureOf(error: unknown, { signal }: Stopping): FailureReason {
+function queueFailureOf(error: unknown, { signal }: StoppingTurn): FailureReason {
   if (signal.aborted) return 'aborted'
   return error instanceof ToolgateError && error.code === 'lock_timeout' ? 'queue_timeout' : 'session_unavailable'
 }
 
 /** Returns the result of a run that was cancelled, or timed out, before its turn. Nothing has run. */
 function neverBegun(
-  segment: Segment,
-  events: Emitter,
+  segment: RunSegment,
+  events: PlannerEmitter,
   { error, reason, waitedMs }: { error: unknown; reason: FailureReason; waitedMs: number },
 ): RunResult {
   const used = segment.before?.used ?? { steps: 0, calls: 0, timeMs: 0, tokens: 0 }
@@ -180,18 +180,18 @@ function warningsOf({ failure, foreign }: View): readonly string[] {
 }
 
 /** A segment whose conversation has ended or paused. */
-interface Ended {
+interface EndedSegment {
   readonly end: ConversationEnd['end']
   readonly conversation: Conversation
   readonly view: View
   readonly meter: Meter
   readonly report: RunReport
-  readonly events: Emitter
+  readonly events: PlannerEmitter
   readonly turn: Turn
 }
 
 /** Returns the result of a segment. A pause is stored first. */
-async function conclude(parts: PlannerParts, segment: Segment, outcome: Ended): Promise<RunResult> {
+async function conclude(parts: PlannerParts, segment: RunSegment, outcome: EndedSegment): Promise<RunResult> {
   const { end, report } = outcome
   switch (end.kind) {
     case 'finished':
@@ -211,7 +211,7 @@ async function conclude(parts: PlannerParts, segment: Segment, outcome: Ended): 
   }
 }
 
-async function pause(parts: PlannerParts, segment: Segment, outcome: Ended): Promise<RunResult> {
+async function pause(parts: PlannerParts, segment: RunSegment, outcome: EndedSegment): Promise<RunResult> {
   const { view, meter, report, events, turn } = outcome
   const { conversation, lost } = toStorable(outcome.conversation)
   // The token contains an integer.
@@ -244,7 +244,7 @@ async function pause(parts: PlannerParts, segment: Segment, outcome: Ended): Pro
 
 const NOT_STORED = 'the context of this run is not plain JSON, so its resume does not have it: pass it again'
 
-function finish(result: Exclude<RunResult, { status: 'paused' }>, { events, report }: Ended): RunResult {
+function finish(result: Exclude<RunResult, { status: 'paused' }>, { events, report }: EndedSegment): RunResult {
   const { status, reason } = result
   events.emit({ type: 'run-ended', status, reason, durationMs: report.used.timeMs })
   return result
@@ -252,7 +252,7 @@ function finish(result: Exclude<RunResult, { status: 'paused' }>, { events, repo
 
 function failureOf(
   { reason, error }: Extract<ConversationEnd['end'], { kind: 'failed' }>,
-  stopping: Stopping,
+  stopping: StoppingTurn,
 ): FailureReason {
   if (stopping.isLate) return 'budget_time'
   return stopping.signal.aborted && error === stopping.signal.reason ? 'aborted' : reason

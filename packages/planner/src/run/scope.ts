@@ -4,7 +4,7 @@ import { shapeOf } from '@toolgate/values'
 import type { PrepareStep } from '@toolgate/core/steps'
 import type { LanguageModel, StopCondition, streamText, StreamTextResult, ToolSet } from 'ai'
 import type { BudgetReason, CallMeter, Meter } from '../budgets.ts'
-import type { Emitter } from '../events.ts'
+import type { PlannerEmitter } from '../events.ts'
 import type { Conversation, PendingState } from '../pause/state.ts'
 import type { AgentCall } from '../result.ts'
 
@@ -59,7 +59,7 @@ export interface Scope {
   readonly view: View
   readonly model: LanguageModel
   readonly stopWhen: readonly AnyStopCondition[]
-  readonly events: Emitter
+  readonly events: PlannerEmitter
   readonly signal: AbortSignal
   /** The sub-agent calls that contain this conversation, the outermost first. */
   readonly agents: readonly AgentCall[]

@@ -31,7 +31,7 @@ export interface CheckedSegment {
   begin(): Promise<SegmentStart>
 }
 
-export type Segment = SegmentRequest & CheckedSegment
+export type RunSegment = SegmentRequest & CheckedSegment
 
 /** The start of a segment. */
 export interface SegmentStart {

@@ -8,10 +8,10 @@ import type { Usage } from '../result.ts'
 export type SdkStep = StepResult<ToolSet>
 
 /** Ended calls, by call id. */
-type Ended = ReadonlyMap<string, GuardedCallEvent>
+type EndedCalls = ReadonlyMap<string, GuardedCallEvent>
 
 /** Returns a step's calls, in the order of the model. */
-export function callsOf({ toolCalls }: SdkStep, ended: Ended): readonly StepCall[] {
+export function callsOf({ toolCalls }: SdkStep, ended: EndedCalls): readonly StepCall[] {
   return toolCalls.flatMap(({ toolCallId }) => {
     const event = ended.get(toolCallId)
     return event ? [{ tool: event.tool, callId: toolCallId, status: event.status }] : []
@@ -21,7 +21,7 @@ export function callsOf({ toolCalls }: SdkStep, ended: Ended): readonly StepCall
 /** Returns the calls of a step without a result: they wait for an approval, for an input, or in a sub-agent. */
 export function pendingOf(
   { content, toolCalls, response }: SdkStep,
-  ended: Ended,
+  ended: EndedCalls,
   agents: ReadonlyMap<string, Conversation>,
 ): readonly PendingState[] {
   const outputs = new Map(
@@ -104,13 +104,16 @@ function clean(message: ModelMessage, waiting: ReadonlySet<string>): readonly Mo
 }
 
 /** The result of a call for the model. */
-export type ToolResultOutput = ToolResult['output']
-export type ToolResult = Extract<Extract<ModelMessage, { role: 'tool' }>['content'][number], { type: 'tool-result' }>
+export type ToolResultOutput = StepToolResult['output']
+export type StepToolResult = Extract<
+  Extract<ModelMessage, { role: 'tool' }>['content'][number],
+  { type: 'tool-result' }
+>
 
 /** Appends results to the messages. They join the message with the same step's other results. */
 export function withResults(
   messages: readonly ModelMessage[],
-  results: readonly ToolResult[],
+  results: readonly StepToolResult[],
 ): readonly ModelMessage[] {
   if (results.length === 0) return messages
   const last = messages.at(-1)

@@ -55,7 +55,7 @@ export async function takeTurn(
 const NO_TURN: Turn = { fence: undefined, end: () => Promise.resolve() }
 
 /** The reasons that end a run early: its host's signal, its time budget, or the reader of its stream. */
-export interface Stopping {
+export interface StoppingTurn {
   readonly signal: AbortSignal
   /** Whether the time budget ended the run. */
   readonly isLate: boolean
@@ -67,7 +67,7 @@ export interface Stopping {
 /** The longest delay of a timer, in milliseconds. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-export function createStopping(given: AbortSignal | undefined): Stopping & { endAfter(ms: number): void } {
+export function createStopping(given: AbortSignal | undefined): StoppingTurn & { endAfter(ms: number): void } {
   const controller = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let isLate = false

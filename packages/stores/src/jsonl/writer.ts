@@ -25,7 +25,7 @@ import {
   sealOptionsOf,
   sealsInputs,
 } from '../audit-options.ts'
-import { type InputBoxes, openBoxes } from '../input-boxes.ts'
+import { type StoredInputBoxes, openBoxes } from '../input-boxes.ts'
 import { lockExclusively } from '../locks.ts'
 import { createPrivately } from '../sqlite-file.ts'
 import { endOfClosed, findEnd, firstOf, putAside } from './ends.ts'
@@ -50,7 +50,7 @@ export function openWriter(path: string, options: AuditFileOptions, hooks?: Writ
   mkdirSync(dirname(path), { recursive: true })
   const unlock = lockExclusively(path)
   let fd: number | undefined
-  let boxes: InputBoxes | undefined
+  let boxes: StoredInputBoxes | undefined
   try {
     fd = openActive(path)
     boxes = openBoxes(path, { mayWrite: true, make: sealsInputs(options) })
@@ -75,14 +75,14 @@ interface WriterParts {
   readonly options: AuditFileOptions
   readonly unlock: () => void
   readonly hooks: WriterHooks | undefined
-  readonly boxes: InputBoxes | undefined
+  readonly boxes: StoredInputBoxes | undefined
 }
 
 /** Writes the records of one chain into a sequence of files. */
 class JsonlWriter implements AuditFile {
   readonly path: string
   readonly isSole = true
-  readonly boxes: InputBoxes | undefined
+  readonly boxes: StoredInputBoxes | undefined
   readonly isPassing = (): boolean => false
   readonly #options: AuditFileOptions
   readonly #unlock: () => void

@@ -78,7 +78,7 @@ interface PostgresReplicasOptions {
   readonly database: PostgresDatabase
   /** The duration of a lease, in milliseconds. */
   readonly leaseMs: number
-  readonly identity: Identity
+  readonly identity: IdentityRights
 }
 
 /** Returns the replicas of a schema. */
@@ -166,7 +166,7 @@ export function channelOf(schema: string): string {
 }
 
 /** Whether this role may read the parts of a server's identity. Managed servers may refuse it. */
-interface Identity {
+interface IdentityRights {
   readonly system: boolean
   readonly timeline: boolean
 }
@@ -175,7 +175,7 @@ interface Identity {
  * Returns which parts of the identity may be read. A statement fails as a whole if it may not call one of its
  * functions.
  */
-export async function readIdentity(database: PostgresDatabase): Promise<Identity> {
+export async function readIdentity(database: PostgresDatabase): Promise<IdentityRights> {
   const [row = {}] = await database.query(IDENTITY, [])
   return { system: row['system'] === true, timeline: row['timeline'] === true }
 }
@@ -189,13 +189,13 @@ const IDENTITY = statement(`
  * Returns the SQL for a timeline. A promotion begins a new one, which WAL file names contain. Another cluster has
  * another identifier.
  */
-function timelineFor({ system, timeline }: Identity): string {
+function timelineFor({ system, timeline }: IdentityRights): string {
   const cluster = system ? '(SELECT system_identifier::text FROM pg_control_system())' : "'unknown'"
   const line = timeline ? 'left(pg_walfile_name(pg_current_wal_lsn()), 8)' : "'unknown'"
   return `${cluster} || '/' || ${line}`
 }
 
-function statementsFor(schema: string, identity: Identity) {
+function statementsFor(schema: string, identity: IdentityRights) {
   const timeline = timelineFor(identity)
   const replicas = `${schema}.replicas`
   const isLive = (ms: string) => `renewed_at > clock_timestamp() - ${ms}::float8 * interval '1 millisecond'`

@@ -40,7 +40,7 @@ const MAX_PENDING = 20_000
 
 /** @throws {ConfigError} for a server that cannot be reached or used */
 export async function openConnection(options: RedisConnectionOptions): Promise<RedisConnection> {
-  const connection = new Connection(options)
+  const connection = new RetryingConnection(options)
   await connection.open()
   return connection
 }
@@ -53,7 +53,7 @@ interface PendingCommand {
   readonly reject: (error: Error) => void
 }
 
-class Connection implements RedisConnection {
+class RetryingConnection implements RedisConnection {
   readonly #options: RedisConnectionOptions
   #client: RedisClient | undefined
   /** Why there is no client. */

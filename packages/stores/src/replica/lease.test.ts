@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { Lease, LEASE_MS, type Position, type Sent } from './lease.ts'
+import { RenewedLease, LEASE_MS, type Position, type Sent } from './lease.ts'
 
 /** A machine with true time, which no program can read, and its two clocks. */
 class Machine {
@@ -35,7 +35,7 @@ const at = (revision: number, more: Partial<Position> = {}): Position => ({
 
 function setup() {
   const machine = new Machine()
-  const lease = new Lease(machine.clock)
+  const lease = new RenewedLease(machine.clock)
   const renew = () => {
     const sent = lease.send()
     lease.confirm(sent)
@@ -142,9 +142,12 @@ const steps = (disturbances: fc.Arbitrary<Step>): fc.Arbitrary<readonly Step[]> 
   )
 
 /** Runs the steps, and calls `check` after each with the true time of the newest query that is confirmed. */
-function play(all: readonly Step[], check: (lease: Lease, machine: Machine, confirmedMs: number | undefined) => void) {
+function play(
+  all: readonly Step[],
+  check: (lease: RenewedLease, machine: Machine, confirmedMs: number | undefined) => void,
+) {
   const machine = new Machine()
-  const lease = new Lease(machine.clock)
+  const lease = new RenewedLease(machine.clock)
   const queries: { readonly sent: Sent; readonly trueMs: number }[] = []
   let newest: (typeof queries)[number] | undefined
   for (const step of all) {

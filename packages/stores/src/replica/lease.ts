@@ -53,7 +53,7 @@ type LeaseAge = number | undefined
  * A suspended machine's monotonic clock stands still, and a wall clock can be set back. A lease whose wall-clock time
  * is in the future does not hold either.
  */
-export class Lease {
+export class RenewedLease {
   readonly #clock: Clock
   #count = 0
   #held: Sent | undefined

@@ -1,6 +1,6 @@
 import { createEmitter, messageOf, runWithDeadline } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
-import { Lease, LEASE_MS, type LeaseProblem, type LeaseState } from './lease.ts'
+import { RenewedLease, LEASE_MS, type LeaseProblem, type LeaseState } from './lease.ts'
 import { whyLapsed } from './lapse-text.ts'
 import type { Replica, ReplicaWord, SharedPosition } from '../postgres/replicas.ts'
 import type { ReplicaStore } from './replica-store.ts'
@@ -28,7 +28,7 @@ export const ANSWER_MS = 1000
 /** Renews the lease of a replica every 500 ms, and immediately when the state is known to have changed. */
 export class Renewals {
   readonly #options: RenewalsOptions
-  readonly #lease: Lease
+  readonly #lease: RenewedLease
   readonly #ended = createEmitter()
   #applied = -1
   #failed = 0
@@ -41,7 +41,7 @@ export class Renewals {
 
   constructor(options: RenewalsOptions) {
     this.#options = options
-    this.#lease = new Lease(options.clock)
+    this.#lease = new RenewedLease(options.clock)
   }
 
   get state(): LeaseState {

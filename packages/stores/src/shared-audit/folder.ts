@@ -8,7 +8,7 @@ import { type AuditRecord, parseTreeHead, readLink } from '@toolgate/core/audit'
 import { errnoOf, messageOf } from '@toolgate/values'
 import { isObject, readOwnJson } from '@toolgate/values/json'
 import { parseRecord } from '@toolgate/core/internal'
-import { boxesAt, createBoxes, type InputBoxes, openBoxes } from '../input-boxes.ts'
+import { boxesAt, createBoxes, type StoredInputBoxes, openBoxes } from '../input-boxes.ts'
 import { linesOf, readNotes } from './note-file.ts'
 import {
   type FoundRecord,
@@ -94,7 +94,7 @@ class InputsCopy {
   readonly #source: AuditSource
   readonly #chain: KeptChain
   readonly #file: string
-  #boxes: InputBoxes | undefined
+  #boxes: StoredInputBoxes | undefined
 
   constructor(source: AuditSource, chain: KeptChain, file: string) {
     this.#source = source

@@ -1,4 +1,4 @@
-import { parseLeaf } from '@toolgate/core/audit'
+import { createMerkleTree, type MerkleTree, parseLeaf, type TreeState } from '@toolgate/core/audit'
 
 /** Reads an audit, from a database, an export or its own file, to verify it. Pages are in order. */
 export interface AuditSource {
@@ -72,6 +72,13 @@ export interface KeptRecord {
 /** Whether a record has a sealed input. A quoted field name occurs nowhere else in JSON. */
 export function hasInput(text: string): boolean {
   return text.includes(',"input_box":"')
+}
+
+/** Returns a log after further leaves. */
+export function extendLog(from: TreeState | undefined, leaves: readonly string[]): MerkleTree {
+  const tree = createMerkleTree(from)
+  for (const leaf of leaves) tree.add(toHex(leaf))
+  return tree
 }
 
 /** Returns the tree's entry for a leaf. */

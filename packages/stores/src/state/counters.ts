@@ -88,7 +88,7 @@ function checkUses(
   let newKeys = 0
   for (const [i, use] of asked.entries()) {
     const key = find(use.key, nowMs - use.windowMs)
-    const earlier = costBefore(asked, i)
+    const earlier = i === 0 ? 0 : costBefore(asked, i)
     const cost = costOf(use)
     if (!key && earlier === 0 && !keys.hasRoomFor(++newKeys, nowMs))
       return refusedAt(i, 0, Math.min(keys.nextPassesAt(nowMs) - nowMs, use.windowMs))
@@ -177,7 +177,9 @@ class TakeBatch implements WriteBatch {
   add(use: LimitUse): void {
     const cost = costOf(use)
     if (cost === 0) return
-    const counted = this.#roomToCount(use, cost)
+    let counted = this.#find(use.key, this.nowMs - use.windowMs)
+    if (counted.found && counted.found.next + cost > Number.MAX_SAFE_INTEGER)
+      counted = this.#renumber(use, counted.found)
     const { found, unwritten } = counted
     const isWritten = found === undefined || unwritten === undefined
     const before = isWritten ? this.#keys.grow(use, cost, this.nowMs) : found
@@ -189,11 +191,8 @@ class TakeBatch implements WriteBatch {
     if (before.next % USES_SWEPT_EVERY < cost) this.#uses.removePassed(before, this.nowMs, 2 * USES_SWEPT_EVERY)
   }
 
-  /** Returns a key with room for a cost. Uses are renumbered before their numbers lose precision. */
-  #roomToCount(use: LimitUse, cost: number): CountedKey {
-    const counted = this.#find(use.key, this.nowMs - use.windowMs)
-    const { found } = counted
-    if (!found || found.next + cost <= Number.MAX_SAFE_INTEGER) return counted
+  /** Renumbers the uses of a key before their numbers lose precision. */
+  #renumber(use: LimitUse, found: FoundKey): CountedKey {
     this.settle()
     this.#keys.change(found, -(found.next - found.held))
     this.#uses.renumber(found, found.next - found.held)

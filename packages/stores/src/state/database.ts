@@ -82,7 +82,7 @@ export function openDatabase(options: DatabaseOptions): StoresDatabase {
     if (!statSync(path).isFile()) throw new Error('it is not a file')
     db = new DatabaseSync(path, { timeout: OPEN_TIMEOUT_MS })
     prepareDatabase(db, options)
-    return new Connection(db, path, clock)
+    return new SqliteConnection(db, path, clock)
   } catch (error) {
     db?.close()
     throw new ToolgateError('state_unavailable', `The state ${path} cannot be opened: ${messageOf(error)}.`, {
@@ -104,7 +104,7 @@ function prepareDatabase(
   db.exec(`PRAGMA busy_timeout = ${BLOCKING_MS}`)
 }
 
-class Connection implements StoresDatabase {
+class SqliteConnection implements StoresDatabase {
   readonly clock: Clock
   readonly #db: DatabaseSync
   readonly #path: string

@@ -4,7 +4,7 @@ import { type BinaryOp, type CelNode, CelProblem, textOf } from './tree.ts'
 import { canBe, canEqual, type CelTypeInfo, DYN, isNumeric, joinTypes, JSON_VALUE, nameOf } from './types.ts'
 
 /** The variables that a node may read. */
-type Scope = ReadonlyMap<string, CelTypeInfo>
+type TypeScope = ReadonlyMap<string, CelTypeInfo>
 
 const BOOL: CelTypeInfo = { kind: 'bool' }
 
@@ -24,7 +24,7 @@ class Checker {
     this.#environment = environment
   }
 
-  typeOf(node: CelNode, scope: Scope): CelTypeInfo {
+  typeOf(node: CelNode, scope: TypeScope): CelTypeInfo {
     switch (node.op) {
       case 'value':
         return typeOfLiteral(node.args)
@@ -57,13 +57,13 @@ class Checker {
     }
   }
 
-  #variable(node: Extract<CelNode, { op: 'id' }>, scope: Scope): CelTypeInfo {
+  #variable(node: Extract<CelNode, { op: 'id' }>, scope: TypeScope): CelTypeInfo {
     const type = scope.get(node.args) ?? (namedType(node) && { kind: 'type' as const })
     if (!type) throw new CelProblem(`Unknown variable: ${node.args}`, node.pos)
     return type as CelTypeInfo
   }
 
-  #field(node: Extract<CelNode, { op: '.' }>, scope: Scope): CelTypeInfo {
+  #field(node: Extract<CelNode, { op: '.' }>, scope: TypeScope): CelTypeInfo {
     if (namedType(node)) return { kind: 'type' }
     const [of, name] = node.args
     const type = this.typeOf(of, scope)
@@ -75,7 +75,7 @@ class Checker {
     return type.of ?? (type.kind === 'json' ? JSON_VALUE : DYN)
   }
 
-  #index(node: Extract<CelNode, { op: '[]' }>, scope: Scope): CelTypeInfo {
+  #index(node: Extract<CelNode, { op: '[]' }>, scope: TypeScope): CelTypeInfo {
     const [of, key] = node.args
     const [type, by] = [this.typeOf(of, scope), this.typeOf(key, scope)]
     const fits =
@@ -92,7 +92,7 @@ class Checker {
     return type.of ?? (type.kind === 'json' ? JSON_VALUE : DYN)
   }
 
-  #map(entries: readonly (readonly [CelNode, CelNode])[], scope: Scope): CelTypeInfo {
+  #map(entries: readonly (readonly [CelNode, CelNode])[], scope: TypeScope): CelTypeInfo {
     const keys = entries.map(([key]) => {
       const type = this.typeOf(key, scope)
       if (!['bool', 'int', 'uint', 'string', 'json', 'dyn'].includes(type.kind))
@@ -102,21 +102,21 @@ class Checker {
     return { kind: 'map', key: joinTypes(keys), of: joinTypes(entries.map(([, value]) => this.typeOf(value, scope))) }
   }
 
-  #bool(node: CelNode, part: CelNode, scope: Scope): CelTypeInfo {
+  #bool(node: CelNode, part: CelNode, scope: TypeScope): CelTypeInfo {
     const type = this.typeOf(part, scope)
     if (!canBe(type, 'bool'))
       throw new CelProblem(`no such overload: ${nameOf(type)} as a part of ${shownOp(node)}`, part.start)
     return BOOL
   }
 
-  #negative(node: CelNode, of: CelNode, scope: Scope): CelTypeInfo {
+  #negative(node: CelNode, of: CelNode, scope: TypeScope): CelTypeInfo {
     const type = this.typeOf(of, scope)
     if (!canBe(type, 'int') && !canBe(type, 'double'))
       throw new CelProblem(`no such overload: -${nameOf(type)}`, node.start)
     return type
   }
 
-  #call(node: Extract<CelNode, { op: 'call' | 'rcall' }>, scope: Scope): CelTypeInfo {
+  #call(node: Extract<CelNode, { op: 'call' | 'rcall' }>, scope: TypeScope): CelTypeInfo {
     if (node.op === 'call' && node.args[0] === 'has') return this.#has(node, node.args[1], scope)
     const own = macroOf(this.#environment, node)
     if (
@@ -135,7 +135,7 @@ class Checker {
     return comprehension ? this.#comprehension(node, comprehension, scope) : this.#function(node, scope)
   }
 
-  #has(node: CelNode, args: readonly CelNode[], scope: Scope): CelTypeInfo {
+  #has(node: CelNode, args: readonly CelNode[], scope: TypeScope): CelTypeInfo {
     const [field] = args
     if (args.length !== 1 || field?.op !== '.')
       throw new CelProblem('has() invalid argument: it wants a field, as in has(input.path)', node.start)
@@ -143,7 +143,7 @@ class Checker {
     return BOOL
   }
 
-  #comprehension(node: CelNode, macro: NonNullable<ReturnType<typeof comprehensionOf>>, scope: Scope): CelTypeInfo {
+  #comprehension(node: CelNode, macro: NonNullable<ReturnType<typeof comprehensionOf>>, scope: TypeScope): CelTypeInfo {
     const of = this.typeOf(macro.of, scope)
     if (!canBe(of, 'list') && !canBe(of, 'map'))
       throw new CelProblem(`${macro.name}() wants a list or a map, not ${nameOf(of)}`, macro.of.start)
@@ -158,7 +158,7 @@ class Checker {
     return macro.name === 'filter' ? { kind: 'list', of: item } : BOOL
   }
 
-  #function(node: Extract<CelNode, { op: 'call' | 'rcall' }>, scope: Scope): CelTypeInfo {
+  #function(node: Extract<CelNode, { op: 'call' | 'rcall' }>, scope: TypeScope): CelTypeInfo {
     const args = node.op === 'call' ? node.args[1] : [node.args[1], ...node.args[2]]
     const name = node.args[0]
     const types = args.map((arg) => this.typeOf(arg, scope))
@@ -179,7 +179,7 @@ function fitsParam(type: CelTypeInfo, param: CelTypeInfo): boolean {
   return !param.of || !type.of || canEqual(type.of, param.of)
 }
 
-function withVariable(scope: Scope, name: string | undefined, type: CelTypeInfo, node: CelNode): Scope {
+function withVariable(scope: TypeScope, name: string | undefined, type: CelTypeInfo, node: CelNode): TypeScope {
   if (name === undefined) throw new CelProblem('the variable of a macro must be a name', node.start)
   return new Map([...scope, [name, type]])
 }

@@ -3,10 +3,20 @@ import { type ArithmeticOp, calculate, negate } from './arithmetic.ts'
 import { compileComprehension } from './comprehensions.ts'
 import { bindOf, comprehensionOf, type Environment, macroOf, namedType, overloadsOf } from './environment.ts'
 import { compare, equals, isIn } from './equality.ts'
-import type { Overload } from './library.ts'
-import { absorb, type Compiled, NODE_STEPS, type PartCompiler, toBool } from './frame.ts'
+import { absorb, type Compiled, NODE_STEPS, type PartCompiler } from './frame.ts'
 import { type BinaryOp, type CelNode, CelProblem, countNodes } from './tree.ts'
-import { AbsentError, CelError, CelMap, entryOf, fieldIn, kindOf, type MapKey, toCel, toMapKey } from './values.ts'
+import {
+  AbsentError,
+  CelError,
+  CelMap,
+  entryOf,
+  fieldIn,
+  kindOf,
+  type MapKey,
+  toBool,
+  toCel,
+  toMapKey,
+} from './values.ts'
 
 /** Evaluates a text. `variables`: in the order of the environment; `undefined` is an unknown value. */
 export type Program = (work: Work, variables: readonly unknown[], context?: unknown) => unknown
@@ -139,10 +149,10 @@ class Compiler implements PartCompiler {
       throw new CelProblem(`found no matching overload for '${node.args[0]}' with ${args.length} arguments`, node.start)
     return (frame) => {
       const values = args.map((arg) => arg(frame))
-      return (overloads.find((one) => accepts(one, values)) ?? noOverload(node.args[0], values)).run(
-        frame.work,
-        ...(values as never[]),
+      const fitting = overloads.find(({ params }) =>
+        params.every(({ kind }, i) => kind === 'dyn' || kind === kindOf(values[i])),
       )
+      return (fitting ?? noOverload(node.args[0], values)).run(frame.work, ...(values as never[]))
     }
   }
 }
@@ -153,10 +163,6 @@ function unknownVariable(name: string): never {
 
 function constant(value: unknown): Compiled {
   return () => value
-}
-
-function accepts({ params }: Overload, values: readonly unknown[]): boolean {
-  return params.every(({ kind }, i) => kind === 'dyn' || kind === kindOf(values[i]))
 }
 
 function noOverload(name: string, values: readonly unknown[]): never {

@@ -1,8 +1,8 @@
 import { spend } from '../work.ts'
-import { absorb, type Compiled, type Frame, NODE_STEPS, type PartCompiler, toBool } from './frame.ts'
+import { absorb, type Compiled, type Frame, NODE_STEPS, type PartCompiler } from './frame.ts'
 import type { comprehensionOf } from './environment.ts'
 import { countNodes } from './tree.ts'
-import { CelError, keysOf, kindOf, toCel } from './values.ts'
+import { CelError, keysOf, kindOf, toBool, toCel } from './values.ts'
 
 /** The body of a macro, run for each item. */
 interface Loop {
@@ -12,10 +12,13 @@ interface Loop {
   readonly steps: number
 }
 
-type Parts = NonNullable<ReturnType<typeof comprehensionOf>>
+type MacroTree = NonNullable<ReturnType<typeof comprehensionOf>>
 
 /** Compiles a macro over the items of a list or the keys of a map. Each item costs steps for each node of the macro. */
-export function compileComprehension(compiler: PartCompiler, { name, of, variable, holds, result }: Parts): Compiled {
+export function compileComprehension(
+  compiler: PartCompiler,
+  { name, of, variable, holds, result }: MacroTree,
+): Compiled {
   const [inner, slot] = compiler.within(variable ?? '')
   const nodes = [holds, result].reduce((total, node) => total + (node ? countNodes(node) : 0), 1)
   const loop = { of: compiler.compile(of), slot, steps: nodes * NODE_STEPS }

@@ -1,6 +1,6 @@
 import { spend, type Work, WorkSpentError } from '../work.ts'
 import type { CelNode } from './tree.ts'
-import { CelError, kindOf } from './values.ts'
+import { CelError } from './values.ts'
 
 /** The values that a program reads while it is evaluated. */
 export interface Frame {
@@ -33,10 +33,4 @@ export function absorb({ work }: Frame, error: unknown): void {
   if (error instanceof WorkSpentError) throw error
   const isPlain = error instanceof CelError && error.cause === undefined
   spend(work, isPlain ? ERROR_STEPS : NATIVE_ERROR_STEPS)
-}
-
-/** Checks for a boolean. @throws {CelError} for any other value */
-export function toBool(value: unknown): boolean {
-  if (value === true || value === false) return value
-  throw new CelError(`no such overload: ${kindOf(value)} as a condition`)
 }

@@ -6,7 +6,7 @@ import { type CelTypeInfo, typeOf } from './types.ts'
 import { CelType, type Duration, keysOf, type Kind, kindOf, Timestamp } from './values.ts'
 
 /** An implementation for certain types. It counts the steps of reading its arguments and building its result. */
-type Run = (work: Work, ...args: readonly never[]) => unknown
+type RunOverload = (work: Work, ...args: readonly never[]) => unknown
 
 export interface Overload {
   readonly name: string
@@ -14,11 +14,11 @@ export interface Overload {
   readonly isMethod: boolean
   readonly params: readonly CelTypeInfo[]
   readonly result: CelTypeInfo
-  readonly run: Run
+  readonly run: RunOverload
 }
 
 /** Returns a function by its signature, such as `string.indexOf(string, int): int`. */
-export function overload(signature: string, run: Run): Overload {
+export function overload(signature: string, run: RunOverload): Overload {
   const [, receiver, name = '', params = '', result = ''] =
     /^(?:([\w<>]+)\.)?(\w+)\((.*)\): (.+)$/.exec(signature) ?? []
   const texts = [...(receiver === undefined ? [] : [receiver]), ...params.split(', ').filter((one) => one !== '')]
@@ -55,7 +55,8 @@ const TEXTS: readonly Overload[] = [
   overload('list<string>.join(string): string', strings.join),
 ]
 
-const of = (from: readonly Kind[], to: string, run: Run) => from.map((kind) => overload(`${to}(${kind}): ${to}`, run))
+const of = (from: readonly Kind[], to: string, run: RunOverload) =>
+  from.map((kind) => overload(`${to}(${kind}): ${to}`, run))
 
 const CONVERSIONS: readonly Overload[] = [
   ...of(['int', 'uint', 'double', 'string', 'timestamp'], 'int', intOf),

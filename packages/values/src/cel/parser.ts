@@ -11,7 +11,7 @@ const MAX_DEPTH = 40
  * @throws {CelProblem} with the offset of the mistake
  */
 export function parseCelText(text: string): CelNode {
-  return new Parser(text).parse()
+  return new CelParser(text).parse()
 }
 
 /** Operators by precedence, lowest first. */
@@ -27,7 +27,7 @@ const RESERVED: ReadonlySet<unknown> = new Set(
   'as break const continue else for function if import let loop package namespace return var void while'.split(' '),
 )
 
-class Parser {
+class CelParser {
   readonly #text: string
   readonly #tokens: readonly Token[]
   #next = 0

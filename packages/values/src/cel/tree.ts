@@ -3,7 +3,7 @@ import type { Uint } from './values.ts'
 /** Operators with two operands. */
 export type BinaryOp = '&&' | '||' | '==' | '!=' | '<' | '<=' | '>' | '>=' | 'in' | '+' | '-' | '*' | '/' | '%'
 
-interface At {
+interface TextRange {
   /** The offsets of the node in the text. */
   readonly start: number
   readonly end: number
@@ -13,24 +13,24 @@ interface At {
   readonly input: string
 }
 
-interface Node<Op extends string, Args> extends At {
+interface TreeNode<Op extends string, Args> extends TextRange {
   readonly op: Op
   readonly args: Args
 }
 
 /** A node of a parsed text. Brackets do not belong to nodes. */
 export type CelNode =
-  | Node<'value', null | boolean | number | bigint | string | Uint | Uint8Array>
-  | Node<'id', string>
-  | Node<'.', readonly [of: CelNode, field: string]>
-  | Node<'[]', readonly [of: CelNode, key: CelNode]>
-  | Node<'call', readonly [name: string, args: readonly CelNode[]]>
-  | Node<'rcall', readonly [name: string, receiver: CelNode, args: readonly CelNode[]]>
-  | Node<'list', readonly CelNode[]>
-  | Node<'map', readonly (readonly [key: CelNode, value: CelNode])[]>
-  | Node<'?:', readonly [asked: CelNode, then: CelNode, otherwise: CelNode]>
-  | Node<'!_' | '-_', CelNode>
-  | Node<BinaryOp, readonly [left: CelNode, right: CelNode]>
+  | TreeNode<'value', null | boolean | number | bigint | string | Uint | Uint8Array>
+  | TreeNode<'id', string>
+  | TreeNode<'.', readonly [of: CelNode, field: string]>
+  | TreeNode<'[]', readonly [of: CelNode, key: CelNode]>
+  | TreeNode<'call', readonly [name: string, args: readonly CelNode[]]>
+  | TreeNode<'rcall', readonly [name: string, receiver: CelNode, args: readonly CelNode[]]>
+  | TreeNode<'list', readonly CelNode[]>
+  | TreeNode<'map', readonly (readonly [key: CelNode, value: CelNode])[]>
+  | TreeNode<'?:', readonly [asked: CelNode, then: CelNode, otherwise: CelNode]>
+  | TreeNode<'!_' | '-_', CelNode>
+  | TreeNode<BinaryOp, readonly [left: CelNode, right: CelNode]>
 
 const MACROS: ReadonlySet<unknown> = new Set(['all', 'exists', 'exists_one', 'existsOne', 'filter', 'map'])
 

@@ -138,6 +138,12 @@ export function keysOf(work: Work, map: object): readonly unknown[] {
   return keys
 }
 
+/** Checks for a boolean. @throws {CelError} for any other value */
+export function toBool(value: unknown): boolean {
+  if (value === true || value === false) return value
+  throw new CelError(`no such overload: ${kindOf(value)} as a condition`)
+}
+
 /** Returns the value of a field; `undefined` if it is absent. Only own properties are fields. */
 function fieldOf(map: object, name: string): unknown {
   if (map instanceof CelMap) return map.entries.get(name)?.[1]

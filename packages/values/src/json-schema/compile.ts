@@ -8,7 +8,7 @@ import {
   type Compiling,
   createEvaluated,
   type Evaluated,
-  type Group,
+  type KeywordGroup,
   type GroupValues,
   isList,
   isNumber,
@@ -76,8 +76,8 @@ export function compileDocument(document: object, draft: Draft, skipped: Skipped
     return known
   }
 
-  function rulesOf(schema: JsonObject): Rules {
-    const rules: Rules = {
+  function rulesOf(schema: JsonObject): ChecksByGroup {
+    const rules: ChecksByGroup = {
       type: [],
       number: [],
       string: [],
@@ -118,8 +118,8 @@ export function compileDocument(document: object, draft: Draft, skipped: Skipped
   }
 }
 
-function addRule<G extends Group>(
-  rules: Rules,
+function addRule<G extends KeywordGroup>(
+  rules: ChecksByGroup,
   { name, about, make }: Keyword<G>,
   schema: JsonObject,
   compiling: Compiling,
@@ -128,9 +128,9 @@ function addRule<G extends Group>(
   if (made && made !== ALWAYS) rules[about].push(made)
 }
 
-type Rules = { readonly [G in Group]: Check<GroupValues[G]>[] }
+type ChecksByGroup = { readonly [G in KeywordGroup]: Check<GroupValues[G]>[] }
 
-function checkOf(rules: Rules, tracks: boolean): Check {
+function checkOf(rules: ChecksByGroup, tracks: boolean): Check {
   const steps = SCHEMA_STEPS + KEYWORD_STEPS * Object.values(rules).flat().length
   const unevaluatedItems = rules['unevaluated items']
   const unevaluatedProperties = rules['unevaluated properties']

@@ -63,7 +63,7 @@ const ROOT = 'https://schema.invalid/'
 /** The longest URI that is resolved. */
 const MAX_URI = 1000
 /** A part of a document. `$id` and anchors are names only in schemas. */
-type Part = 'schema' | 'map of schemas' | 'data'
+type DocumentPart = 'schema' | 'map of schemas' | 'data'
 
 export function createReferences(document: object, draft: Draft): References {
   return new DocumentReferences(document, draft)
@@ -102,7 +102,7 @@ class DocumentReferences implements References {
     return this.#resources.get(resource)?.dynamicAnchors.get(name)
   }
 
-  #index(value: object, within: object, part: Part): void {
+  #index(value: object, within: object, part: DocumentPart): void {
     const schema: JsonObject = part === 'schema' && isObject(value) ? value : {}
     const outer = this.#resources.get(within)
     const own = idOf(schema, outer?.draft ?? this.#draft)
@@ -190,7 +190,7 @@ function idOf(schema: JsonObject, draft: Draft): string | undefined {
   return typeof own === 'string' && (isSince(draft, '2019-09') || !('$ref' in schema)) ? own : undefined
 }
 
-function partAt(key: string, value: object, part: Part): Part {
+function partAt(key: string, value: object, part: DocumentPart): DocumentPart {
   if (part !== 'schema') return part === 'data' ? 'data' : 'schema'
   if (Array.isArray(value)) return 'schema'
   const row = ROWS.get(key)
@@ -233,10 +233,10 @@ interface Subschema {
   readonly inPlace: boolean
 }
 
-type Shape = 'one' | 'list' | 'map'
+type KeywordShape = 'one' | 'list' | 'map'
 
-interface Row {
-  readonly shapes: readonly Shape[]
+interface KeywordRow {
+  readonly shapes: readonly KeywordShape[]
   readonly inPlace?: boolean
   /** Default: true. */
   readonly isApplied?: boolean
@@ -245,7 +245,7 @@ interface Row {
 }
 
 /** The keywords with subschemas, and the places of definitions. */
-const ROWS: ReadonlyMap<string, Row> = new Map<string, Row>([
+const ROWS: ReadonlyMap<string, KeywordRow> = new Map<string, KeywordRow>([
   ['properties', { shapes: ['map'] }],
   ['patternProperties', { shapes: ['map'] }],
   ['additionalProperties', { shapes: ['one'] }],
@@ -286,7 +286,10 @@ export function* subschemasOf(schema: JsonObject, pointer: string, draft: Draft)
   }
 }
 
-function innerOf(value: unknown, shapes: readonly Shape[]): readonly (readonly [path: string, schema: unknown])[] {
+function innerOf(
+  value: unknown,
+  shapes: readonly KeywordShape[],
+): readonly (readonly [path: string, schema: unknown])[] {
   if (Array.isArray(value)) return shapes.includes('list') ? value.map((item, i) => [`/${i}`, item]) : []
   if (!shapes.includes('map')) return [['', value]]
   return isObject(value) ? Object.entries(value).map(([key, item]) => [`/${escapePointer(key)}`, item]) : []

@@ -24,7 +24,7 @@ const SILENT = undefined
 /** The most schemas visited, because the schema of a server may refer to itself in many ways. */
 const MAX_VISITS = 500
 
-interface Search {
+interface FieldSearch {
   readonly references: References
   readonly isOld: boolean
   readonly names: Set<string> | undefined
@@ -42,11 +42,11 @@ export function findField(document: object, path: readonly Step[], names?: Set<s
   let references = known.get(document)
   if (!references) known.set(document, (references = createReferences(document, draft)))
   const isOld = draft !== 'unnamed' && isUntil(draft, 'draft-07')
-  const search: Search = { references, isOld, names, visits: 0, isOpen: false }
+  const search: FieldSearch = { references, isOld, names, visits: 0, isOpen: false }
   return look(document, path, search) ?? UNKNOWN
 }
 
-function look(schema: unknown, path: readonly Step[], search: Search): Field | undefined {
+function look(schema: unknown, path: readonly Step[], search: FieldSearch): Field | undefined {
   if (++search.visits > MAX_VISITS) return UNKNOWN
   if (schema === false) return { state: 'never', types: new Set() }
   if (!isObject(schema)) return SILENT
@@ -67,7 +67,7 @@ function look(schema: unknown, path: readonly Step[], search: Search): Field | u
 }
 
 /** Returns whether `unevaluatedProperties` refuses the first step. Validators before 2019-09 ignore the keyword. */
-function isClosed(schema: JsonObject, path: readonly Step[], search: Search, found: Field | undefined): boolean {
+function isClosed(schema: JsonObject, path: readonly Step[], search: FieldSearch, found: Field | undefined): boolean {
   if (schema['unevaluatedProperties'] !== false || search.isOpen || search.isOld || path[0] === undefined) return false
   const first = path.length === 1 ? (found ?? { state: 'undeclared' }) : look(schema, path.slice(0, 1), search)
   return first?.state === (path.length === 1 ? 'undeclared' : 'never')
@@ -78,7 +78,7 @@ function listOf(schema: JsonObject, keyword: string): readonly unknown[] {
   return Array.isArray(list) ? list : []
 }
 
-function referred(schema: JsonObject, path: readonly Step[], search: Search): Field | undefined {
+function referred(schema: JsonObject, path: readonly Step[], search: FieldSearch): Field | undefined {
   if ('$dynamicRef' in schema || '$recursiveRef' in schema) return UNKNOWN
   const reference = schema['$ref']
   if (typeof reference !== 'string') return SILENT
@@ -89,7 +89,7 @@ function referred(schema: JsonObject, path: readonly Step[], search: Search): Fi
 /** Keywords whose schemas apply under conditions. */
 const CONDITIONAL = ['if', 'dependentSchemas', 'dependencies']
 
-function lookHere(schema: JsonObject, path: readonly Step[], search: Search): Field | undefined {
+function lookHere(schema: JsonObject, path: readonly Step[], search: FieldSearch): Field | undefined {
   const types = typesOf(schema)
   if (path.length === 0) return { state: 'declared', types }
   const [step, ...rest] = path
@@ -136,7 +136,7 @@ function allOf(fields: readonly Field[]): Field | undefined {
 }
 
 /** Joins schemas of which one holds. Schemas that no object fits, such as `null`, state nothing about fields. */
-function anyOf(schemas: readonly unknown[], path: readonly Step[], search: Search): Field | undefined {
+function anyOf(schemas: readonly unknown[], path: readonly Step[], search: FieldSearch): Field | undefined {
   const fields = schemas.map((schema) => look(schema, path, search) ?? UNKNOWN)
   const some = fields.filter(({ types }) => types.size > 0)
   const states = new Set((some.length > 0 ? some : fields).map(({ state }) => state))

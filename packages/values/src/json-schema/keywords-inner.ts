@@ -13,7 +13,7 @@ import {
   type Keyword,
   type MakeCheck,
   mergeEvaluated,
-  notePropertyOf,
+  noteProperty,
   passesAt,
   reads,
   refuse,
@@ -115,10 +115,10 @@ export const ANY_KEYWORDS: readonly Keyword[] = [
   { name: 'if', about: 'any', since: 'draft-07', make: condition },
 ]
 
-type List = readonly unknown[]
+type JsonList = readonly unknown[]
 
 /** Checks the items from an index on. */
-function rest(schema: unknown, from: number, check: (schema: unknown) => Check): Check<List> {
+function rest(schema: unknown, from: number, check: (schema: unknown) => Check): Check<JsonList> {
   if (schema === false)
     return (list, run) => list.length <= from || refuse(run, `must NOT have more than ${from} items`)
   const each = check(schema)
@@ -130,7 +130,7 @@ function rest(schema: unknown, from: number, check: (schema: unknown) => Check):
   }
 }
 
-const prefixItems = reads(isList, (schemas, _, { check }): Check<List> => {
+const prefixItems = reads(isList, (schemas, _, { check }): Check<JsonList> => {
   const checks = schemas.map(check)
   return (list, run, evaluated) => {
     if (evaluated) evaluated.items = Math.max(evaluated.items, Math.min(list.length, checks.length))
@@ -139,17 +139,17 @@ const prefixItems = reads(isList, (schemas, _, { check }): Check<List> => {
 })
 
 /** Before 2020-12 a list of schemas; since then a schema for the items after `prefixItems`. */
-const items: MakeCheck<List> = (schema, siblings, compiling) => {
+const items: MakeCheck<JsonList> = (schema, siblings, compiling) => {
   if (Array.isArray(schema)) return prefixItems(schema, siblings, compiling)
   const { prefixItems: before } = siblings
   const from = isSince(compiling.draft, '2020-12') && Array.isArray(before) ? before.length : 0
   return rest(schema, from, compiling.check)
 }
 
-const additionalItems: MakeCheck<List> = (schema, { items: before }, { check }) =>
+const additionalItems: MakeCheck<JsonList> = (schema, { items: before }, { check }) =>
   Array.isArray(before) ? rest(schema, before.length, check) : undefined
 
-const contains: MakeCheck<List> = (schema, { minContains, maxContains }, { check, draft, isExact }) => {
+const contains: MakeCheck<JsonList> = (schema, { minContains, maxContains }, { check, draft, isExact }) => {
   const each = check(schema)
   const counts = isSince(draft, '2019-09')
   const min = counts && isNumber(minContains) ? minContains : 1
@@ -170,7 +170,7 @@ const contains: MakeCheck<List> = (schema, { minContains, maxContains }, { check
   }
 }
 
-const unevaluatedItems: MakeCheck<List> = (schema, _, { check }) => {
+const unevaluatedItems: MakeCheck<JsonList> = (schema, _, { check }) => {
   const each = check(schema)
   return (list, run, evaluated) => {
     if (!evaluated) return true
@@ -190,7 +190,7 @@ const properties = reads(isObject, (schemas, _, { check }): Check<JsonObject> =>
     for (const [name, each, isInherited] of checks) {
       const item = isInherited && !Object.hasOwn(object, name) ? undefined : object[name]
       if (item === undefined) continue
-      notePropertyOf(evaluated, name, run)
+      if (evaluated) noteProperty(evaluated, name, run)
       if (!passesAt(each, item, name, run)) return false
     }
     return true
@@ -212,7 +212,7 @@ const patternProperties = reads(isObject, (schemas, _, { check, pattern }): Chec
     for (const name of keysOf(value, run)) {
       for (const { compiled, each } of checks) {
         if (!compiled.test(name, run.work)) continue
-        notePropertyOf(evaluated, name, run)
+        if (evaluated) noteProperty(evaluated, name, run)
         if (!passesAt(each, value[name], name, run)) return false
       }
     }
@@ -233,7 +233,7 @@ const additionalProperties: MakeCheck<JsonObject> = (
   return (value, run, evaluated) => {
     for (const name of keysOf(value, run)) {
       if (names.has(name) || patterns.some((compiled) => compiled?.test(name, run.work))) continue
-      notePropertyOf(evaluated, name, run)
+      if (evaluated) noteProperty(evaluated, name, run)
       if (schema === false) return unknownProperty(name, run)
       if (!passesAt(each, value[name], name, run)) return false
     }

@@ -50,8 +50,7 @@ export function mergeEvaluated(into: Evaluated, from: Evaluated, run: Run): void
   into.items = Math.max(into.items, from.items)
 }
 
-export function notePropertyOf(evaluated: Evaluated | undefined, name: string, run: Run): void {
-  if (!evaluated) return
+export function noteProperty(evaluated: Evaluated, name: string, run: Run): void {
   run.work.left -= NOTE_STEPS
   evaluated.properties.add(name)
 }
@@ -95,7 +94,7 @@ export interface GroupValues {
   readonly 'unevaluated items': readonly unknown[]
   readonly 'unevaluated properties': JsonObject
 }
-export type Group = keyof GroupValues
+export type KeywordGroup = keyof GroupValues
 
 /** Makes the check of a keyword from the keyword's value; returns nothing if there is nothing to check. */
 export type MakeCheck<Value> = (given: unknown, schema: JsonObject, compiling: Compiling) => Check<Value> | undefined
@@ -127,7 +126,7 @@ export function isString(value: unknown): value is string {
 }
 
 /** A keyword of any of the given groups. */
-export type Keyword<G extends Group = Group> = {
+export type Keyword<G extends KeywordGroup = KeywordGroup> = {
   [Each in G]: {
     readonly name: string
     readonly about: Each

@@ -50,16 +50,16 @@ export function findSkipped(document: object, { draft, isKnown }: Dialect): Skip
 }
 
 /** A schema that is applied, and the schemas that it applies. */
-interface Node {
+interface AppliedSchema {
   readonly schema: JsonObject
   readonly pointer: string
-  readonly asks: { readonly node: Node; readonly inPlace: boolean; readonly isReference: boolean }[]
+  readonly asks: { readonly node: AppliedSchema; readonly inPlace: boolean; readonly isReference: boolean }[]
 }
 
-function collect(document: JsonObject, draft: Draft): readonly Node[] {
+function collect(document: JsonObject, draft: Draft): readonly AppliedSchema[] {
   const references = createReferences(document, draft)
-  const nodes = new Map<object, Node>()
-  const nodeOf = (schema: JsonObject, pointer: string): Node => {
+  const nodes = new Map<object, AppliedSchema>()
+  const nodeOf = (schema: JsonObject, pointer: string): AppliedSchema => {
     let node = nodes.get(schema)
     if (!node) nodes.set(schema, (node = { schema, pointer, asks: [] }))
     return node
@@ -84,13 +84,13 @@ function collect(document: JsonObject, draft: Draft): readonly Node[] {
 interface SkippedPatterns {
   readonly warnings: readonly SchemaWarning[]
   readonly sources: ReadonlySet<string>
-  readonly nodes: readonly Node[]
+  readonly nodes: readonly AppliedSchema[]
 }
 
-function skippedPatterns(nodes: readonly Node[]): SkippedPatterns {
+function skippedPatterns(nodes: readonly AppliedSchema[]): SkippedPatterns {
   const problems = new Map<string, string | undefined>()
   const warnings: SchemaWarning[] = []
-  const found = new Set<Node>()
+  const found = new Set<AppliedSchema>()
   let left = MAX_PATTERN_SIZE
   for (const node of nodes) {
     for (const [pointer, source] of patternsOf(node)) {
@@ -114,7 +114,7 @@ function skippedPatterns(nodes: readonly Node[]): SkippedPatterns {
   }
 }
 
-function patternsOf({ schema, pointer }: Node): readonly (readonly [pointer: string, source: string])[] {
+function patternsOf({ schema, pointer }: AppliedSchema): readonly (readonly [pointer: string, source: string])[] {
   const { pattern, patternProperties } = schema
   const sources = isObject(patternProperties) ? Object.keys(patternProperties) : []
   return [
@@ -124,7 +124,7 @@ function patternsOf({ schema, pointer }: Node): readonly (readonly [pointer: str
 }
 
 /** Finds references that form a loop, or lead to too many schemas. */
-function findLoops(nodes: readonly Node[]): ReadonlyMap<Node, string> {
+function findLoops(nodes: readonly AppliedSchema[]): ReadonlyMap<AppliedSchema, string> {
   for (const most of MOST_THROUGH_REFERENCE) {
     const { loops, applied } = cutReferences(nodes, most)
     if (applied <= MAX_APPLIED) return loops
@@ -142,15 +142,15 @@ interface Reach {
 
 /** Leaves out references that form a loop or a long chain, or that apply more schemas than the limit. */
 function cutReferences(
-  nodes: readonly Node[],
+  nodes: readonly AppliedSchema[],
   most: number,
-): { readonly loops: ReadonlyMap<Node, string>; readonly applied: number } {
-  const loops = new Map<Node, string>()
-  const known = new Map<Node, Reach>()
-  const open = new Set<Node>()
+): { readonly loops: ReadonlyMap<AppliedSchema, string>; readonly applied: number } {
+  const loops = new Map<AppliedSchema, string>()
+  const known = new Map<AppliedSchema, Reach>()
+  const open = new Set<AppliedSchema>()
   return { loops, applied: nodes.reduce((largest, node) => Math.max(largest, reachOf(node).applied), 0) }
 
-  function reachOf(node: Node): Reach {
+  function reachOf(node: AppliedSchema): Reach {
     const found = known.get(node)
     if (found) return found
     open.add(node)
@@ -176,9 +176,9 @@ function tooFar(reach: Reach | undefined, most: number): string | undefined {
 }
 
 /** A schema is checked in full unless a part of it, or of a schema that it applies, is skipped. */
-function exactness(nodes: readonly Node[], skipped: readonly Node[]): Skipped['isExact'] {
+function exactness(nodes: readonly AppliedSchema[], skipped: readonly AppliedSchema[]): Skipped['isExact'] {
   if (skipped.length === 0) return () => true
-  const askers = new Map<Node, Node[]>()
+  const askers = new Map<AppliedSchema, AppliedSchema[]>()
   for (const node of nodes)
     for (const { node: asked } of node.asks) askers.set(asked, [...(askers.get(asked) ?? []), node])
   const inexact = new Set(skipped)

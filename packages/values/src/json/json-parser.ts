@@ -19,10 +19,10 @@ export type JsonIntegers = 'double' | 'exact'
  * @throws {JsonFault} for an invalid text
  */
 export function parseJson(text: string, integers: JsonIntegers = 'double'): unknown {
-  return new Parser(text, integers).parse()
+  return new JsonParser(text, integers).parse()
 }
 
-class Parser {
+class JsonParser {
   readonly #text: string
   readonly #integers: JsonIntegers
   #at = 0

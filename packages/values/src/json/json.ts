@@ -60,17 +60,17 @@ export function canonicalize(value: unknown): string {
   return write(value, undefined, { values: 0 })
 }
 
-interface Place {
-  readonly parent: Place | undefined
+interface JsonPath {
+  readonly parent: JsonPath | undefined
   readonly key: string | number
   readonly depth: number
 }
 
-interface Budget {
+interface ValueBudget {
   values: number
 }
 
-function write(value: unknown, place: Place | undefined, budget: Budget): string {
+function write(value: unknown, place: JsonPath | undefined, budget: ValueBudget): string {
   if (typeof value === 'object' && value !== null) {
     if (place !== undefined && place.depth >= MAX_DEPTH) refuse(place, `is nested more than ${MAX_DEPTH} levels deep`)
     return Array.isArray(value) ? writeArray(value, place, budget) : writeObject(value, place, budget)
@@ -78,8 +78,9 @@ function write(value: unknown, place: Place | undefined, budget: Budget): string
   return writeScalar(value) ?? refuse(place, problemOf(value))
 }
 
-function writeArray(items: readonly unknown[], parent: Place | undefined, budget: Budget): string {
-  spend(budget, items.length, parent)
+function writeArray(items: readonly unknown[], parent: JsonPath | undefined, budget: ValueBudget): string {
+  budget.values += items.length
+  if (budget.values > MAX_VALUES) refuse(parent, TOO_MANY_PARTS)
   let text = '['
   for (let i = 0; i < items.length; i++) {
     if (i > 0) text += ','
@@ -88,10 +89,11 @@ function writeArray(items: readonly unknown[], parent: Place | undefined, budget
   return text + ']'
 }
 
-function writeObject(value: object, parent: Place | undefined, budget: Budget): string {
+function writeObject(value: object, parent: JsonPath | undefined, budget: ValueBudget): string {
   if (!isPlainOfAnyRealm(value)) refuse(parent, 'is not a plain object')
   const keys = sortedKeys(value)
-  spend(budget, keys.length, parent)
+  budget.values += keys.length
+  if (budget.values > MAX_VALUES) refuse(parent, TOO_MANY_PARTS)
   let text = '{'
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i] as string
@@ -137,18 +139,14 @@ export function compareUnits(a: string, b: string): number {
 /** Rejects dates, maps and class instances: their keys do not hold their content. */
 function isPlainOfAnyRealm(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
-  return isPlain(value) || Object.getPrototypeOf(prototype) === null
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-function placeIn(parent: Place | undefined, key: string | number): Place {
+function placeIn(parent: JsonPath | undefined, key: string | number): JsonPath {
   return { parent, key, depth: (parent?.depth ?? 0) + 1 }
 }
 
-function spend(budget: Budget, count: number, place: Place | undefined): void {
-  budget.values += count
-  if (budget.values > MAX_VALUES) refuse(place, `brings the value to more than ${MAX_VALUES} parts`)
-}
-
+const TOO_MANY_PARTS = `brings the value to more than ${MAX_VALUES} parts`
 const TOO_MANY_DIGITS = `is an integer of more than ${MAX_DIGITS} digits`
 
 function problemOf(value: unknown): string {
@@ -157,13 +155,13 @@ function problemOf(value: unknown): string {
   return typeof value === 'number' ? `is ${value}` : `is of type ${typeof value}`
 }
 
-function refuse(place: Place | undefined, problem: string): never {
+function refuse(place: JsonPath | undefined, problem: string): never {
   const pointer = toPointer(place)
   const name = pointer === '' ? 'The value' : `The value at ${pointer.toWellFormed().slice(0, 200)}`
   throw new ToolgateError('value_not_canonical', `${name} ${problem}; it has no canonical JSON.`, { detail: pointer })
 }
 
-function toPointer(place: Place | undefined): string {
+function toPointer(place: JsonPath | undefined): string {
   const steps: string[] = []
   for (let at = place; at !== undefined; at = at.parent) steps.push(`/${escapePointer(at.key)}`)
   return steps.toReversed().join('')

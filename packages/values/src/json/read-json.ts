@@ -39,7 +39,7 @@ export function readJson(
   given: string,
   { bounds = JSON_BOUNDS.request, integers = 'double' }: ReadJsonOptions = {},
 ): unknown {
-  const text = withoutMark(given)
+  const text = given.charCodeAt(0) === BYTE_ORDER_MARK ? given.slice(1) : given
   const measure = measureJson(text, bounds)
   if (measure.excess) throw new JsonFault(measure.excess)
   if (measure.hasEscapedKey) return parseJson(text, integers)
@@ -85,10 +85,6 @@ export function readUtf8(bytes: Uint8Array): string {
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 const BYTE_ORDER_MARK = 0xfeff
-
-function withoutMark(text: string): string {
-  return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text
-}
 
 function parse(text: string): unknown {
   try {

@@ -114,9 +114,9 @@ function hashWindow(text: string, start: number): number {
   return (hash ^ (hash >>> WINDOW_BITS)) & ((1 << WINDOW_BITS) - 1)
 }
 
-interface State {
-  readonly next: Map<number, State>
-  fail: State | undefined
+interface TrieState {
+  readonly next: Map<number, TrieState>
+  fail: TrieState | undefined
   /** Length of the longest secret that ends here. */
   ends: number
 }
@@ -124,9 +124,9 @@ interface State {
 /** Steps for each secret found. */
 const FOUND_STEPS = 150
 
-type Search = (text: string, from: number, work: Work) => readonly Span[] | undefined
+type FindForms = (text: string, from: number, work: Work) => readonly Span[] | undefined
 
-function createAutomaton(forms: ReadonlySet<string>): Search {
+function createAutomaton(forms: ReadonlySet<string>): FindForms {
   const root = linkFailures(buildTrie(forms))
   return (text, from, work) => {
     const spans: Span[] = []
@@ -158,7 +158,7 @@ function addEnd(spans: Span[], start: number, end: number): void {
   spans.push({ start: from, end, name: EXACT_NAME })
 }
 
-function buildTrie(forms: ReadonlySet<string>): State {
+function buildTrie(forms: ReadonlySet<string>): TrieState {
   const root = createState()
   for (const form of forms) {
     let state = root
@@ -173,12 +173,12 @@ function buildTrie(forms: ReadonlySet<string>): State {
   return root
 }
 
-function createState(): State {
+function createState(): TrieState {
   return { next: new Map(), fail: undefined, ends: 0 }
 }
 
 /** Links states in order of depth, so that a state's fallback is complete before it. */
-function linkFailures(root: State): State {
+function linkFailures(root: TrieState): TrieState {
   const queue = [root]
   // The queue grows during the loop.
   for (const state of queue) {

@@ -18,13 +18,13 @@ const ALL_CODES: readonly number[] = Array.from({ length: CODES }, (_, code) => 
 const DIGITS: readonly number[] = ALL_CODES.slice(48, 58)
 
 /** The rows that begin with a pair of characters, and the possible third characters. */
-interface Beginning {
+interface RowsOfPair {
   readonly rows: SecretValue[]
   readonly thirds: Uint8Array
 }
 
 /** Rows by their first two characters. One or two look-ups here exclude nearly every word. */
-const BY_PAIR: readonly (Beginning | undefined)[] = toPairs()
+const BY_PAIR: readonly (RowsOfPair | undefined)[] = toPairs()
 
 const IS_PAIR: Uint8Array = Uint8Array.from(BY_PAIR, (beginning) => (beginning ? 1 : 0))
 
@@ -83,8 +83,8 @@ function matchEnd({ pattern, holds }: SecretValue, text: string, at: number): nu
   return holds && !holds(text.slice(at, end)) ? -1 : end
 }
 
-function toPairs(): (Beginning | undefined)[] {
-  const pairs = Array.from<Beginning | undefined>({ length: CODES * CODES })
+function toPairs(): (RowsOfPair | undefined)[] {
+  const pairs = Array.from<RowsOfPair | undefined>({ length: CODES * CODES })
   for (const row of SECRET_VALUES) {
     for (const start of row.before === undefined ? row.starts : []) {
       for (const second of codesOf(start, 1)) {

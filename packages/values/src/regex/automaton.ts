@@ -1,12 +1,12 @@
 import { spend, type Work } from '../work.ts'
-import { Alphabet, type CharClass, type Direction, type Instruction, type Program } from './program.ts'
+import { Alphabet, type CharClass, type Direction, type Instruction, type PatternProgram } from './program.ts'
 import { type Assertion, isWord } from './syntax.ts'
 
 /** The kind of character before a position, for assertions. */
 type Before = 'start' | 'newline' | 'word' | 'other'
 
 /** A state of the automaton. */
-interface State {
+interface AutomatonState {
   /** The instructions to continue at, preferred ones first. */
   readonly kernel: Uint32Array
   readonly before: Before
@@ -15,7 +15,7 @@ interface State {
   /** Whether a match may still begin later. */
   readonly searching: boolean
   /** The next states, by the class of the next character. */
-  readonly next: (State | undefined)[]
+  readonly next: (AutomatonState | undefined)[]
   /** Whether a match ends here at the end of the text. */
   endsHere: boolean | undefined
 }
@@ -53,17 +53,17 @@ function keep(keeper: Automaton, instructions: number): void {
  * A character costs one step, and a new state some for each instruction, so the work is counted exactly.
  */
 export class Automaton {
-  readonly #program: Program
+  readonly #program: PatternProgram
   readonly #options: AutomatonOptions
   readonly #alphabet: Alphabet
   /** States by hash. */
-  readonly #states = new Map<number, State[]>()
+  readonly #states = new Map<number, AutomatonState[]>()
   readonly #startsAnywhere: boolean
   readonly #seen: Uint32Array
-  readonly #starts = new Map<Before, State>()
+  readonly #starts = new Map<Before, AutomatonState>()
   #round = 0
 
-  constructor(program: Program, options: AutomatonOptions) {
+  constructor(program: PatternProgram, options: AutomatonOptions) {
     this.#program = program
     this.#options = options
     this.#alphabet = new Alphabet(program)
@@ -151,17 +151,17 @@ export class Automaton {
     this.#starts.clear()
   }
 
-  #startState(before: Before, work: Work): State {
+  #startState(before: Before, work: Work): AutomatonState {
     let state = this.#starts.get(before)
     if (!state) this.#starts.set(before, (state = this.#stateOf([this.#program.start], before, false, true, work)))
     return state
   }
 
-  #step(state: State, charClass: number, work: Work): State {
+  #step(state: AutomatonState, charClass: number, work: Work): AutomatonState {
     return (state.next[charClass] ??= this.#makeNext(state, this.#alphabet.classes[charClass] as CharClass, work))
   }
 
-  #makeNext(state: State, next: CharClass, work: Work): State {
+  #makeNext(state: AutomatonState, next: CharClass, work: Work): AutomatonState {
     const { sets, ended } = this.#reach(state, next, work)
     const isFirstKept = this.#options.wanted === 'preferred'
     const kernel: number[] = []
@@ -178,13 +178,13 @@ export class Automaton {
     return this.#stateOf(kernel, this.#beforeOf(next), ended, searching, work)
   }
 
-  #endsAt(state: State, work: Work): boolean {
+  #endsAt(state: AutomatonState, work: Work): boolean {
     return (state.endsHere ??= this.#reach(state, undefined, work).ended)
   }
 
   /** Follows instructions that consume nothing. Returns those that consume a character, and whether a match is reached. */
   #reach(
-    state: State,
+    state: AutomatonState,
     next: CharClass | undefined,
     work: Work,
     looks = next?.looks ?? 0,
@@ -216,7 +216,13 @@ export class Automaton {
     return { sets, ended }
   }
 
-  #stateOf(instructions: readonly number[], before: Before, ended: boolean, searching: boolean, work: Work): State {
+  #stateOf(
+    instructions: readonly number[],
+    before: Before,
+    ended: boolean,
+    searching: boolean,
+    work: Work,
+  ): AutomatonState {
     const kernel = Uint32Array.from(instructions)
     if (this.#options.wanted !== 'preferred') kernel.sort()
     spend(work, kernel.length)
@@ -232,7 +238,7 @@ export class Automaton {
     if (known) return known
     spend(work, STATE_STEPS)
     keep(this, kernel.length)
-    const state: State = { kernel, before, ended, searching, next: [], endsHere: undefined }
+    const state: AutomatonState = { kernel, before, ended, searching, next: [], endsHere: undefined }
     bucket.push(state)
     this.#states.set(hash, bucket)
     return state
@@ -279,7 +285,7 @@ function holds(assertion: Assertion, before: Before, next: CharClass | undefined
 }
 
 /** Returns whether a match can begin after the start of the text. */
-function canBeginLater({ instructions, start }: Program): boolean {
+function canBeginLater({ instructions, start }: PatternProgram): boolean {
   const seen = new Set<number>()
   const stack = [start]
   for (let at = stack.pop(); at !== undefined; at = stack.pop()) {

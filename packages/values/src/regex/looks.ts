@@ -1,7 +1,7 @@
 import { spend, type Work } from '../work.ts'
 import { Automaton } from './automaton.ts'
 import { compileProgram, type Direction, MAX_LOOKS } from './program.ts'
-import { type Look, type Node, PatternError } from './syntax.ts'
+import { type LookAround, type Node, PatternError } from './syntax.ts'
 
 /** How many positions are cleared in one step. */
 const MARKS_PER_STEP = 16
@@ -11,8 +11,8 @@ const MARKS_PER_STEP = 16
  *
  * @throws {PatternError} for more than 8
  */
-export function looksIn(node: Node): readonly Look[] {
-  const found = new Set<Look>()
+export function looksIn(node: Node): readonly LookAround[] {
+  const found = new Set<LookAround>()
   collect(node)
   if (found.size > MAX_LOOKS) throw new PatternError(`it has more than ${MAX_LOOKS} lookarounds`)
   return [...found]
@@ -32,7 +32,7 @@ export function looksIn(node: Node): readonly Look[] {
  * Each lookaround runs over the whole text once, a lookahead from its end, and marks the positions where it matches. The pattern
  * reads the marks.
  */
-export function createLookingSearch(node: Node, looks: readonly Look[]): (text: string, work: Work) => boolean {
+export function createLookingSearch(node: Node, looks: readonly LookAround[]): (text: string, work: Work) => boolean {
   const passes = looks.map(({ body, direction }, bit) => {
     const way: Direction = direction === 'behind' ? 'forward' : 'backward'
     return { way, flag: 1 << bit, automaton: createAutomaton(body, way, 'longest') }

@@ -2,7 +2,7 @@ import {
   type Assertion,
   type CharSet,
   charSet,
-  type Dialect,
+  type PatternDialect,
   folded,
   type Node,
   PatternError,
@@ -35,15 +35,15 @@ const FLAG_NAMES: ReadonlyMap<string, keyof Flags> = new Map([
  *
  * @throws {PatternError} for an invalid pattern, and for backreferences, which no automaton can run
  */
-export function parsePattern(text: string, dialect: Dialect): Node {
+export function parsePattern(text: string, dialect: PatternDialect): Node {
   if (text.length > MAX_LENGTH) throw new PatternError(`it has more than ${MAX_LENGTH} characters`)
-  const reader = new Reader(text, dialect)
+  const reader = new PatternReader(text, dialect)
   const node = readChoice(reader, NO_FLAGS, 0)
   if (!reader.isOver) throw new PatternError('it closes a group that it did not open')
   return node
 }
 
-function readChoice(reader: Reader, flags: Flags, depth: number): Node {
+function readChoice(reader: PatternReader, flags: Flags, depth: number): Node {
   if (depth > MAX_NESTING) throw new PatternError(`it nests more than ${MAX_NESTING} groups`)
   const scope = { flags }
   const options = [readSequence(reader, scope, depth)]
@@ -52,11 +52,11 @@ function readChoice(reader: Reader, flags: Flags, depth: number): Node {
 }
 
 /** `(?i)` applies to the end of its group, across its alternatives. */
-interface Scope {
+interface FlagScope {
   flags: Flags
 }
 
-function readSequence(reader: Reader, scope: Scope, depth: number): Node {
+function readSequence(reader: PatternReader, scope: FlagScope, depth: number): Node {
   const parts: Node[] = []
   while (!reader.isOver && !/[|)]/.test(reader.text[reader.at] as string)) {
     const quoted = reader.match(/\\Q([^]*?)(?:\\E|$)/y)?.[1]
@@ -70,7 +70,7 @@ function readSequence(reader: Reader, scope: Scope, depth: number): Node {
   return parts.length === 1 ? (parts[0] as Node) : { kind: 'sequence', parts }
 }
 
-function readAtom(reader: Reader, scope: Scope, depth: number): Node | undefined {
+function readAtom(reader: PatternReader, scope: FlagScope, depth: number): Node | undefined {
   const { flags } = scope
   if (reader.take('(')) return readGroup(reader, scope, depth)
   if (reader.take('[')) return { kind: 'set', set: readClass(reader, flags.ignoreCase) }
@@ -93,7 +93,7 @@ const ASSERTIONS: readonly (readonly [letter: string, kind: Assertion])[] = [
   ['Z', 'text end'],
 ]
 const ANY: CharSet = charSet({ ranges: [[0, 0x10ffff]] })
-const DOTS: Readonly<Record<Dialect, CharSet>> = {
+const DOTS: Readonly<Record<PatternDialect, CharSet>> = {
   ecma: charSet({
     ranges: [
       [10, 10],
@@ -105,7 +105,7 @@ const DOTS: Readonly<Record<Dialect, CharSet>> = {
   re2: charSet({ ranges: [[10, 10]], negated: true }),
 }
 
-function readGroup(reader: Reader, scope: Scope, depth: number): Node | undefined {
+function readGroup(reader: PatternReader, scope: FlagScope, depth: number): Node | undefined {
   if (reader.take('?>')) throw new PatternError('it has an atomic group')
   if (reader.take('?P=')) throw new PatternError('it has a backreference')
   if (reader.match(/\?#[^)]*\)/y)) return undefined
@@ -128,7 +128,7 @@ function readGroup(reader: Reader, scope: Scope, depth: number): Node | undefine
 }
 
 /** `(?i)`, `(?i-s:…)`. */
-function readFlags(reader: Reader, flags: Flags): Flags | undefined {
+function readFlags(reader: PatternReader, flags: Flags): Flags | undefined {
   const found = reader.match(/\?(?=[a-zA-Z-]+[:)])(?!P?[<=])([a-zA-Z]*)(?:-([a-zA-Z]+))?(?=[:)])/y)
   if (!found) return undefined
   const set = (letters: string, on: boolean) =>
@@ -140,12 +140,12 @@ function readFlags(reader: Reader, flags: Flags): Flags | undefined {
   return { ...flags, ...Object.fromEntries([...set(found[1] ?? '', true), ...set(found[2] ?? '', false)]) }
 }
 
-function closed(reader: Reader, node: Node): Node {
+function closed(reader: PatternReader, node: Node): Node {
   if (!reader.take(')')) throw new PatternError('it opens a group that it does not close')
   return node
 }
 
-function readRepeat(reader: Reader, body: Node, { swapLazy }: Flags): Node {
+function readRepeat(reader: PatternReader, body: Node, { swapLazy }: Flags): Node {
   const found = reader.match(/([*+?])|\{(\d+)(?:(,)(\d*))?\}/y)
   if (!found) return body
   const [, sign, from = '', comma, to = ''] = found
@@ -172,12 +172,12 @@ function setOf(codePoint: number, ignoreCase: boolean): Node {
 }
 
 /** Reads a pattern from its beginning to its end. */
-class Reader {
+class PatternReader {
   readonly text: string
-  readonly dialect: Dialect
+  readonly dialect: PatternDialect
   at = 0
 
-  constructor(text: string, dialect: Dialect) {
+  constructor(text: string, dialect: PatternDialect) {
     this.text = text
     this.dialect = dialect
   }
@@ -231,7 +231,7 @@ const FOLDED: typeof PERL_SETS = {
 }
 
 /** Reads an escape after its backslash. Returns a code point or a set of them. */
-function readEscape(reader: Reader, ignoreCase: boolean): number | CharSet {
+function readEscape(reader: PatternReader, ignoreCase: boolean): number | CharSet {
   const hex = reader.match(HEX)
   if (hex) return fromHex(hex)
   const property = reader.match(PROPERTY)
@@ -263,7 +263,7 @@ function readProperty([, letter, caret, long, short]: RegExpExecArray): CharSet 
 }
 
 /** Reads a class after its `[`. */
-function readClass(reader: Reader, ignoreCase: boolean): CharSet {
+function readClass(reader: PatternReader, ignoreCase: boolean): CharSet {
   const negated = reader.take('^')
   const ranges: [number, number][] = []
   const sets: CharSet[] = []
@@ -277,7 +277,7 @@ function readClass(reader: Reader, ignoreCase: boolean): CharSet {
   return charSet({ ranges, sets, negated, ignoreCase })
 }
 
-function readMember(reader: Reader, ignoreCase: boolean): number | CharSet {
+function readMember(reader: PatternReader, ignoreCase: boolean): number | CharSet {
   const posix = reader.match(/\[:(\^?)([a-z]+):\]/y)
   if (posix) {
     const set = POSIX_SETS.get(posix[2] as string)
@@ -290,7 +290,7 @@ function readMember(reader: Reader, ignoreCase: boolean): number | CharSet {
 }
 
 /** Returns the end of a range, or the character itself if there is no range. A `-` before a set is a literal. */
-function readRangeEnd(reader: Reader, first: number, sets: CharSet[], ignoreCase: boolean): number {
+function readRangeEnd(reader: PatternReader, first: number, sets: CharSet[], ignoreCase: boolean): number {
   if (!reader.match(/-(?!\])/y)) return first
   const last = readMember(reader, ignoreCase)
   if (typeof last !== 'number') {

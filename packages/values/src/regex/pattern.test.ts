@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { WorkSpentError } from '../work.ts'
 import { createFinder, createPattern, createUnion } from './pattern.ts'
-import type { Dialect } from './syntax.ts'
+import type { PatternDialect } from './syntax.ts'
 
 const plenty = () => ({ left: 1e8 })
-const matches = (source: string, text: string, dialect: Dialect = 'ecma') =>
+const matches = (source: string, text: string, dialect: PatternDialect = 'ecma') =>
   createPattern(source, dialect).test(text, plenty())
 
 describe('createPattern', () => {

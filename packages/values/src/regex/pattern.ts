@@ -3,7 +3,7 @@ import { Automaton } from './automaton.ts'
 import { createLookingSearch, looksIn } from './looks.ts'
 import { parsePattern } from './parse.ts'
 import { compileProgram, MAX_INSTRUCTIONS, sizeOf } from './program.ts'
-import { type Dialect, type Look, type Node, PatternError } from './syntax.ts'
+import { type PatternDialect, type LookAround, type Node, PatternError } from './syntax.ts'
 
 /** A pattern that takes time linear in the text. */
 export interface Pattern {
@@ -30,7 +30,7 @@ export interface Finder extends Pattern {
  *
  * @throws {PatternError} for an unsupported pattern, with the reason
  */
-export function createPattern(source: string, dialect: Dialect): Pattern {
+export function createPattern(source: string, dialect: PatternDialect): Pattern {
   const { main, looks } = splitLooks(parsePattern(source, dialect))
   const all = [{ body: main, negative: false }, ...looks].map(({ body, negative }) => ({
     ...searchFor(body),
@@ -43,7 +43,7 @@ export function createPattern(source: string, dialect: Dialect): Pattern {
 }
 
 /** Creates a pattern that returns its matches. @throws {PatternError} like `createPattern` */
-export function createFinder(source: string, dialect: Dialect): Finder {
+export function createFinder(source: string, dialect: PatternDialect): Finder {
   const node = parsePattern(source, dialect)
   const { find, size } = searchFor(node)
   const forward = new Automaton(compileProgram(node, 'forward'), { anchored: false, wanted: 'preferred' })
@@ -71,27 +71,27 @@ export function createFinder(source: string, dialect: Dialect): Finder {
  * Returns a pattern that matches wherever any of several does, in one pass over the text; `undefined` if the result would
  * be too large.
  */
-export function createUnion(sources: readonly string[], dialect: Dialect): Pattern | undefined {
+export function createUnion(sources: readonly string[], dialect: PatternDialect): Pattern | undefined {
   const node: Node = { kind: 'choice', options: sources.map((source) => parsePattern(source, dialect)) }
   if (sizeOf(node) > MAX_INSTRUCTIONS) return undefined
   const { size, find } = searchFor(node)
   return { size, test: find }
 }
 
-interface Search {
+interface PatternSearch {
   readonly size: number
   readonly find: (text: string, work: Work) => boolean
 }
 
 /** Returns a search that creates its automaton at the first test, because many listed tools are never called. */
-function searchFor(node: Node): Search {
+function searchFor(node: Node): PatternSearch {
   const size = sizeOf(node)
   if (size > MAX_INSTRUCTIONS)
     throw new PatternError(
       `it has ${size} steps once its repeats are written out; at most ${MAX_INSTRUCTIONS} are allowed`,
     )
   const looks = looksIn(node)
-  let find: Search['find'] | undefined
+  let find: PatternSearch['find'] | undefined
   return {
     size,
     find: (text, work) =>
@@ -99,7 +99,7 @@ function searchFor(node: Node): Search {
   }
 }
 
-function createSearch(node: Node): Search['find'] {
+function createSearch(node: Node): PatternSearch['find'] {
   const automaton = new Automaton(compileProgram(node, 'forward'), { anchored: false, wanted: 'any' })
   return (text, work) => automaton.findEnd(text, 0, work) !== -1
 }
@@ -107,7 +107,10 @@ function createSearch(node: Node): Search['find'] {
 const TEXT_START: Node = { kind: 'assertion', assertion: 'text start' }
 
 /** Separates the lookaheads at the very start of a pattern from the rest. */
-function splitLooks(node: Node): { readonly main: Node; readonly looks: readonly Omit<Look, 'kind' | 'direction'>[] } {
+function splitLooks(node: Node): {
+  readonly main: Node
+  readonly looks: readonly Omit<LookAround, 'kind' | 'direction'>[]
+} {
   const [first, ...rest] = node.kind === 'sequence' ? node.parts : []
   if (first?.kind !== 'assertion' || first.assertion !== 'text start') return { main: node, looks: [] }
   const count = rest.findIndex((part) => part.kind !== 'look' || part.direction === 'behind')

@@ -1,5 +1,5 @@
 import { spend, type Work } from '../work.ts'
-import { type Assertion, type CharSet, isWord, type Look, type Node, PatternError } from './syntax.ts'
+import { type Assertion, type CharSet, isWord, type LookAround, type Node, PatternError } from './syntax.ts'
 
 /** One instruction: consumes a character of a set, asserts a position, looks around, branches (preferring `next`), or matches. */
 export type Instruction =
@@ -10,7 +10,7 @@ export type Instruction =
   | { readonly op: 'match' }
 
 /** A pattern as an automaton (Thompson, 1968). */
-export interface Program {
+export interface PatternProgram {
   readonly instructions: readonly Instruction[]
   readonly start: number
   readonly sets: readonly CharSet[]
@@ -27,7 +27,7 @@ export const MAX_INSTRUCTIONS = 20_000
  *
  * @throws {PatternError} for a pattern of too many steps, and for a lookaround that is not in `looks`
  */
-export function compileProgram(node: Node, direction: Direction, looks: readonly Look[] = []): Program {
+export function compileProgram(node: Node, direction: Direction, looks: readonly LookAround[] = []): PatternProgram {
   const size = sizeOf(node)
   if (size > MAX_INSTRUCTIONS)
     throw new PatternError(
@@ -146,12 +146,12 @@ export class Alphabet {
   readonly classes: (CharClass | undefined)[] = [undefined]
   /** The class numbers of ASCII. */
   readonly ascii: Uint16Array = new Uint16Array(ASCII)
-  readonly #program: Program
+  readonly #program: PatternProgram
   readonly #byKey = new Map<string, number>()
   readonly #marked = new Map<number, number>()
   readonly #pages = new Map<number, Uint16Array>()
 
-  constructor(program: Program) {
+  constructor(program: PatternProgram) {
     this.#program = program
   }
 

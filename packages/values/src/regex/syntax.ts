@@ -6,13 +6,13 @@ export type Assertion = 'text start' | 'text end' | 'line start' | 'line end' | 
 export type Node =
   | { readonly kind: 'set'; readonly set: CharSet }
   | { readonly kind: 'assertion'; readonly assertion: Assertion }
-  | Look
+  | LookAround
   | { readonly kind: 'sequence'; readonly parts: readonly Node[] }
   | { readonly kind: 'choice'; readonly options: readonly Node[] }
   | { readonly kind: 'repeat'; readonly body: Node; readonly min: number; readonly max: number; readonly lazy: boolean }
 
 /** Looks ahead or behind, and consumes nothing. */
-export interface Look {
+export interface LookAround {
   readonly kind: 'look'
   readonly direction: 'ahead' | 'behind'
   readonly negative: boolean
@@ -20,7 +20,7 @@ export interface Look {
 }
 
 /** `ecma` is ECMA-262 with the flag `u`, as in JSON Schema; `re2` is the syntax of RE2. They differ in `.`, `\s` and `[]`. */
-export type Dialect = 'ecma' | 're2'
+export type PatternDialect = 'ecma' | 're2'
 
 /** Thrown for an unsupported pattern. The message is safe to show. */
 export class PatternError extends Error {

@@ -19,7 +19,7 @@ import {
   STRIDE,
 } from './clauses.ts'
 
-export type CallContext = CountedContext & {
+export type ClauseContext = CountedContext & {
   readonly input: unknown
   /** Receives the clauses that hold; of an allow list, the first. */
   readonly hits?: ParsedClause[] | undefined
@@ -33,7 +33,7 @@ export type CallContext = CountedContext & {
  * Without `context.facts`, the run is unknown: clauses that deny or ask because of it hold, and clauses that allow because
  * of it do not.
  */
-export function decideAtCall(index: PolicyIndex, at: number, context: CallContext): Decision {
+export function decideAtCall(index: PolicyIndex, at: number, context: ClauseContext): Decision {
   if (!hasBit(index.atCall, at)) return ALLOWS
   if (!hasBit(index.ofRun, at)) return decideAt(index, at, context)
   const places = placesOf(index, at)
@@ -52,7 +52,7 @@ export function unjudged(clause: ParsedClause): ParsedClause {
 }
 
 /** Returns the decision of the clauses about the input on a listed item with a known input. Lists have no run. */
-export function decideInList(index: PolicyIndex, at: number, context: CallContext): Decision {
+export function decideInList(index: PolicyIndex, at: number, context: ClauseContext): Decision {
   const places = placesOf(index, at)
   if (!places.some((place) => hasBit(index.atCall, place))) return ALLOWS
   return strictest(
@@ -63,7 +63,7 @@ export function decideInList(index: PolicyIndex, at: number, context: CallContex
 }
 
 /** Returns the decision of the clauses that read the run but not the input, before a call is made. */
-export function decideAtStep(index: PolicyIndex, at: number, context: CallContext): Decision {
+export function decideAtStep(index: PolicyIndex, at: number, context: ClauseContext): Decision {
   return decideAt(index, at, context, (clause) => !isAtCall({ clause }) || isOfStep(clause))
 }
 
@@ -81,7 +81,7 @@ export function placesOf({ snapshot }: PolicyIndex, at: number): readonly number
 function decideAt(
   index: PolicyIndex,
   at: number,
-  context: CallContext,
+  context: ClauseContext,
   isKnown?: (clause: ParsedClause) => boolean,
 ): Decision {
   const found: Reason[] = []
@@ -94,7 +94,7 @@ function decideAt(
 }
 
 /** Returns the reason of a clause, if it denies or asks. */
-function judge(index: PolicyIndex, clause: ParsedClause, context: CallContext): readonly Reason[] {
+function judge(index: PolicyIndex, clause: ParsedClause, context: ClauseContext): readonly Reason[] {
   const asked = clause.run ? ofRun(index, context) : context
   const answer = answerOf(clause, asked)
   if (answer === false) return []
@@ -120,21 +120,21 @@ function judge(index: PolicyIndex, clause: ParsedClause, context: CallContext): 
   ]
 }
 
-function isUnknownRun({ facts }: CallContext): boolean {
+function isUnknownRun({ facts }: ClauseContext): boolean {
   return facts === undefined || facts.isUnknown === true
 }
 
 const UNKNOWN = 'It is unknown what this run has done so far.'
 
 /** Returns the context of a clause that reads the run: the known facts, and a list that collects what the clause reads. */
-function ofRun(index: PolicyIndex, context: CallContext): CallContext {
+function ofRun(index: PolicyIndex, context: ClauseContext): ClauseContext {
   return { ...context, facts: context.facts ?? index.strictest, reads: [] }
 }
 
 function judgeAllow(
   index: PolicyIndex,
   candidates: readonly ClauseIndex[],
-  context: CallContext,
+  context: ClauseContext,
   isKnown: ((clause: ParsedClause) => boolean) | undefined,
 ): Reason | undefined {
   const read: FactRead[] = []
@@ -161,6 +161,6 @@ function judgeAllow(
   })
 }
 
-function withoutInput({ input: _, ...context }: CallContext): CountedContext {
+function withoutInput({ input: _, ...context }: ClauseContext): CountedContext {
   return context
 }

@@ -5,7 +5,7 @@ import { bitsWhere, hasBit, isEmpty } from '../../tools/bits.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Reason } from '../decision.ts'
 import type { Effect } from '../evaluation.ts'
-import { type CallContext, decideAtStep } from './at-call.ts'
+import { type ClauseContext, decideAtStep } from './at-call.ts'
 import type { PolicyIndex } from './clauses.ts'
 
 /**
@@ -20,7 +20,7 @@ export function factEffects(index: PolicyIndex, caller: Caller, facts: RunFacts)
   const bits = bitsWhere(snapshot.size, (at) => {
     const tool = snapshot.tools[at] as Tool
     if (!hasBit(ofRun, at)) return false
-    const context: CallContext = { caller, tool, input: undefined, facts, work }
+    const context: ClauseContext = { caller, tool, input: undefined, facts, work }
     const {
       outcome,
       reasons: [first],

@@ -137,7 +137,7 @@ function diffWords(before: string, after: string): string {
   while (start < shorter && a[start] === b[start]) start++
   let end = 0
   while (end < shorter - start && a.at(-1 - end) === b.at(-1 - end)) end++
-  const runs: Run[] = [
+  const runs: WordRun[] = [
     { value: a.slice(0, start) },
     ...compareWords(a.slice(start, a.length - end), b.slice(start, b.length - end)),
     { value: a.slice(a.length - end) },
@@ -146,7 +146,7 @@ function diffWords(before: string, after: string): string {
   return shown.map((run, i) => show(run, i === 0, i === shown.length - 1)).join('')
 }
 
-function compareWords(removed: string[], added: string[]): readonly Run[] {
+function compareWords(removed: string[], added: string[]): readonly WordRun[] {
   const runs = diffArrays(removed, added, { maxEditLength: MAX_EDITS })
   return (
     runs ?? [
@@ -166,13 +166,13 @@ function wordsOf(text: string): string[] {
 }
 
 /** Words that both texts have (neither flag is set), or that one has. */
-interface Run {
+interface WordRun {
   readonly value: readonly string[]
   readonly removed?: boolean
   readonly added?: boolean
 }
 
-function show({ value, removed, added }: Run, isFirst: boolean, isLast: boolean): string {
+function show({ value, removed, added }: WordRun, isFirst: boolean, isLast: boolean): string {
   const text = value.join('')
   if (removed) return `[-${text}-]`
   if (added) return `{+${text}+}`

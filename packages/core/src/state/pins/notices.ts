@@ -70,7 +70,7 @@ interface NoticesOptions {
 const MAX_TEXT = 2000
 
 /** A definition's difference from its pin. `diff` is absent until the pinned definition has been read. */
-interface Difference {
+interface PinDifference {
   readonly tool: Tool
   /** The hash of the pin. */
   readonly from: string
@@ -82,7 +82,7 @@ export class Notices {
   readonly #options: NoticesOptions
   readonly #once: OnceEver
   /** By tool and hash, because the lists of two users may have two definitions of one tool. */
-  readonly #differences = new Map<string, Difference>()
+  readonly #differences = new Map<string, PinDifference>()
   readonly #flagged = new WeakMap<Tool, string>()
   readonly #added = new Set<string>()
   readonly #underWay = new Set<Promise<void>>()
@@ -134,12 +134,12 @@ export class Notices {
     }
     const before = this.#differences.get(keyOf(tool))
     if (before?.from === pin.hash) return
-    const difference: Difference = { tool, from: pin.hash }
+    const difference: PinDifference = { tool, from: pin.hash }
     this.#differences.set(keyOf(tool), difference)
     this.#start(this.#emitChange(tool, pin, difference))
   }
 
-  async #emitChange(tool: Tool, pin: Pin, difference: Difference): Promise<void> {
+  async #emitChange(tool: Tool, pin: Pin, difference: PinDifference): Promise<void> {
     const { mode, book } = this.#options
     const hash = originalHash(tool)
     const diff = diffDefinitions(await book.definition(pin.hash), originalDefinitionOf(tool))

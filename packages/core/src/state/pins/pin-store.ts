@@ -118,15 +118,15 @@ export function createPinStore(state: StateStore, deadlineMs: number): PinStore 
   }
 }
 
-interface Batch {
+interface PinBatch {
   /** A hash of the content, so that two processes that see the same tools write the same batch. */
   readonly id: string
   readonly seen: readonly (readonly [tool: string, hash: string, since: number])[]
   readonly definitions: Readonly<Record<string, Definition | null>>
 }
 
-function toBatches(pinned: readonly (readonly [string, PinnedDefinition])[]): readonly Batch[] {
-  const batches: Batch[] = []
+function toBatches(pinned: readonly (readonly [string, PinnedDefinition])[]): readonly PinBatch[] {
+  const batches: PinBatch[] = []
   let batch: (readonly [string, PinnedDefinition])[] = []
   let bytes = 0
   const close = () => {
@@ -145,7 +145,7 @@ function toBatches(pinned: readonly (readonly [string, PinnedDefinition])[]): re
   return batches
 }
 
-function toBatch(pinned: readonly (readonly [string, PinnedDefinition])[]): Batch {
+function toBatch(pinned: readonly (readonly [string, PinnedDefinition])[]): PinBatch {
   return {
     id: sha256Hex(pinned.map(([, { pin }]) => pin.hash).join(' ')),
     seen: pinned.map(([tool, { pin }]) => [tool, pin.hash, pin.since]),
@@ -161,12 +161,12 @@ function bytesOf(definition: Definition): number {
   return Buffer.byteLength(toJsonText(definition))
 }
 
-interface Read extends ReadPins {
+interface ReadBatches extends ReadPins {
   /** Which batch has the definition of a hash. */
   readonly batches: ReadonlyMap<string, string>
 }
 
-function readPins(entries: readonly { readonly key: string; readonly value: unknown }[]): Read {
+function readPins(entries: readonly { readonly key: string; readonly value: unknown }[]): ReadBatches {
   const pins = new Map<string, Pin>()
   const unreadable = new Set<string>()
   const batches = new Map<string, string>()

@@ -1,7 +1,7 @@
 import type { CallCount, CallCounts, Durations } from '../../telemetry/call-counts.ts'
 import { counter, type Family, gauge, type Sample } from '../../telemetry/exposition.ts'
 
-type Labels = NonNullable<Sample['labels']>
+type SampleLabels = NonNullable<Sample['labels']>
 
 /** Returns the metrics of this process's calls. */
 export function callFamilies(counts: CallCounts): readonly Family[] {
@@ -88,7 +88,7 @@ function withAlarms(calls: readonly CallCount[]): readonly CallCount[] {
   return [...calls, ...missing.map((alarm) => ({ ...alarm, count: 0 }))]
 }
 
-function histogramSamples(labels: Labels, { buckets, sum, count }: Durations): readonly Sample[] {
+function histogramSamples(labels: SampleLabels, { buckets, sum, count }: Durations): readonly Sample[] {
   const bucket = (le: string, value: number): Sample => ({ suffix: '_bucket', labels: { ...labels, le }, value })
   return [
     ...buckets.map(([bound, value]) => bucket(String(bound), value)),

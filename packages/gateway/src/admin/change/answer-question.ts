@@ -3,7 +3,14 @@ import { suggestPolicy, testPolicies, whatIf } from '@toolgate/change'
 import type { CompareBody, PolicyTestsBody, SuggestBody } from '../../model/rows.ts'
 import { compareConfigs } from './compare-configs.ts'
 import { parseSentTests } from './policy-tests.ts'
-import type { Answer, ChangeDeps, CompareQuestion, Question, SuggestQuestion, TestQuestion } from './questions.ts'
+import type {
+  QuestionAnswer,
+  ChangeDeps,
+  CompareQuestion,
+  ThreadQuestion,
+  SuggestQuestion,
+  TestQuestion,
+} from './questions.ts'
 import { MAX_MS, recordsInTime } from './records-in-time.ts'
 import { rulesOfChange } from '../../servers/catalog/rules-of-change.ts'
 import { toClauseRows, toRows } from './test-rows.ts'
@@ -14,7 +21,7 @@ import { toWhatIfBody, whatIfText } from './what-if.ts'
  *
  * @throws {ConfigFileError} or {ConfigError} for a text that cannot be used
  */
-export async function answerQuestion(deps: ChangeDeps, question: Question): Promise<Answer> {
+export async function answerQuestion(deps: ChangeDeps, question: ThreadQuestion): Promise<QuestionAnswer> {
   switch (question.what) {
     case 'whatIf':
       return whatIfText(deps, question)

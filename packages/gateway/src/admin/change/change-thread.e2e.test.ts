@@ -12,7 +12,7 @@ import { definePrompt, defineResource, defineTemplate } from '@toolgate/core/too
 import { loadConfig } from '../../config/load-config.ts'
 import { answerQuestion } from './answer-question.ts'
 import { type AskedOf, ChangeThread, type ChangeThreadOptions } from './change-thread.ts'
-import { changeDeps, type Question, type Situation } from './questions.ts'
+import { changeDeps, type ThreadQuestion, type Situation } from './questions.ts'
 
 const CASES = path.resolve(import.meta.dirname, '../../config/cases')
 const FILE = `
@@ -152,7 +152,7 @@ describe('ChangeThread', () => {
   const never = () => new AbortController().signal
 
   /** The answer of this thread, or the problem with the question. */
-  async function directly(question: Question): Promise<unknown> {
+  async function directly(question: ThreadQuestion): Promise<unknown> {
     const { records, hashOf } = asked()
     const deps = changeDeps(situation, { catalog: toSnapshot(items), records, hashOf })
     return answerQuestion(deps, question).catch((error: Error) => error.message)
@@ -173,13 +173,13 @@ describe('ChangeThread', () => {
       },
       { text: `${FILE}# \${HOME}\nwatch: "\${HOME}"\n`, isPolicy: false },
     ]
-    const questions: readonly Question[] = [
-      ...proposals.flatMap((proposed): Question[] => [
+    const questions: readonly ThreadQuestion[] = [
+      ...proposals.flatMap((proposed): ThreadQuestion[] => [
         { what: 'whatIf', ...proposed, since: 0 },
         { what: 'compare', ...proposed },
         { what: 'test', tests: TESTS[0] as string, proposed },
       ]),
-      ...TESTS.map((tests): Question => ({ what: 'test', tests, proposed: undefined })),
+      ...TESTS.map((tests): ThreadQuestion => ({ what: 'test', tests, proposed: undefined })),
       { what: 'suggest', since: 0, role: undefined },
       { what: 'suggest', since: undefined, role: 'operator' },
     ]
@@ -197,7 +197,7 @@ describe('ChangeThread', () => {
   it('names the same problems in the same places', async () => {
     const thread = openThread()
     for (const name of readdirSync(CASES).filter((file) => file.endsWith('.yaml'))) {
-      const question: Question = {
+      const question: ThreadQuestion = {
         what: 'compare',
         text: readFileSync(path.join(CASES, name), 'utf8'),
         isPolicy: false,
@@ -220,7 +220,7 @@ describe('ChangeThread', () => {
   }
 
   it('lets the event loop turn all the time', async () => {
-    const question: Question = { what: 'test', tests: 'tests: []', proposed: { text: large(), isPolicy: false } }
+    const question: ThreadQuestion = { what: 'test', tests: 'tests: []', proposed: { text: large(), isPolicy: false } }
     const thread = openThread()
     await thread.ask({ what: 'test', tests: 'tests: []', proposed: undefined }, asked(), never())
     const turnsWhile = async (work: Promise<unknown>) => {
@@ -241,7 +241,7 @@ describe('ChangeThread', () => {
 
   it('refuses a second question, and ends with its asker', async () => {
     const thread = openThread()
-    const question: Question = { what: 'compare', text: FILE, isPolicy: false }
+    const question: ThreadQuestion = { what: 'compare', text: FILE, isPolicy: false }
     const leaving = new AbortController()
     const left = thread.ask(question, asked(), leaving.signal)
     await assert.rejects(thread.ask(question, asked(), never()), { code: 'what_if_busy' })
@@ -265,7 +265,7 @@ describe('ChangeThread', () => {
           },
         }),
     })
-    const question: Question = { what: 'suggest', since: 0, role: undefined }
+    const question: ThreadQuestion = { what: 'suggest', since: 0, role: undefined }
     const thread = openThread({ deadlineMs: 3000 })
     await assert.rejects(thread.ask(question, endless, never()), {
       code: 'what_if_too_large',
@@ -292,7 +292,7 @@ describe('ChangeThread', () => {
           },
         }),
     })
-    const question: Question = { what: 'suggest', since: 0, role: undefined }
+    const question: ThreadQuestion = { what: 'suggest', since: 0, role: undefined }
     const thread = openThread()
     await assert.rejects(thread.ask(question, failing, never()), {
       name: 'RangeError',
@@ -306,7 +306,7 @@ describe('ChangeThread', () => {
   it('says so where the configuration in force is not data', async () => {
     const policy = [{ deny: [{ match: '*', when: () => true }] }]
     const coded = asked({ situation: { ...situation, config: { ...situation.config, policy } } })
-    const question: Question = { what: 'compare', text: FILE, isPolicy: false }
+    const question: ThreadQuestion = { what: 'compare', text: FILE, isPolicy: false }
     const thread = openThread()
     await assert.rejects(thread.ask(question, coded, never()), { code: 'reload_refused', message: /holds functions/ })
     assert.equal((await thread.ask(question, asked(), never())).grantsNoMore, 'yes')
@@ -320,7 +320,7 @@ describe('ChangeThread', () => {
       const thread = openThread({ idleMs: 1 })
       await nextTurn()
       assert.equal(started.length, 0)
-      const question: Question = { what: 'test', tests: 'tests: []', proposed: undefined }
+      const question: ThreadQuestion = { what: 'test', tests: 'tests: []', proposed: undefined }
       for (const count of [1, 2]) {
         await thread.ask(question, asked(), never())
         assert.equal(started.length, count)

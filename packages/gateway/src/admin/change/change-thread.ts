@@ -5,7 +5,7 @@ import { type ReadRecords, toSnapshot } from '@toolgate/change'
 import { errnoOf } from '@toolgate/values'
 import { ApiFault } from '../../model/faults.ts'
 import { CHANGE_THREAD } from '../../files.ts'
-import type { Answers, Question, RecordsQuery, Situation } from './questions.ts'
+import type { QuestionAnswers, ThreadQuestion, RecordsQuery, Situation } from './questions.ts'
 import type { FromThread, Reads, ReadWhat, RecordsPage, ToThread } from './thread-messages.ts'
 
 /** The parts of the gateway that questions read. */
@@ -51,19 +51,19 @@ export class ChangeThread {
   }
 
   /** @throws {ApiFault} `config_invalid` for a text that cannot be used, `what_if_busy`, `what_if_too_large` */
-  async ask<Asked extends Question>(
+  async ask<Asked extends ThreadQuestion>(
     question: Asked,
     of: AskedOf,
     signal: AbortSignal,
-  ): Promise<Answers[Asked['what']]> {
+  ): Promise<QuestionAnswers[Asked['what']]> {
     if (this.#isBusy) throw new ApiFault('what_if_busy', BUSY)
     this.#isBusy = true
     clearTimeout(this.#idle)
     const worker = (this.#worker ??= this.#start())
     worker.ref()
-    const reader = new Reader(of)
+    const reader = new ThreadReader(of)
     try {
-      return (await this.#answer(worker, question, { of, reader, signal })) as Answers[Asked['what']]
+      return (await this.#answer(worker, question, { of, reader, signal })) as QuestionAnswers[Asked['what']]
     } catch (error) {
       // A refused text is answered. After any other error, the thread may still be working.
       if (!(error instanceof Refused)) this.#end()
@@ -102,8 +102,8 @@ export class ChangeThread {
 
   async #answer(
     worker: Worker,
-    question: Question,
-    { of, reader, signal }: { readonly of: AskedOf; readonly reader: Reader; readonly signal: AbortSignal },
+    question: ThreadQuestion,
+    { of, reader, signal }: { readonly of: AskedOf; readonly reader: ThreadReader; readonly signal: AbortSignal },
   ): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const { deadlineMs = DEADLINE_MS, maxMb = MAX_MB } = this.#options
@@ -146,7 +146,7 @@ function tooLarge(what: string): ApiFault {
 }
 
 /** Reads the data that the thread requests. */
-class Reader {
+class ThreadReader {
   readonly #of: AskedOf
   #read: ReadRecords | undefined
   #records: AsyncIterator<AuditRecord> | undefined

@@ -4,10 +4,10 @@ import { maySee } from '../http/callers.ts'
 import type { Heart } from '../../heart/heart.ts'
 import { withRules } from '../../auth/revision.ts'
 import { ChangeThread } from './change-thread.ts'
-import type { Questions, RecordsQuery } from './questions.ts'
+import type { ThreadQuestions, RecordsQuery } from './questions.ts'
 
 /** Returns the service that answers questions in a separate thread, until it is closed. */
-export function openQuestions(heart: Heart): Questions & { close(): Promise<void> | void } {
+export function openQuestions(heart: Heart): ThreadQuestions & { close(): Promise<void> | void } {
   const { config, revisions, redact, clock, gate, host } = heart
   const { audit } = heart.stores
   const { reading = {} } = host

@@ -106,10 +106,10 @@ async function parsePolicyTests(file: string, text: string, how: PolicyTestFileO
 }
 
 /** @throws {ConfigFileError} for another shape */
-function readHead(source: Source): Head {
+function readHead(source: Source): TestFileHead {
   const head = source.root && checkShape(source, [], fileSchema)
   stopAtProblems(source)
-  return head as Head
+  return head as TestFileHead
 }
 
 /** Fills only `${configDir}`, so that a test is the same wherever it runs. */
@@ -134,10 +134,10 @@ function stopAtProblems({ problems }: Source): void {
     throw new ConfigFileError(problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
 }
 
-type Head = z.infer<typeof fileSchema>
+type TestFileHead = z.infer<typeof fileSchema>
 
 /** Returns the snapshot that a file names, with the tools that the file defines itself. */
-function readCatalog(source: Source, { catalog, tools }: Head, folder: string): CatalogSnapshot {
+function readCatalog(source: Source, { catalog, tools }: TestFileHead, folder: string): CatalogSnapshot {
   const items = (tools ?? []).map(toItem)
   if (catalog === undefined) {
     if (!tools) source.report([], 'has neither "catalog", a file that "toolgate snapshot" has written, nor "tools"')

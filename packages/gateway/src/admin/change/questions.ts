@@ -40,25 +40,25 @@ export interface SuggestQuestion {
 }
 
 /** The questions about changes that an operator may ask a running gateway. Questions and answers are plain data. */
-export type Question = WhatIfQuestion | CompareQuestion | TestQuestion | SuggestQuestion
+export type ThreadQuestion = WhatIfQuestion | CompareQuestion | TestQuestion | SuggestQuestion
 
-export interface Answers {
+export interface QuestionAnswers {
   readonly whatIf: WhatIfBody
   readonly compare: CompareBody
   readonly test: PolicyTestsBody
   readonly suggest: SuggestBody
 }
 
-export type Answer = Answers[keyof Answers]
+export type QuestionAnswer = QuestionAnswers[keyof QuestionAnswers]
 
 /** How to read a text that replaces the gateway's file. */
-export type Reading = Pick<LoadConfigOptions, 'env' | 'packagesFrom'>
+export type QuestionReading = Pick<LoadConfigOptions, 'env' | 'packagesFrom'>
 
 /** The state of the gateway that a question is about, as data. */
 export interface Situation {
   /** The current configuration. */
   readonly config: GatewayConfig
-  readonly reading: Reading
+  readonly reading: QuestionReading
   /** Secrets that the gateway masks wherever they appear. */
   readonly secrets: readonly string[]
   readonly nowMs: number
@@ -102,14 +102,14 @@ export function changeDeps(
 }
 
 /** The person who asks, and the signal that ends the question. */
-interface Asker {
+interface QuestionAsker {
   /** A person with a tenant sees only the calls of this tenant. */
   readonly person: Caller
   readonly signal: AbortSignal
 }
 
 /** Answers the questions that people ask a running gateway about changes. */
-export interface Questions {
+export interface ThreadQuestions {
   /** @throws {ApiFault} for a text that cannot be used, and for a question that is too large */
-  ask<Asked extends Question>(question: Asked, asker: Asker): Promise<Answers[Asked['what']]>
+  ask<Asked extends ThreadQuestion>(question: Asked, asker: QuestionAsker): Promise<QuestionAnswers[Asked['what']]>
 }

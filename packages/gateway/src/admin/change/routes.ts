@@ -3,10 +3,10 @@ import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
 import { policy as policyRoom } from '../policy/start.ts'
 import { openQuestions } from './open-questions.ts'
-import type { Questions } from './questions.ts'
+import type { ThreadQuestions } from './questions.ts'
 import { ApiFault } from '../../model/faults.ts'
 import { invalidBody, parseQuery, readBody, time } from '../http/request.ts'
-import type { ProposedText, Question } from './questions.ts'
+import type { ProposedText, ThreadQuestion } from './questions.ts'
 import { isRedacted } from '../policy/placed.ts'
 import { nameOperator } from '../http/may.ts'
 
@@ -15,7 +15,7 @@ export const room: Room = {
   needs: [policyRoom],
   open(heart) {
     const { close, ...questions } = openQuestions(heart)
-    const routeOf = (asking: Asking) => changeRoute(asking, questions, heart)
+    const routeOf = (asking: QuestionForm) => changeRoute(asking, questions, heart)
     return {
       routes: [
         { method: 'POST', path: '/api/what-if', by: 'person', answer: routeOf(WHAT_IF) },
@@ -32,33 +32,33 @@ export const room: Room = {
 const MAX_BODY_BYTES = 2 * 1024 * 1024
 const MAX_TESTS_CHARS = 256 * 1024
 
-type Body = ReadonlyMap<string, unknown>
+type QuestionBody = ReadonlyMap<string, unknown>
 
 /** The form of a question in the body of a request. */
-interface Asking {
+interface QuestionForm {
   /** The name of the question, such as `A what-if`. */
   readonly what: string
   readonly fields: readonly string[]
   /** @throws {ApiFault} */
-  read(body: Body): Question
+  read(body: QuestionBody): ThreadQuestion
 }
 
 /** `POST /api/what-if`: the effects of another configuration on callers and recorded calls. */
-const WHAT_IF: Asking = {
+const WHAT_IF: QuestionForm = {
   what: 'A what-if',
   fields: ['config', 'policy', 'since'],
   read: (body) => ({ what: 'whatIf', ...readProposed(body), since: readSince(body.get('since')) }),
 }
 
 /** `POST /api/compare`: whether another configuration grants at most the rights of the current one. */
-const COMPARE: Asking = {
+const COMPARE: QuestionForm = {
   what: 'A comparison',
   fields: ['config', 'policy'],
   read: (body) => ({ what: 'compare', ...readProposed(body) }),
 }
 
 /** `POST /api/test`: the results of policy tests for another configuration, or for the current one. */
-const TEST: Asking = {
+const TEST: QuestionForm = {
   what: 'A test of a policy',
   fields: ['tests', 'config', 'policy'],
   read(body) {
@@ -73,7 +73,7 @@ const TEST: Asking = {
 }
 
 /** `POST /api/suggest`: the smallest policy that recorded calls need. */
-const SUGGEST: Asking = {
+const SUGGEST: QuestionForm = {
   what: 'A suggestion',
   fields: ['since', 'role'],
   read(body) {
@@ -89,8 +89,8 @@ const SUGGEST: Asking = {
  * question ends when its client disconnects.
  */
 function changeRoute(
-  { what, fields, read }: Asking,
-  questions: Questions,
+  { what, fields, read }: QuestionForm,
+  questions: ThreadQuestions,
   heart: Pick<Heart, 'revisions' | 'redact'>,
 ): Answer {
   return async ({ person, query, request }) => {
@@ -104,7 +104,7 @@ function changeRoute(
   }
 }
 
-function readProposed(body: Body): ProposedText {
+function readProposed(body: QuestionBody): ProposedText {
   const [config, policy] = [body.get('config'), body.get('policy')]
   if (typeof config === 'string' && policy === undefined) return { text: config, isPolicy: false }
   if (typeof policy === 'string' && config === undefined) return { text: policy, isPolicy: true }

@@ -1,6 +1,6 @@
 import type { AuditRecord } from '@toolgate/core/audit'
 import type { SnapshotItem } from '@toolgate/change'
-import type { Answer, Question, RecordsQuery, Situation } from './questions.ts'
+import type { QuestionAnswer, ThreadQuestion, RecordsQuery, Situation } from './questions.ts'
 
 /**
  * The data that the thread requests from the gateway while it answers. It is read in pages, so that no page delays
@@ -25,7 +25,7 @@ export type ReadWhat = keyof Reads
 
 /** A message to the thread: a question, or requested data. */
 export type ToThread =
-  | { readonly question: Question; readonly situation: Situation; readonly hasHashes: boolean }
+  | { readonly question: ThreadQuestion; readonly situation: Situation; readonly hasHashes: boolean }
   | { readonly id: number; readonly found: Reads[ReadWhat]['found'] }
 
 /** A message from the thread: a request for data, or the end of a question. */
@@ -33,7 +33,7 @@ export type FromThread =
   | {
       readonly [What in ReadWhat]: { readonly id: number; readonly what: What; readonly given: Reads[What]['given'] }
     }[ReadWhat]
-  | { readonly answer: Answer }
+  | { readonly answer: QuestionAnswer }
   /** Why the text cannot be used, for the person who asks. */
   | { readonly refused: string }
   /** An error of the gateway's own, for its log. */

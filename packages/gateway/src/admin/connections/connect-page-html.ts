@@ -1,5 +1,5 @@
-import type { Connection } from '../../servers/connections/connection-store.ts'
-import { escape, type Page, toPage, toTime } from '../http/approval-page-html.ts'
+import type { UserConnection } from '../../servers/connections/connection-store.ts'
+import { escape, type ApprovalPageHtml, toPage, toTime } from '../http/approval-page-html.ts'
 
 /** The connection of a server, as one person sees it. */
 interface ConnectView {
@@ -7,13 +7,13 @@ interface ConnectView {
   /** The host of the server. */
   readonly host: string
   readonly person: string
-  readonly connection: Connection | undefined
+  readonly connection: UserConnection | undefined
   /** The error of the last attempt. */
   readonly problem?: string | undefined
 }
 
 /** Returns the page on which a person connects a server to their account. It needs no scripts. */
-export function connectPage({ server, host, person, connection, problem }: ConnectView): Page {
+export function connectPage({ server, host, person, connection, problem }: ConnectView): ApprovalPageHtml {
   const { account, scopes, since, issuer } = connection ?? {}
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['Server', `${server} at ${host}`],
@@ -41,7 +41,7 @@ ${connection ? '<button name="action" value="disconnect">Disconnect</button>' : 
 }
 
 /** Returns a page that leads to the authorization server. The content policy does not allow a form to do so. */
-export function continuePage(server: string, url: string): Page {
+export function continuePage(server: string, url: string): ApprovalPageHtml {
   const to = escape(url)
   return toPage(
     'One moment',

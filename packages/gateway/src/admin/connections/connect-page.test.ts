@@ -15,7 +15,7 @@ function setup(lifeMs: number) {
   const found: Credential = { id: 'a', for: 'mcp', caller: { user: 'corp/vera' }, issuer, expiresAtMs }
   const access: AccessRules = {
     authenticator: {
-      authenticate: () => found,
+      authenticate: async () => found,
       current: () => found,
       renewed: () => found,
       challenge: () => 'Bearer',

@@ -4,7 +4,7 @@ import type { FailedLogins } from '../../auth/failed-logins.ts'
 import { type Connections, CONNECT_PATH } from '../../servers/connections/connections.ts'
 import { ConnectProblem } from '../../servers/connections/problem.ts'
 import type { RequestSource } from '../../util/client-address.ts'
-import { type AccessRules, checkHeaders, readCookie, type Sessions } from '../http/access.ts'
+import { type AccessRules, checkHeaders, readCookie, type LoginSessions } from '../http/access.ts'
 import { type LoginLink, loginPage, messagePage, reloadPage } from '../http/approval-page-html.ts'
 import { toName } from '../http/callers.ts'
 import { connectPage, continuePage } from './connect-page-html.ts'
@@ -15,7 +15,7 @@ import type { LoginsBody } from '../../model/rows.ts'
 interface ConnectPageDeps {
   readonly access: AccessRules
   /** The sessions of people who may use these pages, but no other part of the console. */
-  readonly people: Sessions
+  readonly people: LoginSessions
   readonly connections: PageConnections
   readonly logins?: Pick<FailedLogins, 'failed'> | undefined
   readonly onFault?: ((error: unknown) => void) | undefined

@@ -1,6 +1,6 @@
 import type { Answer } from '../../heart/route.ts'
 import type { Caller } from '@toolgate/core'
-import type { ConnectionRow as Row } from '../../servers/connections/connections.ts'
+import type { UserConnectionRow } from '../../servers/connections/connections.ts'
 import { CONNECT_PATH, connectUrl } from '../../servers/connections/connections.ts'
 import { maySeeListsOf } from '../http/callers.ts'
 import type { Room } from '../../heart/room.ts'
@@ -58,13 +58,13 @@ function whoseOf(person: Caller, { user, tenant }: { readonly user?: string; rea
   throw new ApiFault('connection_forbidden', 'Connections of others take the role "approver", within the tenant.')
 }
 
-function checkWanted(rows: readonly Row[], server: string): void {
+function checkWanted(rows: readonly UserConnectionRow[], server: string): void {
   if (!rows.some((row) => row.server === server))
     throw new ApiFault('server_unknown', 'No server of this name wants a connection.')
 }
 
 /** Returns the row of a connection, which contains nothing secret. */
-function toRow({ server, connection }: Row): ConnectionRow {
+function toRow({ server, connection }: UserConnectionRow): ConnectionRow {
   const page = connectUrl(server, undefined)
   if (!connection) return { server, page }
   const { account, scopes, issuer, since } = connection

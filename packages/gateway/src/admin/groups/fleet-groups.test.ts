@@ -4,7 +4,7 @@ import { memoryState } from '@toolgate/core/stores'
 import type { GroupBadge, GroupRow } from '../../model/rows.ts'
 import type { ReplicaRow } from '../../replicas/replica-store.ts'
 import { FleetGroups } from './fleet-groups.ts'
-import type { GroupChange } from './group-watch.ts'
+import type { WatchedGroupChange } from './group-watch.ts'
 
 const clock = { wallMs: () => 0, monotonicMs: () => 0 }
 
@@ -25,7 +25,7 @@ function setup() {
         ...(badge === 'unavailable' && { reason: `gone at ${id}` }),
         tools: [],
       }))
-    let changed: (changes: readonly GroupChange[]) => void = () => {}
+    let changed: (changes: readonly WatchedGroupChange[]) => void = () => {}
     const watch = { subscribe: (listener: typeof changed) => ((changed = listener), () => {}) }
     const groups = new FleetGroups({ self, state, replicas, rows, watch, clock, onFault: assert.ifError, everyMs: 1 })
     groups.tell()

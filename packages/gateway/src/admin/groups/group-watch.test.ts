@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { memoryAvailability } from '@toolgate/core/groups'
-import { createGroupWatch, type GroupChange } from './group-watch.ts'
+import { createGroupWatch, type WatchedGroupChange } from './group-watch.ts'
 
 describe('createGroupWatch', () => {
   it('reports a change at once, and a flapping group at most once a second', (t) => {
@@ -83,7 +83,7 @@ function setup(t: TestContext, throws = false) {
     onFault: (error) => faults.push(error),
   })
   t.after(() => watch.close())
-  const told: GroupChange[] = []
+  const told: WatchedGroupChange[] = []
   let calls = 0
   if (throws)
     watch.subscribe(() => {
@@ -102,6 +102,6 @@ function setup(t: TestContext, throws = false) {
   return { availability, watch, told, faults, calls: () => calls, tick }
 }
 
-function toWord({ name, now }: GroupChange): string {
+function toWord({ name, now }: WatchedGroupChange): string {
   return `${name} ${now?.available === true ? 'on' : 'off'}`
 }

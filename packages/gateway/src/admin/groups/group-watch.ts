@@ -3,7 +3,7 @@ import { createEmitter } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 
 /** The change of one group since its last report. */
-export interface GroupChange {
+export interface WatchedGroupChange {
   readonly name: string
   /** The former state. Absent if it was unknown. */
   readonly before: GroupState | undefined
@@ -22,7 +22,7 @@ export interface GroupWatch {
   /** Watches the groups that `names` currently returns. A new group is reported as a change. */
   renew(): void
   /** Calls the listener with changes. Simultaneous changes are one call. */
-  subscribe(listener: (changes: readonly GroupChange[]) => void): () => void
+  subscribe(listener: (changes: readonly WatchedGroupChange[]) => void): () => void
   /** How often each group's availability has changed since the start. */
   readonly counts: ReadonlyMap<string, number>
   close(): void
@@ -41,7 +41,7 @@ export function createGroupWatch({ names, availability, clock, onFault }: GroupW
   const watched = new Map<string, { state: GroupState | undefined; reportedAtMs: number }>()
   const counts = new Map<string, number>()
   renew()
-  const listeners = createEmitter<[changes: readonly GroupChange[]]>(onFault)
+  const listeners = createEmitter<[changes: readonly WatchedGroupChange[]]>(onFault)
   let timer: NodeJS.Timeout | undefined
   let dueAtMs = Infinity
   const unsubscribe = availability.subscribe(() => wake(TOGETHER_MS))
@@ -82,7 +82,7 @@ export function createGroupWatch({ names, availability, clock, onFault }: GroupW
   function report(): void {
     timer = undefined
     const now = clock.monotonicMs()
-    const changes: GroupChange[] = []
+    const changes: WatchedGroupChange[] = []
     let waitMs = Infinity
     for (const [name, one] of watched) {
       const state = availability.get(name)

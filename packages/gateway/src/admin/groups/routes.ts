@@ -1,6 +1,6 @@
 import type { Answer } from '../../heart/route.ts'
 import type { Room } from '../../heart/room.ts'
-import { groups, type Groups } from './start.ts'
+import { groups, type GroupsRoom } from './start.ts'
 import { createNeedRows, toAppRows } from './rows.ts'
 import { parseQuery, shortText } from '../http/request.ts'
 import type { AppsBody, GroupsBody, NeedsBody } from '../../model/rows.ts'
@@ -9,7 +9,7 @@ export const room: Room = {
   name: 'groups',
   needs: [groups],
   open({ gate, catalog, revisions, redact }, rooms) {
-    const needRows = createNeedRows({ gate, groups: () => revisions.current.groups, redact })
+    const needRows = createNeedRows(gate, () => revisions.current.groups, redact)
     const appRows = () => toAppRows(gate.apps, catalog.ownIds())
     return {
       routes: [
@@ -22,7 +22,7 @@ export const room: Room = {
 }
 
 /** `GET /api/groups`: every configured group with its current state, in the order of the configuration. */
-function groupsRoute(all: Groups | undefined): Answer {
+function groupsRoute(all: GroupsRoom | undefined): Answer {
   return async ({ query }) => {
     parseQuery(query, {})
     await all?.refresh()

@@ -80,14 +80,12 @@ export function toAppRows(apps: Apps, own: ReadonlySet<string> = new Set()): rea
   }))
 }
 
-interface NeedRowDeps {
-  readonly gate: Pick<Gate, 'needsOf'>
-  groups(): readonly Pick<GroupConfig, 'name'>[]
-  readonly redact: Redactor
-}
-
 /** Returns a function that returns the dependencies of an app. Implicit groups of servers are left out. */
-export function createNeedRows({ gate, groups, redact }: NeedRowDeps): (app?: string) => readonly NeedRow[] {
+export function createNeedRows(
+  gate: Pick<Gate, 'needsOf'>,
+  groups: () => readonly Pick<GroupConfig, 'name'>[],
+  redact: Redactor,
+): (app?: string) => readonly NeedRow[] {
   return (app) => {
     const configured = new Set(groups().map(({ name }) => name))
     return gate

@@ -9,7 +9,7 @@ import { createGroupRows } from './rows.ts'
 import { recordStateChanges } from './state-changes.ts'
 
 /** The groups of a gateway, for other rooms. */
-export interface Groups {
+export interface GroupsRoom {
   /** Returns the rows of all groups, or of the named ones. */
   rows(names?: readonly string[]): readonly GroupRow[]
   /** Reads the published groups of other replicas. */
@@ -20,7 +20,7 @@ export interface Groups {
 }
 
 /** Watches groups and servers, and records their changes. */
-export const groups: Room<Groups> = {
+export const groups: Room<GroupsRoom> = {
   name: 'groups',
   open(heart) {
     const { revisions, clock, onFault, gate, catalog, servers, stores, redact } = heart
@@ -35,7 +35,7 @@ export const groups: Room<Groups> = {
     recordStateChanges({ watch, serverOf: (group) => servers.fleet.serverOfGroup(group), ...recording })
     const own = createGroupRows({ groups: () => revisions.current.groups, gate, availability, redact })
     const others = openFleetGroups(heart, own, watch)
-    const rows: Groups['rows'] = (of) => others?.withOthers(own(of)) ?? own(of)
+    const rows: GroupsRoom['rows'] = (of) => others?.withOthers(own(of)) ?? own(of)
     const figures = () =>
       rows().map(({ name, available }) => ({ name, available, changes: watch.counts.get(name) ?? 0 }))
     return {

@@ -4,7 +4,7 @@ import { memoryAudit } from '@toolgate/core'
 import type { GroupState } from '@toolgate/core/groups'
 import { redactor } from '@toolgate/values/redact'
 import type { UpstreamState } from '../../model/upstream.ts'
-import type { GroupChange } from './group-watch.ts'
+import type { WatchedGroupChange } from './group-watch.ts'
 import { recordStateChanges } from './state-changes.ts'
 
 const ON: GroupState = { available: true }
@@ -64,7 +64,7 @@ function setup(write?: () => never) {
   const audit = memoryAudit()
   const faults: unknown[] = []
   const server = { state: { status: 'ready', since: 1, restarts: 0, rejected: [] } as UpstreamState }
-  let hear: (changes: readonly GroupChange[]) => void = () => {}
+  let hear: (changes: readonly WatchedGroupChange[]) => void = () => {}
   recordStateChanges({
     watch: { subscribe: (listener) => ((hear = listener), () => {}) },
     serverOf: (group) => (group === 'server:files' ? { name: 'files', state: server.state } : undefined),
@@ -77,7 +77,7 @@ function setup(write?: () => never) {
   return {
     server,
     faults,
-    tell: (change: GroupChange) => hear([change]),
+    tell: (change: WatchedGroupChange) => hear([change]),
     records: () => audit.records.map(({ event, reason, detail }) => [event, reason, detail] as const),
   }
 }

@@ -4,7 +4,7 @@ import { safely } from '@toolgate/values'
 import type { Redactor } from '@toolgate/values/redact'
 import type { Clock } from '@toolgate/core/stores'
 import type { UpstreamState } from '../../model/upstream.ts'
-import type { GroupChange, GroupWatch } from './group-watch.ts'
+import type { WatchedGroupChange, GroupWatch } from './group-watch.ts'
 
 interface StateChangesDeps {
   readonly watch: Pick<GroupWatch, 'subscribe'>
@@ -35,7 +35,7 @@ export function recordStateChanges(deps: StateChangesDeps): () => void {
     }
   })
 
-  function recordGroup({ name, before, now }: GroupChange): void {
+  function recordGroup({ name, before, now }: WatchedGroupChange): void {
     const isAvailable = now?.available === true
     // A change of the reason alone is not recorded, unless the state was unknown before.
     if (before !== undefined && before.unknown !== true && before.available === isAvailable) return

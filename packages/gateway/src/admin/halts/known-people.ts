@@ -8,19 +8,16 @@ export interface KnownPerson {
   readonly tenant: string | undefined
 }
 
-interface KnownPeopleDeps {
-  /** Returns the users of the configuration, the users with keys, and those who are logged in. */
-  signedIn(): Iterable<{ readonly user?: string | undefined; readonly tenant?: string | undefined }>
-  /** Absent if calls are not counted. Then no user is known by their calls. */
-  readonly counted: Pick<CountedAudit, 'readCallers'> | undefined
-}
-
 /**
  * Returns the users who have a key, are logged in, or made calls in the last week; of one tenant, or of all for
  * `undefined`.
+ *
+ * `signedIn`: the users of the configuration, the users with keys, and those who are logged in. `counted` is absent if calls
+ * are not counted. Then no user is known by their calls.
  */
 export async function knownPeople(
-  { signedIn, counted }: KnownPeopleDeps,
+  signedIn: Iterable<{ readonly user?: string | undefined; readonly tenant?: string | undefined }>,
+  counted: Pick<CountedAudit, 'readCallers'> | undefined,
   tenant: string | undefined,
 ): Promise<readonly KnownPerson[]> {
   const known = new Map<string, KnownPerson>()
@@ -28,7 +25,7 @@ export async function knownPeople(
     if (user !== undefined && (tenant === undefined || of === tenant))
       known.set(personKey({ user, tenant: of }), { user, tenant: of })
   }
-  for (const caller of signedIn()) add(caller.user, caller.tenant)
+  for (const caller of signedIn) add(caller.user, caller.tenant)
   // An unreadable audit must not prevent a halt.
   const called = await counted?.readCallers(tenant).catch(() => undefined)
   for (const one of called?.callers.values() ?? []) add(one.user, one.tenant)

@@ -5,7 +5,7 @@ import { type Caller, createGate, defineTool, type Gate, memoryAudit } from '@to
 import { parseGroups } from '@toolgate/core/groups'
 import { memoryState } from '@toolgate/core/stores'
 import type { CallerConfig } from '../../config/config.ts'
-import type { Api } from '../http/api.ts'
+import type { HttpApi } from '../http/api.ts'
 import { apiOf, heartOf, nameFor } from '../../testing/heart.ts'
 import type { ErrorBody, HaltRow, HaltsBody } from '../../model/rows.ts'
 
@@ -71,7 +71,7 @@ interface Asked {
 }
 
 function ask(
-  api: Pick<Api, 'fetch'>,
+  api: Pick<HttpApi, 'fetch'>,
   path: string,
   { key = 'owner', method, body, headers = {} }: Asked = {},
 ): Promise<Response> {

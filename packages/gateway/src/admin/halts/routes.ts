@@ -23,7 +23,7 @@ export const room: Room = {
       ...door.signedIn(),
       ...(rooms.ask(login)?.signedIn() ?? []),
     ]
-    const known: KnownPeople = (tenant) => knownPeople({ signedIn, counted: rooms.ask(overview)?.counted }, tenant)
+    const known: KnownPeople = (tenant) => knownPeople(signedIn(), rooms.ask(overview)?.counted, tenant)
     return {
       routes: [
         { method: 'GET', path: '/api/halts', by: 'person', answer: haltsRoute(heart, known) },

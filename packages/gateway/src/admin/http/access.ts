@@ -14,7 +14,7 @@ import type { EndedCallers } from '../../auth/keyring.ts'
 export interface AccessRules {
   readonly authenticator: Authenticator
   readonly origins: OriginRules
-  readonly sessions: Sessions
+  readonly sessions: LoginSessions
   /** Calls the listener after credentials have ended or changed. */
   readonly onEnded?: ((listener: (callers: EndedCallers) => void) => () => void) | undefined
   readonly cookieName: string
@@ -169,7 +169,7 @@ export async function openSession(
   { isSecure: secure, ...session }: NewSession & { readonly isSecure: boolean },
 ): Promise<string> {
   const secret = await sessions.open(person, { ...session, ...(credential !== undefined && { credential }) })
-  return toCookie(cookieName, secret, { maxAgeSeconds: SESSION_TTL_MS / 1000, secure })
+  return toCookie(cookieName, secret, SESSION_TTL_MS / 1000, secure)
 }
 
 /**
@@ -180,7 +180,7 @@ export async function logout(request: Request, rules: AccessRules): Promise<Resp
   parseQuery(queryOf(request), {})
   const secret = readCookie(request.headers, rules.cookieName)
   const logoutUrl = secret === undefined ? undefined : await rules.sessions.close(secret)
-  const cookie = toCookie(rules.cookieName, '', { maxAgeSeconds: 0, secure: isSecure(request) })
+  const cookie = toCookie(rules.cookieName, '', 0, isSecure(request))
   return Response.json(logoutUrl === undefined ? {} : { logoutUrl }, { headers: { 'set-cookie': cookie } })
 }
 
@@ -195,14 +195,11 @@ export function isSecure(request: Request): boolean {
   return request.headers.get('origin')?.startsWith('https:') === true
 }
 
-interface CookieOptions {
-  readonly maxAgeSeconds: number
-  /** Set only if the page came over TLS, as browsers would reject the cookie on plain loopback. */
-  readonly secure: boolean
-}
-
-/** Returns a `Set-Cookie` header (RFC 6265bis). */
-function toCookie(name: string, value: string, { maxAgeSeconds, secure }: CookieOptions): string {
+/**
+ * Returns a `Set-Cookie` header (RFC 6265bis). It is `Secure` only if the page came over TLS, as browsers would reject the
+ * cookie on plain loopback.
+ */
+function toCookie(name: string, value: string, maxAgeSeconds: number, secure: boolean): string {
   return `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`
 }
 
@@ -218,7 +215,7 @@ export interface NewSession {
 }
 
 /** The sessions of people who are logged in. */
-export interface Sessions {
+export interface LoginSessions {
   /** Opens a session and returns its secret of 256 random bits. */
   open(caller: Caller, session?: NewSession): Promise<string>
   find(secret: string): Login | undefined
@@ -248,9 +245,9 @@ interface SessionOptions {
 export const SESSION_TTL_MS: number = 12 * 60 * 60 * 1000
 
 /** Returns sessions in memory. A restart ends all of them. */
-export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: SessionOptions): Sessions {
+export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: SessionOptions): LoginSessions {
   /** By digest, so that the time of a look-up reveals nothing about a secret. Oldest first. */
-  const sessions = new Map<string, Session>()
+  const sessions = new Map<string, OpenSession>()
   const end = (key: string) => {
     const session = sessions.get(key)
     sessions.delete(key)
@@ -299,7 +296,7 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
   }
 }
 
-interface Session {
+interface OpenSession {
   readonly person: Caller
   readonly loginMs: number
   readonly endsAtMs: number

@@ -9,7 +9,7 @@ import { createOriginRules } from '../../auth/origin.ts'
 import type { CallerConfig } from '../../config/config.ts'
 import type { Room } from '../../heart/room.ts'
 import { apiOf, gateWith, type HeartParts, heartOf } from '../../testing/heart.ts'
-import type { Api } from './api.ts'
+import type { HttpApi } from './api.ts'
 import type {
   ApprovalsBody,
   AuditBody,
@@ -30,7 +30,7 @@ const TWELVE_HOURS_MS = 12 * 60 * 60 * 1000
 
 describe('createApi', () => {
   let world: World
-  let api: Pick<Api, 'fetch'>
+  let api: Pick<HttpApi, 'fetch'>
   beforeEach(() => {
     world = makeWorld()
     api = world.open()
@@ -590,7 +590,7 @@ async function errorOf(answer: Response): Promise<ErrorBody['error']> {
 }
 
 interface World {
-  open(replaced?: Partial<HeartParts>): Pick<Api, 'fetch'>
+  open(replaced?: Partial<HeartParts>): Pick<HttpApi, 'fetch'>
   nowMs: number
   failure: Error | undefined
   readonly faults: unknown[]

@@ -9,7 +9,7 @@ import type { RequestSource } from '../../util/client-address.ts'
 import { type AccessRules, checkHeaders, findHost, findLogin } from './access.ts'
 import { checkPath, jsonResponse, nothingAt, queryOf } from './request.ts'
 
-export interface Api {
+export interface HttpApi {
   /** `from`: the source of the request, to count failed logins. */
   fetch(request: Request, from?: RequestSource): Promise<Response>
   /**
@@ -40,7 +40,7 @@ type Handler = (context: Context<Client>) => Response | Promise<Response>
  * Every request passes the same checks: first Host and Origin, then who may use the route. No answer is cached. Answers
  * are JSON unless the route returns another type.
  */
-export function createApi(routes: readonly Route[], options: ApiOptions): Api {
+export function createApi(routes: readonly Route[], options: ApiOptions): HttpApi {
   const { access, logins, onFault, redact } = options
   // A path has one spelling, since other code reads it too, such as a replica that looks for the home of a user.
   const app = new Hono<Client>({ getPath: ({ url }) => new URL(url).pathname })

@@ -3,7 +3,7 @@ import { trailLines } from '@toolgate/core/call'
 import { toJsonText } from '@toolgate/values/json'
 
 /** A page, and its style, which the Content-Security-Policy allows by hash. */
-export interface Page {
+export interface ApprovalPageHtml {
   readonly html: string
   readonly style: string
 }
@@ -43,7 +43,7 @@ button.approve { background: #1f7a46; border-color: #1f7a46; color: #fff; }
 .note { border-left: .25rem solid #d99a2b; padding-left: .75rem; }
 `
 
-export function toPage(title: string, body: string, head: string = ''): Page {
+export function toPage(title: string, body: string, head: string = ''): ApprovalPageHtml {
   const html = `<!doctype html>
 <html lang="en">
 <head>
@@ -63,16 +63,20 @@ ${body}
   return { html, style: STYLE }
 }
 
-export function messagePage(title: string, text: string): Page {
+export function messagePage(title: string, text: string): ApprovalPageHtml {
   return toPage(title, `<p role="status">${escape(text)}</p>`)
 }
 
-export function reloadPage(): Page {
+export function reloadPage(): ApprovalPageHtml {
   return toPage('One moment', '<p><a href="">Continue</a></p>', '<meta http-equiv="refresh" content="0">')
 }
 
 /** Returns the same page for every link, so that it does not reveal whether the approval exists. */
-export function loginPage(oidc: LoginLink | undefined, problem?: string, label: string = 'Console key'): Page {
+export function loginPage(
+  oidc: LoginLink | undefined,
+  problem?: string,
+  label: string = 'Console key',
+): ApprovalPageHtml {
   return toPage(
     'Log in',
     `${problem === undefined ? '' : `<p class="note" role="alert">${escape(problem)}</p>`}
@@ -88,7 +92,7 @@ function linkTo({ name, href }: LoginLink, again = ''): string {
   return `<a href="${escape(href)}">Log in${again} with ${escape(name)}</a>`
 }
 
-export function confirmPage(view: ApprovalView): Page {
+export function confirmPage(view: ApprovalView): ApprovalPageHtml {
   const { approval } = view
   const isPending = approval.status === 'pending'
   const title = isPending ? 'Approve this call?' : `This call is ${approval.status}`

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { runs } from '../../../../testing/src/runs.ts'
 import { callerConfig } from '../../../../../tests/support/keys.ts'
 import { openapi } from '../../../../../tests/support/openapi.ts'
-import type { Api } from './api.ts'
+import type { HttpApi } from './api.ts'
 import type { Room } from '../../heart/room.ts'
 import { apiOf, heartOf } from '../../testing/heart.ts'
 import { API_FAULTS, ApiFault } from '../../model/faults.ts'
@@ -61,7 +61,7 @@ interface Sent {
 }
 
 function ask(
-  api: Pick<Api, 'fetch'>,
+  api: Pick<HttpApi, 'fetch'>,
   method: string,
   path: string,
   { key = 'person', type, body }: Sent = {},

@@ -7,7 +7,7 @@ interface HealthAnswer<Body> {
   readonly body: Body
 }
 
-export interface Health {
+export interface GatewayHealth {
   /** Answers that the process is alive and its event loop runs. */
   healthz(): HealthAnswer<{ readonly status: 'ok' }>
   /**
@@ -31,7 +31,7 @@ export interface HealthDeps {
  * Returns the two health answers. Once ready, the gateway stays ready: a later restart of one server does not affect
  * the others.
  */
-export function createHealth(deps: HealthDeps): Health {
+export function createHealth(deps: HealthDeps): GatewayHealth {
   let ready = false
   const stateProblem = createStateCheck(deps)
   return {

@@ -4,7 +4,7 @@ import type { CallerConfig } from '../../config/config.ts'
 import { opensEndpoint, toResource } from '../../auth/credential.ts'
 import type { Heart } from '../../heart/heart.ts'
 
-interface Asked {
+interface AgentAsked {
   readonly person: Caller
   /** The caller as whom the person wants to call. */
   readonly caller: Caller
@@ -23,7 +23,7 @@ export function mayCall({ user, roles = [] }: Caller): boolean {
  */
 export function ownAgent(
   { revisions, door }: Pick<Heart, 'revisions' | 'door'>,
-  { person, caller, app }: Asked,
+  { person, caller, app }: AgentAsked,
 ): CallerConfig | undefined {
   if (!isOwn({ person, caller })) return undefined
   const asked = toJsonText(defineCaller(caller))
@@ -40,7 +40,7 @@ export function ownAgent(
 }
 
 /** Whether a person may make calls as a caller, at any endpoint. */
-export function mayCallAs(heart: Pick<Heart, 'revisions' | 'door'>, { person, caller }: Asked): boolean {
+export function mayCallAs(heart: Pick<Heart, 'revisions' | 'door'>, { person, caller }: AgentAsked): boolean {
   if (!mayCall(person) || !isOwn({ person, caller })) return false
   const apps = heart.revisions.current.callers.flatMap((key) =>
     isOwn({ person, caller: key.caller }) ? (key.apps ?? []) : [],
@@ -48,6 +48,6 @@ export function mayCallAs(heart: Pick<Heart, 'revisions' | 'door'>, { person, ca
   return [undefined, ...apps].some((app) => ownAgent(heart, { person, caller, app }) !== undefined)
 }
 
-function isOwn({ person, caller }: Asked): boolean {
+function isOwn({ person, caller }: AgentAsked): boolean {
   return caller.user !== undefined && caller.user === person.user && caller.tenant === person.tenant
 }

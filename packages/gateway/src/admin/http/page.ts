@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { JsonFault } from '@toolgate/values/json'
 import { type AccessRules, findLogin, type Login } from './access.ts'
-import type { Page } from './approval-page-html.ts'
+import type { ApprovalPageHtml } from './approval-page-html.ts'
 import { ApiFault } from '../../model/faults.ts'
 import { invalidBody, readText } from './request.ts'
 
@@ -47,7 +47,7 @@ export const PAGE_HEADERS = {
 }
 
 export function toResponse(
-  { html, style }: Page,
+  { html, style }: ApprovalPageHtml,
   status: number,
   headers: Readonly<Record<string, string>> = {},
 ): Response {

@@ -1,7 +1,7 @@
 const CHUNK_LENGTH = 32 * 1024
 const encoder = new TextEncoder()
 
-interface StreamOptions {
+interface StreamHead {
   /** The media type. */
   readonly type: string
   /** The name of the file. */
@@ -15,7 +15,7 @@ interface StreamOptions {
 export function streamText<Item>(
   items: AsyncIterable<Item>,
   toText: (item: Item) => string,
-  { type, name, head = '', headers = {} }: StreamOptions,
+  { type, name, head = '', headers = {} }: StreamHead,
 ): Response {
   return new Response(toStream(toChunks(items, toText, head)), {
     headers: { ...headers, 'content-type': type, 'content-disposition': `attachment; filename="${name}"` },

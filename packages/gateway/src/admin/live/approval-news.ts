@@ -2,12 +2,6 @@ import type { Approval } from '@toolgate/core'
 import type { AuditRecord } from '@toolgate/core/audit'
 import type { Approvals } from '@toolgate/core/call'
 
-interface ApprovalNewsOptions {
-  readonly approvals: Pick<Approvals, 'get'>
-  readonly onNews: (approval: Approval) => void
-  readonly onFault: (error: unknown) => void
-}
-
 /** The maximum number of concurrent reports. Beyond it, the page finds approvals when it reads the list again. */
 const MAX_WAITING = 1000
 const MAX_REMEMBERED = 1000
@@ -18,15 +12,23 @@ const EVENTS: ReadonlySet<AuditRecord['event']> = new Set(['tool_approval_requir
  * arrives. So a report is at least as new as the record, and each state is reported once.
  */
 export class ApprovalNews {
-  readonly #options: ApprovalNewsOptions
+  readonly #approvals: Pick<Approvals, 'get'>
+  readonly #onNews: (approval: Approval) => void
+  readonly #onFault: (error: unknown) => void
   readonly #waiting = new Set<string>()
   /** The reported status by id. Oldest first. */
   readonly #reported = new Map<string, Approval['status']>()
   #isReading = false
   #isClosed = false
 
-  constructor(options: ApprovalNewsOptions) {
-    this.#options = options
+  constructor(
+    approvals: Pick<Approvals, 'get'>,
+    onNews: (approval: Approval) => void,
+    onFault: (error: unknown) => void,
+  ) {
+    this.#approvals = approvals
+    this.#onNews = onNews
+    this.#onFault = onFault
   }
 
   read(records: readonly AuditRecord[]): void {
@@ -45,11 +47,11 @@ export class ApprovalNews {
     for (const id of this.#waiting) {
       this.#waiting.delete(id)
       try {
-        const approval = await this.#options.approvals.get(id)
+        const approval = await this.#approvals.get(id)
         if (this.#isClosed) return
         if (approval && this.#reported.get(id) !== approval.status) this.#report(approval)
       } catch (error) {
-        this.#options.onFault(error)
+        this.#onFault(error)
       }
     }
     this.#isReading = false
@@ -60,6 +62,6 @@ export class ApprovalNews {
     this.#reported.set(approval.id, approval.status)
     const [oldest] = this.#reported.keys()
     if (this.#reported.size > MAX_REMEMBERED && oldest !== undefined) this.#reported.delete(oldest)
-    this.#options.onNews(approval)
+    this.#onNews(approval)
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { memoryAudit } from '@toolgate/core'
-import type { AuditQuery, AuditRecord } from '@toolgate/core/audit'
+import type { AuditQuery, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { auditEntry } from '@toolgate/testing'
 import { createAuditTail } from './audit-tail.ts'
 
@@ -54,16 +54,13 @@ describe('createAuditTail', () => {
     const audit = memoryAudit()
     let fails = false
     const faults: unknown[] = []
-    const tail = createAuditTail({
-      audit: {
-        query(query) {
-          if (fails) throw new Error('disk')
-          return audit.query(query)
-        },
+    const reader: AuditReader = {
+      query(query) {
+        if (fails) throw new Error('disk')
+        return audit.query(query)
       },
-      everyMs: 5,
-      onFault: (error) => faults.push(error),
-    })
+    }
+    const tail = createAuditTail(reader, (error) => faults.push(error), 5)
     const heard: AuditRecord[] = []
     const leave = await tail.subscribe((records) => void heard.push(...records))
     fails = true
@@ -92,8 +89,8 @@ describe('createAuditTail', () => {
   })
 })
 
-function tailOf(audit: Parameters<typeof createAuditTail>[0]['audit']) {
-  return createAuditTail({ audit, everyMs: 5, onFault: assert.ifError })
+function tailOf(audit: AuditReader) {
+  return createAuditTail(audit, assert.ifError, 5)
 }
 
 async function until(check: () => boolean): Promise<void> {

@@ -2,13 +2,6 @@ import type { AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { createEmitter } from '@toolgate/values'
 import { recordPages } from '../../util/next-turn.ts'
 
-interface AuditTailDeps {
-  readonly audit: AuditReader
-  readonly onFault: (error: unknown) => void
-  /** How often the audit is queried while there are listeners. Default 40 ms. */
-  readonly everyMs?: number
-}
-
 export interface AuditTail {
   /** Calls the listener with every record that is written after the promise resolves, oldest first. */
   subscribe(listener: (records: readonly AuditRecord[]) => void): Promise<() => void>
@@ -20,8 +13,8 @@ export interface AuditTail {
  */
 const MAX_PAGES = 10
 
-/** Returns a feed of new audit records. It does not query the audit without listeners. */
-export function createAuditTail({ audit, onFault, everyMs = 40 }: AuditTailDeps): AuditTail {
+/** Returns a feed of new audit records. While it has listeners, it queries the audit every `everyMs`. */
+export function createAuditTail(audit: AuditReader, onFault: (error: unknown) => void, everyMs = 40): AuditTail {
   const listeners = createEmitter<[records: readonly AuditRecord[]]>(onFault)
   let started: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined

@@ -57,7 +57,7 @@ const CLOSE = { goingAway: 1001, unsupported: 1003, failed: 1011, ended: 4401 } 
 const MAX_MESSAGE_BYTES = 1024
 const MAX_UNREAD_BYTES = 1024 * 1024
 
-interface Connection {
+interface LiveConnection {
   readonly socket: WebSocket
   readonly person: Caller
   readonly holds: () => boolean
@@ -84,7 +84,7 @@ class WebSockets implements LiveSocket {
     maxPayload: MAX_MESSAGE_BYTES,
   })
   readonly #tail: AuditTail
-  readonly #open = new Set<Connection>()
+  readonly #open = new Set<LiveConnection>()
   /** Unsubscribes from the gateway. */
   #stop: (() => void) | undefined
   #starting: Promise<void> | undefined
@@ -95,7 +95,7 @@ class WebSockets implements LiveSocket {
   constructor(deps: LiveDeps) {
     this.#deps = deps
     const { audit, onFault, pollMs } = deps
-    this.#tail = createAuditTail({ audit, onFault, ...(pollMs !== undefined && { everyMs: pollMs }) })
+    this.#tail = createAuditTail(audit, onFault, pollMs)
   }
 
   get connections(): number {
@@ -130,7 +130,7 @@ class WebSockets implements LiveSocket {
   }
 
   async #welcome(socket: WebSocket, { person, holds, onEnd }: Admitted): Promise<void> {
-    const connection: Connection = { socket, person, holds, answered: true }
+    const connection: LiveConnection = { socket, person, holds, answered: true }
     this.#open.add(connection)
     const unsubscribe = onEnd(() => end(socket, CLOSE.ended, 'the session has ended'))
     socket.on('pong', () => (connection.answered = true))
@@ -151,7 +151,7 @@ class WebSockets implements LiveSocket {
     }
   }
 
-  #leave(connection: Connection): void {
+  #leave(connection: LiveConnection): void {
     this.#open.delete(connection)
     if (this.#open.size > 0) return
     this.#stop?.()
@@ -162,7 +162,7 @@ class WebSockets implements LiveSocket {
   async #start(): Promise<void> {
     const { approvals, groupWatch, fleetGroups, onFault, heartbeatMs = 15_000 } = this.#deps
     const own = (this.#round = {})
-    const news = new ApprovalNews({ approvals, onFault, onNews: (approval) => this.#sendApproval(approval) })
+    const news = new ApprovalNews(approvals, (approval) => this.#sendApproval(approval), onFault)
     const leaveTail = await this.#tail.subscribe((records) => {
       for (const record of records) this.#sendRecord(record)
       news.read(records)
@@ -208,7 +208,7 @@ class WebSockets implements LiveSocket {
     }
   }
 
-  #sendTo({ socket }: Connection, text: string): void {
+  #sendTo({ socket }: LiveConnection, text: string): void {
     if (socket.readyState !== WebSocket.OPEN) return
     // A client that does not read must not fill the memory.
     if (socket.bufferedAmount > (this.#deps.maxUnreadBytes ?? MAX_UNREAD_BYTES)) socket.terminate()

@@ -1,7 +1,7 @@
 import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
 import { once } from '../../util/lifecycle.ts'
-import { groups, type Groups } from '../groups/start.ts'
+import { groups, type GroupsRoom } from '../groups/start.ts'
 import { type AccessRules, admitToSocket } from '../http/access.ts'
 import { room as login } from '../login/routes.ts'
 import type { LiveSocket } from './live-socket.ts'
@@ -24,7 +24,7 @@ export const room: Room = {
 async function openSocket(
   { config, door, stores, gate, redact, onFault }: Heart,
   access: AccessRules,
-  { rows, watch, others }: Groups,
+  { rows, watch, others }: GroupsRoom,
 ): Promise<LiveSocket> {
   const { createLiveSocket } = await import('./live-socket.ts')
   return createLiveSocket({

@@ -3,7 +3,7 @@ import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
 import type { Route } from '../../heart/route.ts'
 import type { LoginsBody } from '../../model/rows.ts'
-import { type AccessRules, createSessions, login, logout, sessionRoute, type Sessions } from '../http/access.ts'
+import { type AccessRules, createSessions, login, logout, sessionRoute, type LoginSessions } from '../http/access.ts'
 import { nothingAt, parseQuery, queryOf } from '../http/request.ts'
 import { createOidcRoutes, type OidcRoutes } from './oidc.ts'
 import { SharedSessions } from './shared-sessions.ts'
@@ -12,7 +12,7 @@ import { SharedSessions } from './shared-sessions.ts'
 export interface Logins {
   readonly access: AccessRules
   /** The sessions of people who may use the connection pages, but no other part of the console. */
-  readonly people: Sessions
+  readonly people: LoginSessions
   /** The login at an authorization server. Absent: people log in with keys. */
   readonly oidc: LoginsBody['oidc']
   /** Returns the people who are logged in. */
@@ -77,7 +77,7 @@ function loginRoutes(access: AccessRules, oidc: Logins['oidc'], flow: OidcRoutes
 async function openSessions(
   { clock, door, stores, replica, onFault }: Heart,
   use: 'console' | 'person',
-): Promise<Sessions> {
+): Promise<LoginSessions> {
   const bounds = { clock, ...(use === 'person' && { ttlMs: PERSON_SECONDS * 1000 }) }
   const { authenticator } = door
   if (!replica) return createSessions(bounds)

@@ -5,7 +5,7 @@ import { isObject } from '@toolgate/values/json'
 import { Mirror } from '@toolgate/core/internal'
 import type { Clock, StateEntry, StateStore } from '@toolgate/core/stores'
 import type { Authenticator } from '../../auth/credential.ts'
-import { digest, type Login, type NewSession, SESSION_TTL_MS, type Sessions } from '../http/access.ts'
+import { digest, type Login, type NewSession, SESSION_TTL_MS, type LoginSessions } from '../http/access.ts'
 
 export interface SharedSessionsOptions {
   readonly state: StateStore
@@ -20,7 +20,7 @@ export interface SharedSessionsOptions {
 }
 
 /** A session in its stored form. Times are wall-clock milliseconds. */
-interface Kept {
+interface StoredSession {
   /** The credential of a login by key. The person is that of its current caller. */
   readonly credential?: string
   /** The person of a login without a key. */
@@ -33,12 +33,12 @@ interface Kept {
 const DEADLINE_MS = 5000
 
 /** The sessions of people who use several replicas. When `open` resolves, every replica knows the session. */
-export class SharedSessions implements Sessions {
+export class SharedSessions implements LoginSessions {
   readonly #options: SharedSessionsOptions
   readonly #prefix: string
   readonly #mirror: Mirror
   readonly #endings = new Map<string, Emitter<[]>>()
-  #kept: ReadonlyMap<string, Kept> = new Map()
+  #kept: ReadonlyMap<string, StoredSession> = new Map()
 
   constructor(options: SharedSessionsOptions) {
     this.#options = options
@@ -64,7 +64,12 @@ export class SharedSessions implements Sessions {
     const secret = randomBytes(32).toString('base64url')
     const key = this.#prefix + digest(secret)
     const who = credential === undefined ? { person: caller } : { credential }
-    const kept: Kept = { ...who, loginAt: loginAtMs, endsAt, ...(logoutUrl === undefined ? {} : { logoutUrl }) }
+    const kept: StoredSession = {
+      ...who,
+      loginAt: loginAtMs,
+      endsAt,
+      ...(logoutUrl === undefined ? {} : { logoutUrl }),
+    }
     await this.#mirror.write(key, () => state.set(key, kept, { expiresAt: endsAt }))
     this.#replace(new Map([...this.#kept, [key, kept]]))
     return secret
@@ -111,7 +116,7 @@ export class SharedSessions implements Sessions {
     this.#replace(new Map([...this.#kept].filter(([other]) => other !== key)))
   }
 
-  #replace(next: ReadonlyMap<string, Kept>): void {
+  #replace(next: ReadonlyMap<string, StoredSession>): void {
     const before = this.#kept
     this.#kept = next
     for (const key of before.keys()) if (!next.has(key)) this.#tell(key)
@@ -141,7 +146,7 @@ export class SharedSessions implements Sessions {
 }
 
 /** Parses an entry. An invalid one opens nothing. The person stays the same object until the entry changes. */
-function toKept({ key, value }: StateEntry): readonly (readonly [string, Kept])[] {
+function toKept({ key, value }: StateEntry): readonly (readonly [string, StoredSession])[] {
   if (!isObject(value)) return []
   const { credential, person, loginAt, endsAt, logoutUrl } = value
   if (typeof loginAt !== 'number' || typeof endsAt !== 'number') return []

@@ -120,10 +120,10 @@ export function toRows(tools: readonly Pick<Tool, 'id'>[], groups: readonly Grou
   ]
 }
 
-type Decision = Pick<RowDecision, 'outcome' | 'visible' | 'why' | 'mayStill'>
+type CellDecision = Pick<RowDecision, 'outcome' | 'visible' | 'why' | 'mayStill'>
 
 /** Returns how many of the tools a caller sees, and the most common reason for those that they do not see. */
-export function toCell(members: readonly number[], total: number, decided: readonly Decision[]): MatrixCell {
+export function toCell(members: readonly number[], total: number, decided: readonly CellDecision[]): MatrixCell {
   const reasons = new Map<string, number>()
   let visible = 0
   let asks = 0
@@ -140,7 +140,7 @@ export function toCell(members: readonly number[], total: number, decided: reado
   return { visible, total, asks, depends, why }
 }
 
-function toDecision(decision: RowDecision | undefined): Decision {
+function toDecision(decision: RowDecision | undefined): CellDecision {
   if (!decision) return { outcome: 'deny', visible: false, why: '' }
   const { outcome, visible, why, mayStill } = decision
   return { outcome, visible, why, ...(mayStill && { mayStill }) }

@@ -30,7 +30,7 @@ export function createMetricsEndpoint(deps: MetricsEndpointDeps): MetricsEndpoin
   }
 }
 
-interface Refusal {
+interface MetricsRefusal {
   readonly status: number
   readonly error: { readonly code: string; readonly message: string }
   readonly headers?: Readonly<Record<string, string>>
@@ -40,7 +40,7 @@ interface Refusal {
 async function admit(
   { method, headers }: IncomingMessage,
   { authenticator, origins, isPublic }: MetricsEndpointDeps,
-): Promise<{ readonly refusal?: Refusal; readonly person?: Caller }> {
+): Promise<{ readonly refusal?: MetricsRefusal; readonly person?: Caller }> {
   const foreign = checkOrigin(headers, origins)
   if (foreign) return toRefusal(403, foreign.header === 'Host' ? 'host_forbidden' : 'origin_forbidden', foreign.message)
   if (method !== 'GET' && method !== 'HEAD')
@@ -61,7 +61,7 @@ function toRefusal(
   code: string,
   message: string,
   headers: Readonly<Record<string, string>> = {},
-): { readonly refusal: Refusal } {
+): { readonly refusal: MetricsRefusal } {
   return { refusal: { status, error: { code, message }, headers } }
 }
 

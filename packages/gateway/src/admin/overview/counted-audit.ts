@@ -3,8 +3,8 @@ import type { Clock } from '@toolgate/core/stores'
 import { nextTurn, RECORDS_A_PAGE, recordPages } from '../../util/next-turn.ts'
 import { CallerTally, type CountedCaller } from './caller-tally.ts'
 import { type CountedRun, RunTally } from './run-tally.ts'
-import type { Figures } from './sum.ts'
-import { LONGEST_MS, type Period, Tally } from './tally.ts'
+import type { OverviewFigures } from './sum.ts'
+import { LONGEST_MS, type Period, OverviewTally } from './tally.ts'
 
 interface CountedAuditDeps {
   readonly audit: AuditReader & AuditExporter
@@ -15,12 +15,12 @@ interface CountedAuditDeps {
   readonly enoughRecords?: number
 }
 
-interface CountedFigures extends Figures {
+interface CountedFigures extends OverviewFigures {
   /** Whether every record of the period is counted. */
   readonly isComplete: boolean
 }
 
-interface Counting {
+interface AuditCounting {
   readonly done: Promise<void>
   readonly enough: Promise<void>
 }
@@ -38,11 +38,11 @@ const RECORDS_A_TURN = 500
  */
 export class CountedAudit {
   readonly #deps: CountedAuditDeps
-  readonly #tally = new Tally()
+  readonly #tally = new OverviewTally()
   readonly #runs = new RunTally()
   readonly #callers = new CallerTally()
   #afterSeq: number | undefined
-  #counting: Counting | undefined
+  #counting: AuditCounting | undefined
 
   constructor(deps: CountedAuditDeps) {
     this.#deps = deps
@@ -75,7 +75,7 @@ export class CountedAudit {
     return inTime(this.#counting, this.#deps.waitMs ?? WAIT_MS)
   }
 
-  #startCounting(): Counting {
+  #startCounting(): AuditCounting {
     const { promise: enough, resolve } = Promise.withResolvers<void>()
     return { done: this.#count(resolve).finally(() => (this.#counting = undefined)), enough }
   }
@@ -126,7 +126,7 @@ export class CountedAudit {
  * Resolves when the work is done, enough is counted, or the time is over. Returns whether the work is done. The next
  * request reports a later failure.
  */
-async function inTime({ done, enough }: Counting, ms: number): Promise<boolean> {
+async function inTime({ done, enough }: AuditCounting, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>((resolve) => (timer = setTimeout(() => resolve(false), ms)))
   done.catch(() => {})

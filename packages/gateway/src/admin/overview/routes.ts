@@ -2,7 +2,7 @@ import type { Answer } from '../../heart/route.ts'
 import { AUDIT_OUTCOMES } from '@toolgate/core/words'
 import { CountedAudit } from './counted-audit.ts'
 import { createListCosts, type ListCosts } from './list-costs.ts'
-import { type Counted, type Figures, noneCounted } from './sum.ts'
+import { type Counted, type OverviewFigures, noneCounted } from './sum.ts'
 import { PERIODS, type Period } from './tally.ts'
 import { createNamedCallers, type NamedCallers } from '../http/callers.ts'
 import type { Heart } from '../../heart/heart.ts'
@@ -76,7 +76,7 @@ function attemptsOf(outcomes: Counted['outcomes']): number {
 }
 
 /** Returns the most called tools. */
-function toToolRows({ tools }: Figures): OverviewBody['tools'] {
+function toToolRows({ tools }: OverviewFigures): OverviewBody['tools'] {
   return [...tools]
     .map(([tool, counted]) => ({ tool, counted, attempts: attemptsOf(counted.outcomes) }))
     .toSorted((a, b) => b.attempts - a.attempts)
@@ -91,7 +91,7 @@ const STDERR_LINES = 3
  * most calls.
  */
 function toServerRows(
-  { servers: counts }: Figures,
+  { servers: counts }: OverviewFigures,
   { servers: { fleet }, redact }: OverviewHeart,
   seesLogs: boolean,
 ): readonly OverviewServerRow[] {
@@ -114,7 +114,13 @@ function toServerRows(
   return real.toSorted((a, b) => Number(b.status === 'down') - Number(a.status === 'down') || b.attempts - a.attempts)
 }
 
-function present({ tool, user, tenant, reason, count }: Figures['denials'][number]): OverviewBody['denied'][number] {
+function present({
+  tool,
+  user,
+  tenant,
+  reason,
+  count,
+}: OverviewFigures['denials'][number]): OverviewBody['denied'][number] {
   return {
     ...(tool !== undefined && { tool }),
     ...(user !== undefined && { user }),

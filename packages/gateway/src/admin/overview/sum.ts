@@ -3,7 +3,7 @@ import { AUDIT_OUTCOMES } from '@toolgate/core/words'
 import { Latencies } from './latency.ts'
 import { serverOf } from '../../model/server-of.ts'
 
-type OutcomeCounts = AuditCounts['buckets'][number]
+type BucketCounts = AuditCounts['buckets'][number]
 
 /** The counts for a tool, a server, or everything. */
 export interface Counted {
@@ -20,10 +20,10 @@ export interface Denial {
 }
 
 /** The counts of a period. The next record changes them. */
-export interface Figures {
+export interface OverviewFigures {
   readonly since: number
   readonly bucketMs: number
-  readonly buckets: readonly OutcomeCounts[]
+  readonly buckets: readonly BucketCounts[]
   readonly all: Counted
   /** The counts by the namespace of the tools. */
   readonly servers: ReadonlyMap<string, Counted>
@@ -75,7 +75,7 @@ export class Sum {
     else this.#denials.set(key, { tenant, tool, user, reason, count: more })
   }
 
-  read(): Figures {
+  read(): OverviewFigures {
     const { since, bucketMs } = this.times
     return {
       since,
@@ -120,6 +120,6 @@ function noOutcomes(): Record<AuditOutcome, number> {
   return { done: 0, failed: 0, refused: 0, limited: 0, waiting: 0, input_required: 0, abandoned: 0 }
 }
 
-function addOutcomes(to: Record<AuditOutcome, number>, more: OutcomeCounts): void {
+function addOutcomes(to: Record<AuditOutcome, number>, more: BucketCounts): void {
   for (const outcome of AUDIT_OUTCOMES) to[outcome] += more[outcome]
 }

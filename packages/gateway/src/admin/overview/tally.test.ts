@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import type { AuditRecord } from '@toolgate/core/audit'
-import { LONGEST_MS, Tally } from './tally.ts'
+import { LONGEST_MS, OverviewTally } from './tally.ts'
 
 const NOW = Date.parse('2026-11-23T12:34:56Z')
 const HOUR = 3_600_000
 
 describe('Tally', () => {
   it('counts attempts by how they ended, and an error of the server as failed', () => {
-    const tally = new Tally()
+    const tally = new OverviewTally()
     for (const one of [
       record({ event: 'tool_call' }),
       record({ event: 'tool_result', duration_ms: 10 }),
@@ -36,7 +36,7 @@ describe('Tally', () => {
   })
 
   it('leaves out what is older than the period, also later', () => {
-    const tally = new Tally()
+    const tally = new OverviewTally()
     for (const hours of [0.5, 5, 30, 200]) tally.add(record({ event: 'tool_result' }, NOW - hours * HOUR), NOW)
     const count = (period: '1h' | '24h' | '7d', nowMs = NOW): number =>
       tally.read(period, undefined, nowMs).buckets.reduce((sum, { done }) => sum + done, 0)
@@ -48,7 +48,7 @@ describe('Tally', () => {
   })
 
   it('shows a person of a tenant what belongs to it, and nothing else', () => {
-    const tally = new Tally()
+    const tally = new OverviewTally()
     for (const tenant of ['acme', 'other', undefined, ''])
       tally.add(record({ event: 'tool_blocked', reason: 'policy_denied', tenant } as Partial<AuditRecord>), NOW)
     const refused = (tenant?: string): number | undefined =>
@@ -61,7 +61,7 @@ describe('Tally', () => {
   })
 
   it('counts what was refused most, by tool, user and reason', () => {
-    const tally = new Tally()
+    const tally = new OverviewTally()
     for (const user of ['vera', 'otto', 'vera'])
       tally.add(record({ event: 'tool_blocked', reason: 'policy_denied', user_id: user }), NOW)
     assert.deepEqual(
@@ -74,7 +74,7 @@ describe('Tally', () => {
   })
 
   it('keeps names that agents make up in one row', () => {
-    const tally = new Tally()
+    const tally = new OverviewTally()
     for (let i = 0; i < 50; i++)
       tally.add(record({ event: 'tool_blocked', reason: 'tool_not_found', tool: `made:up_${i}` }), NOW)
     const { tools, denials } = tally.read('1h', undefined, NOW)
@@ -95,7 +95,12 @@ describe('Tally', () => {
       asked: fc.constantFrom('1h' as const, '24h' as const, '7d' as const),
       askedOf: word,
     })
-    const flat = (tally: Tally, period: '1h' | '24h' | '7d', tenant: string | undefined, nowMs: number): unknown => {
+    const flat = (
+      tally: OverviewTally,
+      period: '1h' | '24h' | '7d',
+      tenant: string | undefined,
+      nowMs: number,
+    ): unknown => {
       const { since, buckets, all, servers, tools, denials } = tally.read(period, tenant, nowMs)
       const row = ({ outcomes, latencies }: typeof all) => [outcomes, latencies.percentiles()]
       const rows = (of: ReadonlyMap<string | undefined, typeof all>) =>
@@ -105,7 +110,7 @@ describe('Tally', () => {
     }
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const kept = new Tally()
+        const kept = new OverviewTally()
         const records: [AuditRecord, number][] = []
         let nowMs = NOW
         for (const { afterMs, ageMs, tenant, tool, user, event, duration, asked, askedOf } of steps) {
@@ -114,7 +119,7 @@ describe('Tally', () => {
           const one = record(JSON.parse(JSON.stringify(about)) as Partial<AuditRecord>, nowMs - ageMs)
           kept.add(one, nowMs)
           records.push([one, nowMs])
-          const anew = new Tally()
+          const anew = new OverviewTally()
           for (const [each, atMs] of records) anew.add(each, atMs)
           assert.deepEqual(flat(kept, asked, askedOf, nowMs), flat(anew, asked, askedOf, nowMs))
         }
@@ -124,7 +129,7 @@ describe('Tally', () => {
   })
 
   it('is bounded, and still counts everything', () => {
-    const tally = new Tally({ maxCells: 90 })
+    const tally = new OverviewTally({ maxCells: 90 })
     for (let i = 0; i < 500; i++)
       tally.add(record({ event: 'tool_result', tool: `files:read_${i}`, tenant: `tenant ${i % 40}` }), NOW)
     const { tools, buckets } = tally.read('1h', undefined, NOW)

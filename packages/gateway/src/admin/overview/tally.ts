@@ -1,5 +1,5 @@
 import { type AuditRecord, outcomeOfRecord } from '@toolgate/core/audit'
-import { addCounted, type Counted, type Denial, type Figures, keyOf, noneCounted, Sum } from './sum.ts'
+import { addCounted, type Counted, type Denial, type OverviewFigures, keyOf, noneCounted, Sum } from './sum.ts'
 
 const MINUTE = 60_000
 
@@ -32,7 +32,7 @@ const MAX_DENIALS = 500
 const MAX_SUMS = 12
 
 /** Counts attempts by tool and tenant in buckets of time, for all periods at once. */
-export class Tally {
+export class OverviewTally {
   readonly #series = new Map<Period, Map<number, Bucket>>()
   readonly #maxCells: number
   /**
@@ -72,7 +72,7 @@ export class Tally {
   }
 
   /** Returns the counts of a period up to now, for one tenant, or for all if `undefined`. */
-  read(period: Period, tenant: string | undefined, nowMs: number): Figures {
+  read(period: Period, tenant: string | undefined, nowMs: number): OverviewFigures {
     const key = keyOf(period, tenant)
     const since = firstStart(period, nowMs)
     const kept = this.#sums.get(key)

@@ -5,7 +5,7 @@ import { type Caller, createGate, defineTool, type Gate } from '@toolgate/core'
 import { createPins, type Pins } from '@toolgate/core/pins'
 import { memoryState, systemClock } from '@toolgate/core/stores'
 import type { CallerConfig } from '../../config/config.ts'
-import type { Api } from '../http/api.ts'
+import type { HttpApi } from '../http/api.ts'
 import { apiOf, gateWith, heartOf } from '../../testing/heart.ts'
 import type { ErrorBody, PinRow, PinsBody } from '../../model/rows.ts'
 
@@ -18,7 +18,7 @@ after(() => {
   for (const each of opened) each.close()
 })
 
-async function open(): Promise<{ api: Pick<Api, 'fetch'>; pins: Pins; hash: string }> {
+async function open(): Promise<{ api: Pick<HttpApi, 'fetch'>; pins: Pins; hash: string }> {
   let listed = read
   let announce = () => {}
   const subscribe = (listener: () => void) => {
@@ -34,7 +34,7 @@ async function open(): Promise<{ api: Pick<Api, 'fetch'>; pins: Pins; hash: stri
   return { api: apiWith(gateWith(gate, { pins: pins as Gate['pins'] })), pins, hash: pins.list()[0]?.hash ?? '' }
 }
 
-function apiWith(gate: Gate): Pick<Api, 'fetch'> {
+function apiWith(gate: Gate): Pick<HttpApi, 'fetch'> {
   const callers: readonly CallerConfig[] = [
     person('owner', { user: 'owner', roles: ['approver'] }),
     person('reader', { user: 'reader', roles: [] }),
@@ -48,7 +48,7 @@ function person(key: string, caller: Caller): CallerConfig {
   return { keyHash: createHash('sha256').update(text).digest(), demoKey: text, for: 'console', caller }
 }
 
-function ask(api: Pick<Api, 'fetch'>, path: string, key = 'owner', body?: object): Promise<Response> {
+function ask(api: Pick<HttpApi, 'fetch'>, path: string, key = 'owner', body?: object): Promise<Response> {
   const headers = { authorization: `Bearer console-${key}`, host: '127.0.0.1:8787', 'content-type': 'application/json' }
   const init = body === undefined ? { headers } : { headers, method: 'POST', body: JSON.stringify(body) }
   return api.fetch(new Request(`http://127.0.0.1:8787${path}`, init))

@@ -6,7 +6,7 @@ import { createAvailability, type Probe } from '@toolgate/core/groups'
 import { memoryState } from '@toolgate/core/stores'
 import { toApps } from '../../servers/catalog/groups.ts'
 import type { CallerConfig, GatewayConfig } from '../../config/config.ts'
-import type { Api } from '../http/api.ts'
+import type { HttpApi } from '../http/api.ts'
 import { apiOf, heartOf, nameFor } from '../../testing/heart.ts'
 import type { AppsBody, ErrorBody, PreferencesBody, ToolsBody, WhyBody } from '../../model/rows.ts'
 
@@ -73,7 +73,7 @@ interface Asked {
 }
 
 async function ask(
-  api: Pick<Api, 'fetch'>,
+  api: Pick<HttpApi, 'fetch'>,
   path: string,
   { key = 'owner', put, headers }: Asked = {},
 ): Promise<[number, unknown]> {
@@ -120,7 +120,7 @@ describe('/api/needs', () => {
     ask: () => ({ available: false, reason: `${URL_OF_WEB} answers with status 503` }),
   }
 
-  async function openNeeds(): Promise<Pick<Api, 'fetch'>> {
+  async function openNeeds(): Promise<Pick<HttpApi, 'fetch'>> {
     const groups = {
       web: { tools: ['web:*'], availableWhen: [WEB], suggestion: `Start it with ${SECRET}.` },
       'server:web': { tools: ['web:*'], availableWhen: [WEB] },

@@ -21,12 +21,12 @@ export const room: Room = {
   },
 }
 
-type Gate = Pick<Heart['gate'], 'preferences'>
+type PreferencesGate = Pick<Heart['gate'], 'preferences'>
 
 const FIELDS = ['groups', 'tools']
 
 /** `GET /api/preferences`, or `?as=`: the tools that the person, or a configured caller, has switched off. */
-function preferencesRoute({ preferences }: Gate, callers: NamedCallers): Answer {
+function preferencesRoute({ preferences }: PreferencesGate, callers: NamedCallers): Answer {
   return ({ query, person }) => {
     const { as } = parseQuery(query, { as: shortText })
     const whose = as === undefined ? person : findCaller(callers, { as }, person).caller
@@ -35,7 +35,7 @@ function preferencesRoute({ preferences }: Gate, callers: NamedCallers): Answer 
 }
 
 /** `PUT /api/preferences`: replaces them. Changing another caller's with `?as=` needs the role `approver`. */
-function setPreferencesRoute({ preferences }: Gate, callers: NamedCallers): Answer {
+function setPreferencesRoute({ preferences }: PreferencesGate, callers: NamedCallers): Answer {
   return async ({ query, person, request }) => {
     const { as } = parseQuery(query, { as: shortText })
     const body = await readBody(request, FIELDS)

@@ -4,11 +4,11 @@ import { toComparable } from '../../config/comparable.ts'
 import type { CallerConfig } from '../../config/config.ts'
 import type { Revision } from '../../auth/revision.ts'
 
-type Named = ReadonlyMap<string, unknown>
+type NamedSettings = ReadonlyMap<string, unknown>
 
 /** Returns the differences between two revisions, in the order of the sections. */
 export function findChanges(before: Revision, after: Revision): readonly RuleChange[] {
-  const compare = (section: RuleChange['section'], of: (revision: Revision) => Named) =>
+  const compare = (section: RuleChange['section'], of: (revision: Revision) => NamedSettings) =>
     compareNamed(section, of(before), of(after))
   return [
     ...compare('servers', ({ servers }) => byName(servers, toComparable)),
@@ -22,7 +22,11 @@ export function findChanges(before: Revision, after: Revision): readonly RuleCha
   ]
 }
 
-function compareNamed(section: RuleChange['section'], before: Named, after: Named): readonly RuleChange[] {
+function compareNamed(
+  section: RuleChange['section'],
+  before: NamedSettings,
+  after: NamedSettings,
+): readonly RuleChange[] {
   const changes: RuleChange[] = []
   for (const [name, value] of before) {
     if (!after.has(name)) changes.push({ section, what: 'removed', name })
@@ -42,12 +46,12 @@ function fieldsThatDiffer(before: unknown, after: unknown): readonly string[] {
 function byName<One extends { readonly name: string }>(
   list: readonly One[],
   toValue: (one: One) => object = (one) => one,
-): Named {
+): NamedSettings {
   return new Map(list.map((one) => [one.name, toValue(one)]))
 }
 
 /** Returns callers by name. Several keys of one user are numbered in the order of the file. */
-function callersByName(callers: readonly CallerConfig[]): Named {
+function callersByName(callers: readonly CallerConfig[]): NamedSettings {
   const named = new Map<string, unknown>()
   for (const { for: use, caller, keyHash, ...rest } of callers) {
     const { demoKey: _, ...shown } = rest
@@ -60,7 +64,7 @@ function callersByName(callers: readonly CallerConfig[]): Named {
 }
 
 /** Returns entries by their text. Equal entries are numbered. */
-function byText(list: readonly unknown[], toValue: (entry: unknown) => unknown): Named {
+function byText(list: readonly unknown[], toValue: (entry: unknown) => unknown): NamedSettings {
   const named = new Map<string, unknown>()
   for (const entry of list) {
     const text = typeof entry === 'string' ? entry : JSON.stringify(toValue(entry))
@@ -75,7 +79,7 @@ function byText(list: readonly unknown[], toValue: (entry: unknown) => unknown):
  * Returns clauses by policy, kind and text. A clause that only moves does not count as changed, as the order has no
  * meaning.
  */
-function clausesOf(policies: Revision['policy']): Named {
+function clausesOf(policies: Revision['policy']): NamedSettings {
   const named = new Map<string, unknown>()
   for (const [i, { name = `policy[${i}]`, ...lists }] of policies.entries())
     for (const [kind, list] of Object.entries(lists) as readonly (readonly [string, unknown])[]) {

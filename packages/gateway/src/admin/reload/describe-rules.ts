@@ -4,7 +4,7 @@ import type { RuleChange } from '../../model/reload.ts'
 const MARKS = { added: '+', removed: '-', changed: '~' } as const
 
 /** A written clause: its place, its name and its fields. */
-interface Clause {
+interface WrittenClause {
   /** The policy and the kind, such as `baseline: deny`. */
   readonly of: string
   readonly title: string
@@ -33,7 +33,7 @@ export function describeChanges(changes: readonly RuleChange[]): readonly string
 }
 
 /** Returns the clause of a change; `undefined` for all other changes, and for a clause that is only a selector. */
-function toClause({ section, name }: RuleChange): Clause | undefined {
+function toClause({ section, name }: RuleChange): WrittenClause | undefined {
   const [, of = '', json = '', number = ''] =
     (section === 'policy' && /^(.*?: (?:allow|deny|ask)): (\{.*\})( #\d+)?$/s.exec(name)) || []
   const written = parseObject(json)
@@ -60,20 +60,20 @@ function toText(value: unknown): string {
   return typeof value === 'string' && !/[\u0000-\u001f\u2028\u2029]/.test(value) ? value : JSON.stringify(value)
 }
 
-function isSame(a: Clause | undefined, b: Clause): boolean {
+function isSame(a: WrittenClause | undefined, b: WrittenClause): boolean {
   return a?.of === b.of && a.title === b.title
 }
 
-function headOf({ of, title }: Clause): string {
+function headOf({ of, title }: WrittenClause): string {
   return `policy: ${of}: ${title}`
 }
 
-function linesOf({ fields }: Clause): readonly string[] {
+function linesOf({ fields }: WrittenClause): readonly string[] {
   return [...fields].map(([key, text]) => `    ${key}: ${text}`)
 }
 
-function difference(before: Clause | undefined, after: Clause | undefined): readonly string[] {
-  const only = (one: Clause | undefined, other: Clause | undefined, mark: string) =>
+function difference(before: WrittenClause | undefined, after: WrittenClause | undefined): readonly string[] {
+  const only = (one: WrittenClause | undefined, other: WrittenClause | undefined, mark: string) =>
     [...(one?.fields ?? [])].flatMap(([key, text]) =>
       other?.fields.get(key) === text ? [] : [`  ${mark} ${key}: ${text}`],
     )

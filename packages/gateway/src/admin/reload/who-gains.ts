@@ -11,10 +11,10 @@ const MAX_NAMED = 100
 /** The maximum number of callers that are compared. */
 const MAX_CALLERS = 1000
 
-type Rules = Pick<Revision, 'policy' | 'groups' | 'aliases' | 'apps' | 'servers' | 'callers'>
+type RulesOfRevision = Pick<Revision, 'policy' | 'groups' | 'aliases' | 'apps' | 'servers' | 'callers'>
 
 /** A comparison of two revisions of the rules, over the currently known items. */
-interface Comparison {
+interface RevisionComparison {
   /**
    * Returns which callers gain or lose which tools, resources and prompts by policy, roles and scopes. The current
    * availability is ignored. Each caller takes a separate turn, as calls continue meanwhile. Call it once.
@@ -26,7 +26,11 @@ interface Comparison {
  * Returns a comparison of two revisions, which no longer depends on the gate. @throws {ConfigError} for rules that a
  * gate rejects
  */
-export async function compareAccess(gate: Gate, before: Rules, after: Rules): Promise<Comparison> {
+export async function compareAccess(
+  gate: Gate,
+  before: RulesOfRevision,
+  after: RulesOfRevision,
+): Promise<RevisionComparison> {
   await nextTurn()
   const items = [...gate.catalog.snapshot(), ...gate.catalog.items()]
   const old = openTrial(items, before)
@@ -45,7 +49,12 @@ export async function compareAccess(gate: Gate, before: Rules, after: Rules): Pr
 
 type Agents = ReadonlyMap<string, readonly Caller[]>
 
-async function findChanges(seesOld: Look, seesNew: Look, had: Agents, has: Agents): Promise<readonly AccessChange[]> {
+async function findChanges(
+  seesOld: CallerLook,
+  seesNew: CallerLook,
+  had: Agents,
+  has: Agents,
+): Promise<readonly AccessChange[]> {
   const changes: AccessChange[] = []
   for (const name of [...new Set([...had.keys(), ...has.keys()])].slice(0, MAX_CALLERS)) {
     const [lost, kept] = [await seesOld(had.get(name)), await seesNew(has.get(name))]
@@ -60,12 +69,12 @@ async function findChanges(seesOld: Look, seesNew: Look, had: Agents, has: Agent
 }
 
 /** Returns a gate with the rules of a revision over some items. It runs and writes nothing. */
-function openTrial(items: readonly Tool[], rules: Rules): Gate {
+function openTrial(items: readonly Tool[], rules: RulesOfRevision): Gate {
   const { catalog, callers: _, ...trial } = rulesOfChange(items, { ...rules, limits: [] })
   return createTrial(catalog, trial)
 }
 
-function agentsOf({ callers }: Rules): Agents {
+function agentsOf({ callers }: RulesOfRevision): Agents {
   const agents = callers.filter((one) => one.for === 'mcp').map(({ caller }) => caller)
   return Map.groupBy(agents, ({ user, agent, tenant }) => {
     const name = user ?? agent ?? 'anonymous'
@@ -78,13 +87,13 @@ function isSame(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((id, i) => id === other[i])
 }
 
-type Look = (callers: readonly Caller[] | undefined) => Promise<readonly string[]>
+type CallerLook = (callers: readonly Caller[] | undefined) => Promise<readonly string[]>
 
 /**
  * Returns a function that returns the items that callers see, in one order. Callers whom the rules cannot distinguish
  * are computed once.
  */
-function createLook(gate: Gate, rules: Rules): Look {
+function createLook(gate: Gate, rules: RulesOfRevision): CallerLook {
   const known = tellsUsersApart(rules) ? undefined : new Map<string, readonly string[]>()
   return async (callers = []) => {
     const seen: (readonly string[])[] = []
@@ -103,7 +112,7 @@ function createLook(gate: Gate, rules: Rules): Look {
 /** Matches a condition that reads a caller in any other way, and so may distinguish users. */
 const OTHER_READ = /caller(?!\.(?:roles|tenant|scopes|attributes)\b)/
 
-function tellsUsersApart({ policy, groups, apps }: Rules): boolean {
+function tellsUsersApart({ policy, groups, apps }: RulesOfRevision): boolean {
   return OTHER_READ.test(JSON.stringify([policy, groups, apps]))
 }
 

@@ -118,7 +118,7 @@ function runsRoute(from: RunsRead): Answer {
 }
 
 /** Returns every run that the asker may see: first those without a record yet, then those with the latest records. */
-async function readRuns({ runs, counted, approvals }: RunsRead, whose: Asker, tenant: string | undefined) {
+async function readRuns({ runs, counted, approvals }: RunsRead, whose: RunsReader, tenant: string | undefined) {
   const open = (await runs.list(whose.host)).filter((run) => whose.maySee(run))
   const left = new Map(open.map((run) => [keyOf(run), run]))
   const of = whose.host ? undefined : tenant
@@ -166,14 +166,14 @@ function endRunRoute(runs: Pick<Runs, 'end'>): Answer {
 }
 
 /** The host or person who asks about runs. */
-interface Asker {
+interface RunsReader {
   readonly user: string | undefined
   readonly host?: Credential
   readonly mayEnd: boolean
   maySee(run: ListedRun): boolean
 }
 
-function askerOf({ person, host }: Asked): Asker {
+function askerOf({ person, host }: Asked): RunsReader {
   const { user, roles = [] } = person
   if (host) return { user, host, mayEnd: true, maySee: () => true }
   const mayEnd = user !== undefined && roles.some((role) => role === 'operator' || role === 'approver')

@@ -9,12 +9,12 @@ import { createNamedCallers, findCaller, type NamedCallers, parseWhose, WHOSE } 
 import { nextTurn } from '../../util/next-turn.ts'
 import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
-import { groups, type Groups } from '../groups/start.ts'
+import { groups, type GroupsRoom } from '../groups/start.ts'
 import { policy } from '../policy/start.ts'
 import { type PlacedRules, mayStillOf, placing, wouldAllowOf } from '../policy/placed.ts'
 import { createLimitsOf } from './limits-of.ts'
 import { exportTool, redactTexts } from './exports.ts'
-import { checkKnown, itemsIn, listOf, type Shown, shownTo, unknownTool } from './shown.ts'
+import { checkKnown, itemsIn, listOf, type ShownItems, shownTo, unknownTool } from './shown.ts'
 import { serverFor } from '../http/server-for.ts'
 import { wireNameOf } from '../http/wire-name.ts'
 import type { FindSubject } from '../../heart/route.ts'
@@ -50,7 +50,7 @@ export const room: Room<ToolRows> = {
 
 interface ToolsDeps extends Pick<Heart, 'gate' | 'servers' | 'catalog' | 'redact'>, PlacedRules {
   readonly callers: NamedCallers
-  readonly groups: Groups | undefined
+  readonly groups: GroupsRoom | undefined
   limitsOf(tool: Tool): readonly string[]
 }
 
@@ -106,7 +106,7 @@ interface RowDeps extends ToolsDeps {
 }
 
 /** Returns an item with its decision in a view. */
-function toRow(tool: Tool, view: View, shown: Shown, { person, mayStill, ...deps }: RowDeps): ToolRow {
+function toRow(tool: Tool, view: View, shown: ShownItems, { person, mayStill, ...deps }: RowDeps): ToolRow {
   const { outcome, reasons } = view.explain(tool.id)
   const { redactText } = deps.redact
   const title = titleOf(tool)

@@ -11,14 +11,14 @@ import { wireNameOf } from '../http/wire-name.ts'
 type ShownHeart = Pick<Heart, 'gate' | 'servers' | 'catalog'>
 
 /** The part of a caller's catalog that a person may see. */
-export interface Shown {
+export interface ShownItems {
   readonly tools: readonly Tool[]
   readonly items: readonly Tool[]
   readonly lists: readonly ListRow[]
 }
 
 /** Returns the catalog of a caller. Their own lists are left out if the person may not see them. */
-export function shownTo(person: Caller, caller: Caller, { gate, servers }: ShownHeart): Shown {
+export function shownTo(person: Caller, caller: Caller, { gate, servers }: ShownHeart): ShownItems {
   const lists = servers.fleet.listsOf(caller)
   if (lists.length === 0 || maySeeListsOf(person, caller)) return { ...itemsOf(gate.catalog.of(caller)), lists }
   const withheld = lists.map(({ server }): ListRow => ({ server, state: 'withheld' }))
@@ -26,12 +26,12 @@ export function shownTo(person: Caller, caller: Caller, { gate, servers }: Shown
   return { tools: catalog.snapshot().tools, items: catalog.items().tools, lists: withheld }
 }
 
-function itemsOf({ snapshot, items }: ReturnType<Heart['gate']['catalog']['of']>): Pick<Shown, 'tools' | 'items'> {
+function itemsOf({ snapshot, items }: ReturnType<Heart['gate']['catalog']['of']>): Pick<ShownItems, 'tools' | 'items'> {
   return { tools: snapshot.tools, items: items.tools }
 }
 
 /** Returns the user's list in which an item was looked up, if its server has a list per user. */
-export function listOf(id: string, { lists }: Shown): ListRow | undefined {
+export function listOf(id: string, { lists }: ShownItems): ListRow | undefined {
   const [kind, server] = id.split(':', 2)
   return lists.find((list) => list.server === (isItemId(id) ? server : kind))
 }
@@ -54,7 +54,7 @@ export function checkKnown(
   return list
 }
 
-export function itemsIn(id: string, { tools, items }: Shown): readonly Tool[] {
+export function itemsIn(id: string, { tools, items }: ShownItems): readonly Tool[] {
   return isItemId(id) ? items : tools
 }
 
@@ -68,7 +68,7 @@ export function knownItems(person: Caller, caller: Caller, heart: ShownHeart): r
  * Returns the error for an unknown tool. It suggests an id, as people copy the wire name from their client, or misspell
  * an id.
  */
-export function unknownTool(id: string, shown: Shown, heart: ShownHeart): ApiFault {
+export function unknownTool(id: string, shown: ShownItems, heart: ShownHeart): ApiFault {
   const tools = itemsIn(id, shown)
   const suggestion =
     tools.find((tool) => wireNameOf(heart, tool.id) === id || tool.name === id)?.id ??

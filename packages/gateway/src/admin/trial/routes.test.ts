@@ -4,7 +4,7 @@ import { after, beforeEach, describe, it } from 'node:test'
 import { type Caller, createGate, defineTool, type Gate, memoryAudit } from '@toolgate/core'
 import { memoryHistories } from '@toolgate/core/stores'
 import type { CallerConfig } from '../../config/config.ts'
-import type { Api } from '../http/api.ts'
+import type { HttpApi } from '../http/api.ts'
 import { apiOf, heartOf, nameFor } from '../../testing/heart.ts'
 import type {
   AgentCallBody,
@@ -81,7 +81,7 @@ function open() {
 }
 
 async function post<Body>(
-  api: Pick<Api, 'fetch'>,
+  api: Pick<HttpApi, 'fetch'>,
   path: string,
   body: object,
   as = 'owner',

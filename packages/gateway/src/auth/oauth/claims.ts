@@ -21,16 +21,16 @@ const MAX_ACTORS = 8
 /** The maximum number of remembered users and clients. */
 const MAX_IDENTITIES = 10_000
 
-type NameOf = (issuer: string) => string | undefined
+type NameOfClient = (issuer: string) => string | undefined
 
 /** Creates callers from claims. Equal callers are one object, so that a refreshed token finds the same views. */
 export class Identities {
   /** Oldest first. */
   readonly #known = new Map<string, Identity>()
-  readonly #nameOf: NameOf
+  readonly #nameOf: NameOfClient
 
   /** `nameOf` returns the name of another issuer, for the actors of a token. */
-  constructor(nameOf: NameOf = () => undefined) {
+  constructor(nameOf: NameOfClient = () => undefined) {
     this.#nameOf = nameOf
   }
 
@@ -108,7 +108,7 @@ function scopesOf(claims: JsonObject, { claims: { scopes } }: IssuerConfig): rea
  *
  * @throws {TokenProblem} for a chain that is too long to be kept whole
  */
-function actorsOf(act: unknown, config: IssuerConfig, nameOf: NameOf): readonly string[] {
+function actorsOf(act: unknown, config: IssuerConfig, nameOf: NameOfClient): readonly string[] {
   const actors: string[] = []
   for (let link = act; link !== undefined; link = link['act']) {
     if (!isObject(link)) throw new TokenProblem('claims', 'the claim "act" is not an object')
@@ -119,7 +119,7 @@ function actorsOf(act: unknown, config: IssuerConfig, nameOf: NameOf): readonly 
   return actors
 }
 
-function actorOf(link: JsonObject, { name, issuer: own }: IssuerConfig, nameOf: NameOf): string {
+function actorOf(link: JsonObject, { name, issuer: own }: IssuerConfig, nameOf: NameOfClient): string {
   const issuer = textOf(link, 'iss') ?? own
   const known = issuer === own ? name : (nameOf(issuer) ?? issuer)
   const subject = textOf(link, 'sub')

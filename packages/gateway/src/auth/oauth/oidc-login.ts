@@ -7,7 +7,7 @@ import type { OidcConfig } from '../../config/oidc.ts'
 import { Identities } from './claims.ts'
 import { fetchJson, IssuerError } from './fetch-json.ts'
 import { toBasic } from './introspection.ts'
-import { Sealer } from '../../util/sealer.ts'
+import { SecretSealer } from '../../util/sealer.ts'
 import { Issuer, type LoginMetadata } from './issuer.ts'
 import { parseJwt, verifyJwt } from './jwt.ts'
 import { remember } from './remember.ts'
@@ -49,7 +49,7 @@ class LoginProblem extends Error {
  * A login that has begun. A cookie of the browser holds it, so that the gateway stores nothing for logins that never
  * finish.
  */
-interface Attempt {
+interface LoginAttempt {
   readonly state: string
   readonly nonce: string
   readonly verifier: string
@@ -74,7 +74,7 @@ export class OidcLogin {
   readonly #config: OidcConfig
   readonly #deps: OidcLoginDeps
   readonly #issuer: Issuer
-  readonly #sealer: Sealer
+  readonly #sealer: SecretSealer
   /** Attempts that were seen to have expired, oldest first. If the clock is set back, they stay expired. */
   readonly #over = new Map<string, true>()
 
@@ -82,7 +82,7 @@ export class OidcLogin {
     this.#config = config
     this.#deps = deps
     this.#issuer = new Issuer(config.server, deps.clock)
-    this.#sealer = new Sealer(deps)
+    this.#sealer = new SecretSealer(deps)
   }
 
   /**
@@ -93,7 +93,7 @@ export class OidcLogin {
   async begin({ back, isFresh = false }: LoginWish): Promise<{ readonly url: string; readonly cookie: string }> {
     const { authorizationEndpoint } = await this.#metadata()
     const [state, nonce, verifier] = [random(), random(), random()]
-    const attempt: Attempt = { state, nonce, verifier, back, endsAtMs: this.#deps.clock.wallMs() + ATTEMPT_MS }
+    const attempt: LoginAttempt = { state, nonce, verifier, back, endsAtMs: this.#deps.clock.wallMs() + ATTEMPT_MS }
     const url = new URL(authorizationEndpoint)
     const params = {
       response_type: 'code',
@@ -133,14 +133,14 @@ export class OidcLogin {
     return { ...person, back: attempt.back }
   }
 
-  async #openAttempt(cookie: string): Promise<Attempt> {
+  async #openAttempt(cookie: string): Promise<LoginAttempt> {
     const text = await this.#sealer.open(cookie, this.#bound())
-    const attempt = text === undefined ? undefined : (readOwnJson(text) as Attempt)
+    const attempt = text === undefined ? undefined : (readOwnJson(text) as LoginAttempt)
     if (!attempt || this.#isOver(attempt)) throw new LoginProblem('this login has ended, or began in another browser')
     return attempt
   }
 
-  #isOver({ state, endsAtMs }: Attempt): boolean {
+  #isOver({ state, endsAtMs }: LoginAttempt): boolean {
     const isOver = endsAtMs <= this.#deps.clock.wallMs()
     if (isOver) remember(this.#over, state, true, MAX_OVER)
     return isOver || this.#over.has(state)

@@ -6,7 +6,7 @@ import { TokenRefusals } from './refusals.ts'
 function setup() {
   let nowMs = 0
   const lines: LogLine[] = []
-  const refusals = new TokenRefusals({ clock: { monotonicMs: () => nowMs }, log: (line) => lines.push(line) })
+  const refusals = new TokenRefusals({ monotonicMs: () => nowMs }, (line) => lines.push(line))
   return { refusals, lines, pass: (ms: number) => (nowMs += ms) }
 }
 

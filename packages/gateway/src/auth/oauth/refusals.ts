@@ -2,11 +2,6 @@ import type { Clock } from '@toolgate/core/stores'
 import type { LogLine } from '../../model/log-line.ts'
 import type { TokenReason } from './token-problem.ts'
 
-export interface TokenRefusalsDeps {
-  readonly clock: Pick<Clock, 'monotonicMs'>
-  readonly log: (line: LogLine) => void
-}
-
 /** The number of refused tokens for one issuer and reason. */
 export interface RefusedTokens {
   /** The name of a configured issuer, or `unknown`. */
@@ -15,7 +10,7 @@ export interface RefusedTokens {
   readonly count: number
 }
 
-interface Tally {
+interface RefusalTally {
   readonly issuer: string
   readonly reason: TokenReason
   count: number
@@ -34,11 +29,13 @@ const MAX_DETAIL = 500
  * can flood the log.
  */
 export class TokenRefusals {
-  readonly #deps: TokenRefusalsDeps
-  readonly #tallies = new Map<string, Tally>()
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  readonly #log: (line: LogLine) => void
+  readonly #tallies = new Map<string, RefusalTally>()
 
-  constructor(deps: TokenRefusalsDeps) {
-    this.#deps = deps
+  constructor(clock: Pick<Clock, 'monotonicMs'>, log: (line: LogLine) => void) {
+    this.#clock = clock
+    this.#log = log
   }
 
   get list(): readonly RefusedTokens[] {
@@ -52,12 +49,12 @@ export class TokenRefusals {
     this.#tallies.set(key, tally)
     tally.count++
     tally.unlogged++
-    const nowMs = this.#deps.clock.monotonicMs()
+    const nowMs = this.#clock.monotonicMs()
     if (nowMs - tally.loggedMs < LINE_MS) return
     const more = tally.unlogged === 1 ? '' : `, and ${tally.unlogged - 1} others since the last line`
     const message = `a token of the issuer ${issuer} was refused (${reason})${more}`
     tally.unlogged = 0
     tally.loggedMs = nowMs
-    this.#deps.log({ level: USUAL.has(reason) ? 'debug' : 'warn', message, detail: detail.slice(0, MAX_DETAIL) })
+    this.#log({ level: USUAL.has(reason) ? 'debug' : 'warn', message, detail: detail.slice(0, MAX_DETAIL) })
   }
 }

@@ -20,7 +20,7 @@ function open(issuers: readonly TestIssuer[]) {
   let nowMs = 0
   const clock = { wallMs: () => nowMs, monotonicMs: () => nowMs }
   const configs = issuers.map(({ config }) => config)
-  const refusals = new TokenRefusals({ clock, log: () => {} })
+  const refusals = new TokenRefusals(clock, () => {})
   const deps = { clock, publicUrl: PUBLIC_URL, refusals }
   const tokens = new Tokens({ issuers: configs, scopes: [], stepUp: [] }, deps)
   const ask = (token: string, resource = '/mcp') =>

@@ -24,12 +24,12 @@ export interface TokensDeps {
 }
 
 /** A verified token. */
-interface Verdict {
+interface VerifiedToken {
   readonly credential: Credential
   /** The paths of the endpoints that the token opens; `undefined` for all endpoints. */
   readonly paths: readonly string[] | undefined
   readonly audience: JWTPayload['aud']
-  readonly source: Source
+  readonly source: TokenSource
   /** The keys that verified the token. Absent for tokens that are not a JWT. */
   readonly keys: IssuerKeys | undefined
   readonly expiresAtMs: number
@@ -45,10 +45,10 @@ interface TokenRefusal extends Refusal {
   readonly detail: string
 }
 
-type Checked = Verdict | TokenRefusal | undefined
+type Checked = VerifiedToken | TokenRefusal | undefined
 
 /** An authorization server, and how its tokens are checked. */
-interface Source {
+interface TokenSource {
   readonly issuer: Issuer
   readonly introspection: Introspection | undefined
 }
@@ -64,9 +64,9 @@ const EXPIRED: TokenRefusal = { refused: 'unknown', reason: 'expired', detail: '
  */
 export class Tokens implements CredentialSource {
   readonly #deps: TokensDeps
-  readonly #sources: ReadonlyMap<string, Source>
+  readonly #sources: ReadonlyMap<string, TokenSource>
   /** By the digest of the token, oldest first. */
-  readonly #verdicts = new Map<string, Verdict>()
+  readonly #verdicts = new Map<string, VerifiedToken>()
   readonly #checking = new Map<string, Promise<Checked>>()
   /** The digest of the last used token of each id, oldest first. */
   readonly #latest = new Map<string, string>()
@@ -130,7 +130,7 @@ export class Tokens implements CredentialSource {
   }
 
   /** Returns the issuer that a token claims, without verifying it. */
-  #claimedBy(token: string): { readonly iss?: string; readonly source: Source | undefined } {
+  #claimedBy(token: string): { readonly iss?: string; readonly source: TokenSource | undefined } {
     if (!isJwt(token)) return { source: this.#opaqueSource }
     try {
       const { iss = '' } = parseJwt(token).claims
@@ -160,18 +160,18 @@ export class Tokens implements CredentialSource {
     return credential
   }
 
-  #holds(verdict: Verdict): boolean {
+  #holds(verdict: VerifiedToken): boolean {
     return this.#isValid(verdict) && this.#deps.clock.monotonicMs() < verdict.activeUntilMs
   }
 
-  #isValid(verdict: Verdict): boolean {
+  #isValid(verdict: VerifiedToken): boolean {
     const { keys } = verdict
     const { issuer } = verdict.source
     if (keys && !issuer.isFresh) void issuer.refresh()
     return (!keys || keys === issuer.keys) && !this.#isOver(verdict)
   }
 
-  #isOver({ credential, expiresAtMs }: Verdict): boolean {
+  #isOver({ credential, expiresAtMs }: VerifiedToken): boolean {
     const digest = TokenCredential.digestOf(credential) ?? ''
     if ((this.#over.get(digest) ?? -Infinity) >= expiresAtMs) return true
     const isOver = this.#deps.clock.wallMs() >= expiresAtMs
@@ -212,7 +212,7 @@ export class Tokens implements CredentialSource {
     }
   }
 
-  async #verifyJwt(bearer: Bearer): Promise<Verdict | undefined> {
+  async #verifyJwt(bearer: Bearer): Promise<VerifiedToken | undefined> {
     const jwt = parseJwt(bearer.token)
     const source = this.#sources.get(jwt.claims.iss ?? '')
     if (!source) return undefined
@@ -230,11 +230,11 @@ export class Tokens implements CredentialSource {
   }
 
   /** The issuer that introspects tokens that are not a JWT, as these do not name their issuer. */
-  get #opaqueSource(): Source | undefined {
+  get #opaqueSource(): TokenSource | undefined {
     return [...this.#sources.values()].find(({ introspection }) => introspection)
   }
 
-  async #verifyOpaque(bearer: Bearer): Promise<Verdict | undefined> {
+  async #verifyOpaque(bearer: Bearer): Promise<VerifiedToken | undefined> {
     const { digest } = bearer
     const before = this.#verdicts.get(digest)
     const source = before?.source ?? this.#opaqueSource
@@ -244,13 +244,13 @@ export class Tokens implements CredentialSource {
     )
   }
 
-  #known({ digest }: Bearer): Verdict | undefined {
+  #known({ digest }: Bearer): VerifiedToken | undefined {
     const verdict = this.#verdicts.get(digest)
     return verdict && this.#isValid(verdict) ? verdict : undefined
   }
 
   /** RFC 7662 §2.2: most fields are optional. Without an expiry, a token is cached only as long as one answer. */
-  #checkOpaque(claims: JsonObject, { issuer: { config }, introspection }: Source): JWTPayload {
+  #checkOpaque(claims: JsonObject, { issuer: { config }, introspection }: TokenSource): JWTPayload {
     const wallMs = this.#deps.clock.wallMs()
     const { exp = (wallMs + (introspection?.config.cacheMs ?? 0)) / 1000, iss = config.issuer } = claims
     if (iss !== config.issuer) throw new TokenProblem('issuer', 'the token is of another issuer')
@@ -260,7 +260,7 @@ export class Tokens implements CredentialSource {
     return checked
   }
 
-  #toVerdict(digest: string, source: Source, claims: JWTPayload, keys: IssuerKeys | undefined): Verdict {
+  #toVerdict(digest: string, source: TokenSource, claims: JWTPayload, keys: IssuerKeys | undefined): VerifiedToken {
     const { config } = source.issuer
     const expiresAtMs = (claims.exp as number) * 1000 + config.clockSkewMs
     const identity = this.#identities.of(claims, config)
@@ -282,11 +282,11 @@ export class Tokens implements CredentialSource {
 async function withActivity(
   introspection: Introspection,
   bearer: Bearer,
-  known: Verdict | undefined,
-  toVerdict: (claims: JsonObject) => Verdict,
-): Promise<Verdict> {
+  known: VerifiedToken | undefined,
+  toVerdict: (claims: JsonObject) => VerifiedToken,
+): Promise<VerifiedToken> {
   const { claims, untilMs } = await introspection.ask(bearer, known !== undefined)
-  const verdict = claims ? toVerdict(claims) : (known as Verdict)
+  const verdict = claims ? toVerdict(claims) : (known as VerifiedToken)
   return { ...verdict, activeUntilMs: untilMs, bearer }
 }
 

@@ -73,8 +73,8 @@ function reportCycles({ source }: Reading, all: readonly GroupConfig[]): void {
   for (const { name } of all) visit(name, [])
 }
 
-type Kind = keyof typeof probeSchemas
-const KINDS = Object.keys(probeSchemas) as readonly Kind[]
+type ProbeSchemaKind = keyof typeof probeSchemas
+const KINDS = Object.keys(probeSchemas) as readonly ProbeSchemaKind[]
 
 /** Reads the probes of a group one by one, so that every problem is reported. */
 function readProbes(reading: Reading, at: ConfigPath): readonly ProbeConfig[] {
@@ -88,7 +88,7 @@ function readProbes(reading: Reading, at: ConfigPath): readonly ProbeConfig[] {
 }
 
 /** Returns the kind of a probe: its one known key. */
-function kindOf({ source }: Reading, at: ConfigPath): Kind | undefined {
+function kindOf({ source }: Reading, at: ConfigPath): ProbeSchemaKind | undefined {
   const keys = keysOf(source, at)
   const [kind, other] = KINDS.filter((one) => keys.includes(one))
   if (kind && other) {

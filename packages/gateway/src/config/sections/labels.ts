@@ -27,9 +27,9 @@ function readLabels(reading: Reading): GatewayConfig['labels'] {
 }
 
 /** Reports the problems that core finds in labels; with a path, only those at this path. */
-function reportLabels({ source, groupNames }: Reading, at: ConfigPath, labels: LabelLists, only?: string): void {
+function reportLabels({ source, groupNames }: Reading, at: ConfigPath, lists: LabelLists, only?: string): void {
   const groups = new Map(groupNames.map((name) => [name, { tools: [] }]))
-  for (const { code, path, text } of lint({ tools: [], groups, labels }))
+  for (const { code, path, text } of lint({ tools: [], groups, labels: lists }))
     if (code !== 'selector_unmatched' && (only ?? path) === path) source.report(at, text, { atKey: at.length < 3 })
 }
 

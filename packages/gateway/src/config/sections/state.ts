@@ -37,14 +37,14 @@ function stateIn(configDir: string) {
   })
 }
 
-function checkFiles({ source }: Reading, ofAudit: AuditConfig, state: StateConfig | undefined): void {
-  if (state?.path !== undefined && state.path === ofAudit.path)
+function checkFiles({ source }: Reading, ofAudit: AuditConfig, own: StateConfig | undefined): void {
+  if (own?.path !== undefined && own.path === ofAudit.path)
     source.report(
       has(source, ['state', 'path']) ? ['state', 'path'] : ['audit', 'path'],
       'found one file for the audit and the state, expected one for each',
     )
   const { path: checkpoints } = ofAudit.checkpoints || {}
-  if (checkpoints !== undefined && [ofAudit.path, state?.path].includes(checkpoints))
+  if (checkpoints !== undefined && [ofAudit.path, own?.path].includes(checkpoints))
     source.report(
       ['audit', 'checkpoints', 'path'],
       'found the file of the audit or the state, expected one for the checkpoints alone',

@@ -68,8 +68,8 @@ export const replica: Section<ReplicaConfig> = {
 const MIN_LENGTH = 6
 
 /** Returns the passwords in the URLs of the databases. */
-export function storeSecrets(stores: StoresConfig | undefined): readonly string[] {
-  return [stores?.postgres, stores?.redis].flatMap((url) => {
+export function storeSecrets({ postgres, redis }: Partial<StoresConfig> = {}): readonly string[] {
+  return [postgres, redis].flatMap((url) => {
     const { password = '' } = url === undefined ? {} : new URL(url)
     return [password, decoded(password)].filter(({ length }) => length >= MIN_LENGTH)
   })

@@ -33,7 +33,7 @@ interface SubscribeRequest {
 /** A subscription, or the error of a refused one. */
 type Subscribed = { readonly end: () => void } | Extract<ItemAnswer, { readonly error: object }>
 
-interface Entry {
+interface OpenSubscriptionEntry {
   readonly isIdle: () => boolean
   end: () => void
 }
@@ -50,7 +50,7 @@ const TOGETHER_MS = 50
 export class ResourceSubscriptions {
   readonly #deps: ResourceSubscriptionsDeps
   /** By key, oldest first. */
-  readonly #all = new Map<Caller, Set<Entry>>()
+  readonly #all = new Map<Caller, Set<OpenSubscriptionEntry>>()
   #count = 0
 
   constructor(deps: ResourceSubscriptionsDeps) {
@@ -64,7 +64,7 @@ export class ResourceSubscriptions {
   /** @throws {RpcFault} `subscriptions_full` */
   async subscribe({ uri, caller, owner, era, updated, isIdle = () => false }: SubscribeRequest): Promise<Subscribed> {
     const { gate, names, owners, watchResource } = this.#deps
-    const entry: Entry = { isIdle, end: () => {} }
+    const entry: OpenSubscriptionEntry = { isIdle, end: () => {} }
     const leave = this.#enter(owner, entry)
     try {
       const view = await gate.view(caller)
@@ -101,7 +101,7 @@ export class ResourceSubscriptions {
     }
   }
 
-  #enter(owner: Caller, entry: Entry): () => void {
+  #enter(owner: Caller, entry: OpenSubscriptionEntry): () => void {
     const { maxOfOne = 1000, max = 20_000 } = this.#deps
     const own = this.#all.get(owner) ?? new Set()
     if (own.size >= maxOfOne) [...own].find(({ isIdle }) => isIdle())?.end()

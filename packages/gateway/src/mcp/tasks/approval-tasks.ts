@@ -31,7 +31,7 @@ interface ApprovalWork {
 }
 
 /** A call that waits for approval. */
-interface WaitingCall {
+interface HeldTaskCall {
   readonly owner: TaskOwner
   readonly view: View
   readonly input: unknown
@@ -74,7 +74,7 @@ export class ApprovalTasks {
   }
 
   /** Returns the task of a waiting call. @throws {TooManyTasks} */
-  async begin({ owner, view, input, name, outcome, requests }: WaitingCall): Promise<Task> {
+  async begin({ owner, view, input, name, outcome, requests }: HeldTaskCall): Promise<Task> {
     const { approval, text, callId } = outcome
     const work: ApprovalWork = { calledAs: name, input: isObject(input) ? input : {} }
     if (isTooLarge(work)) throw new TooManyTasks('the input is too large for a task')

@@ -3,7 +3,7 @@ import { type Cancelling, createEmitter } from '@toolgate/values'
 import { isObject, type JsonObject, readOwnJson, toJsonText } from '@toolgate/values/json'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { JsonRpcError } from '@toolgate/mcp'
-import { SEALED_MS, Sealer } from '../../util/sealer.ts'
+import { SEALED_MS, SecretSealer } from '../../util/sealer.ts'
 import {
   type DatedEnding,
   type NewTask,
@@ -52,7 +52,7 @@ const MAX_MESSAGE_CHARS = 1_000
 const POLL_MS = 1_000
 
 /** The stored entries of a task. */
-interface Kept {
+interface StoredTask {
   readonly owner: TaskOwner
   readonly createdAt: number
   readonly updatedAt: number
@@ -64,7 +64,7 @@ interface Kept {
 type EarlierWork = Omit<TaskCall, 'callId'> & { readonly continues: { readonly callId: string } }
 
 /** The entry of an ended task. Its result or error is sealed in separate entries. */
-interface End {
+interface TaskEnd {
   readonly status: TaskEnding['status']
   readonly at: number
   readonly ref?: string
@@ -80,7 +80,7 @@ export class TaskStore {
   readonly #state: StateStore
   readonly #clock: Pick<Clock, 'wallMs'>
   readonly #readOwner: TaskStoreOptions['readOwner']
-  readonly #sealer: Sealer
+  readonly #sealer: SecretSealer
   readonly #rooms: TaskRooms
   readonly #changes = createEmitter()
 
@@ -88,7 +88,7 @@ export class TaskStore {
     this.#state = state
     this.#readOwner = readOwner
     this.#clock = clock
-    this.#sealer = new Sealer({ state, clock })
+    this.#sealer = new SecretSealer({ state, clock })
     this.#rooms = new TaskRooms(bounds)
   }
 
@@ -114,7 +114,7 @@ export class TaskStore {
       const id = randomBytes(16).toString('base64url')
       const now = this.#clock.wallMs()
       const ttl = Math.min(MAX_TTL_MS, Math.max(MIN_TTL_MS, Math.round(ttlMs)))
-      const kept: Kept = { owner, createdAt: now, updatedAt: now, ttlMs: ttl, status: shown.status ?? 'working' }
+      const kept: StoredTask = { owner, createdAt: now, updatedAt: now, ttlMs: ttl, status: shown.status ?? 'working' }
       const progress = await this.#show({ owner, id }, kept, { ...shown, status: kept.status })
       await this.setWork({ owner, id }, work)
       // This entry is written last, so that nobody continues an incomplete task.
@@ -140,7 +140,7 @@ export class TaskStore {
   async list(owner: TaskOwner): Promise<readonly Task[]> {
     const prefix = prefixOf(owner)
     const [kept, ends] = await Promise.all([this.#state.list(TASKS + prefix), this.#state.list(ENDS + prefix)])
-    const endings = new Map(ends.map(({ key, value }) => [key.slice(ENDS.length), value as End]))
+    const endings = new Map(ends.map(({ key, value }) => [key.slice(ENDS.length), value as TaskEnd]))
     const tasks = kept.map(async ({ key, value }) => {
       const path = key.slice(TASKS.length)
       const end = endings.get(path)
@@ -226,7 +226,7 @@ export class TaskStore {
     const expires = { expiresAt: expiryOf(kept) }
     const { status, body } = toEnd(ending)
     const ref = body && (await this.#keepBody(body, expires))
-    const end: End = { status, at: this.#clock.wallMs(), ...(ref && { ref }) }
+    const end: TaskEnd = { status, at: this.#clock.wallMs(), ...(ref && { ref }) }
     const isFirst = await this.#state.add(ENDS + key, end, expires)
     if (!isFirst && ref) await this.#dropBody(ref)
     await this.#state.take(SHOWN + key)
@@ -259,7 +259,7 @@ export class TaskStore {
     }
   }
 
-  async #show({ owner, id }: TaskKey, kept: Kept, progress: TaskProgress): Promise<TaskProgress> {
+  async #show({ owner, id }: TaskKey, kept: StoredTask, progress: TaskProgress): Promise<TaskProgress> {
     const key = keyOf(owner, id)
     const expires = { expiresAt: expiryOf(kept) }
     const { status, ...texts } = cutMessage(progress)
@@ -269,7 +269,7 @@ export class TaskStore {
     return { status, ...texts }
   }
 
-  async #shownOf(key: string, { status }: Kept): Promise<TaskProgress> {
+  async #shownOf(key: string, { status }: StoredTask): Promise<TaskProgress> {
     const sealed = await this.#state.get(SHOWN + key)
     const text = typeof sealed === 'string' ? await this.#sealer.open(sealed, ['task-texts', key]) : undefined
     return { status, ...(text !== undefined && (readOwnJson(text, 'exact') as Omit<TaskProgress, 'status'>)) }
@@ -278,10 +278,10 @@ export class TaskStore {
   /** Removes the user's task that ended first. Returns `false` if none has ended. */
   async #forgetEnded(user: string): Promise<boolean> {
     const ends = await this.#state.list(ENDS + user)
-    const oldest = ends.toSorted((a, b) => (a.value as End).at - (b.value as End).at)[0]
+    const oldest = ends.toSorted((a, b) => (a.value as TaskEnd).at - (b.value as TaskEnd).at)[0]
     if (!oldest) return false
     const key = oldest.key.slice(ENDS.length)
-    const end = (await this.#state.take(ENDS + key)) as End | undefined
+    const end = (await this.#state.take(ENDS + key)) as TaskEnd | undefined
     for (const prefix of [TASKS, SHOWN]) await this.#state.take(prefix + key)
     if (end?.ref) await this.#dropBody(end.ref)
     return true
@@ -305,7 +305,7 @@ export class TaskStore {
 
   async #endingOf(end: unknown): Promise<DatedEnding | undefined> {
     if (!isObject(end)) return undefined
-    const { status, at, ref } = end as unknown as End
+    const { status, at, ref } = end as unknown as TaskEnd
     if (status === 'cancelled') return { status, at }
     const parts = ref === undefined ? [] : await this.#state.list(`${RESULTS}${ref}/`)
     const text = await this.#sealer.open(parts.map(({ value }) => String(value)).join(''), ['task-result', ref])
@@ -325,7 +325,7 @@ export function isTooLarge(value: unknown): boolean {
 const INTERNAL_ERROR = -32_603
 const LOST: JsonRpcError = { code: INTERNAL_ERROR, message: 'The result is no longer stored.' }
 
-function lostAt({ updatedAt }: Kept): DatedEnding {
+function lostAt({ updatedAt }: StoredTask): DatedEnding {
   return { status: 'failed', at: updatedAt, error: LOST }
 }
 
@@ -342,7 +342,7 @@ function toEnd(ending: TaskEnding): { readonly status: TaskEnding['status']; rea
   return { status: 'failed', body: { code, message: text, ...(data !== undefined && isSmall && { data }) } }
 }
 
-function toTask(id: string, kept: Kept, progress: TaskProgress, ending: DatedEnding | undefined): Task {
+function toTask(id: string, kept: StoredTask, progress: TaskProgress, ending: DatedEnding | undefined): Task {
   const { owner, createdAt, updatedAt, ttlMs } = kept
   const status = ending?.status ?? progress.status
   return { id, owner, status, createdAt, updatedAt: ending?.at ?? updatedAt, ttlMs, progress, ending }
@@ -353,7 +353,7 @@ function cutMessage({ statusMessage, ...progress }: TaskProgress): TaskProgress 
   return { ...progress, statusMessage: statusMessage.slice(0, MAX_MESSAGE_CHARS).toWellFormed() }
 }
 
-function isKept(value: unknown): value is Kept & JsonObject {
+function isKept(value: unknown): value is StoredTask & JsonObject {
   return isObject(value) && typeof value['status'] === 'string'
 }
 
@@ -362,7 +362,7 @@ function toJson(value: object): unknown {
   return readOwnJson(toJsonText(value), 'exact')
 }
 
-function expiryOf({ createdAt, ttlMs }: Pick<Kept, 'createdAt' | 'ttlMs'>): number {
+function expiryOf({ createdAt, ttlMs }: Pick<StoredTask, 'createdAt' | 'ttlMs'>): number {
   return createdAt + ttlMs
 }
 

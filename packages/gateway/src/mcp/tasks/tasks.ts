@@ -61,7 +61,7 @@ class TaskStopped extends Error {
 }
 
 /** A round of a task in this process. */
-interface Running {
+interface RunningRound {
   readonly task: OpenTask
   /** Stops the task. */
   readonly stop: Canceller
@@ -83,7 +83,7 @@ export class Tasks {
   readonly #deps: TasksDeps
   readonly #leases: TaskLeases
   readonly #startedMs = performance.now()
-  readonly #running = new Map<string, Running>()
+  readonly #running = new Map<string, RunningRound>()
   readonly #timer: NodeJS.Timeout
   readonly #unsubscribe: () => void
   /** Until the tasks are resumed, servers and policies may not be complete. */
@@ -196,7 +196,11 @@ export class Tasks {
     this.#running.set(task.id, { task, stop, leave, done })
   }
 
-  async #runAndRelease(task: OpenTask, responses: JsonObject, signals: Pick<Running, 'stop' | 'leave'>): Promise<void> {
+  async #runAndRelease(
+    task: OpenTask,
+    responses: JsonObject,
+    signals: Pick<RunningRound, 'stop' | 'leave'>,
+  ): Promise<void> {
     try {
       await this.#run(task, responses, signals)
       if (!this.#isLeaving) await this.#endIfOver(task)
@@ -207,7 +211,11 @@ export class Tasks {
   }
 
   /** Runs one round, and stores its end. */
-  async #run(task: OpenTask, responses: JsonObject, { stop, leave }: Pick<Running, 'stop' | 'leave'>): Promise<void> {
+  async #run(
+    task: OpenTask,
+    responses: JsonObject,
+    { stop, leave }: Pick<RunningRound, 'stop' | 'leave'>,
+  ): Promise<void> {
     const { call } = task
     const caller = this.#callerOf(task)
     if (!caller) return this.#giveUp(task, NO_KEY)

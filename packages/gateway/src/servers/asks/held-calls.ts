@@ -95,10 +95,10 @@ export class HeldCalls {
   }
 }
 
-type Ended = { readonly result: McpResult | InputRequired } | { readonly error: unknown }
+type HeldEnd = { readonly result: McpResult | InputRequired } | { readonly error: unknown }
 
 /** The client's current request for a call. */
-interface Round {
+interface HeldRound {
   readonly call: CallContext
   readonly log: ((params: JsonObject) => void) | undefined
   readonly resolve: (output: McpResult | InputRequired) => void
@@ -114,11 +114,11 @@ export class HeldCall {
     string,
     { readonly method: string; readonly params: JsonObject; readonly answer: (result: JsonObject) => void }
   >()
-  #round: Round | undefined
+  #round: HeldRound | undefined
   #timer: NodeJS.Timeout | undefined
   #isPausing = false
   #nextKey = 0
-  #ended: Ended | undefined
+  #ended: HeldEnd | undefined
 
   constructor(calls: HeldCalls, owner: HeldOwner, run: (held: HeldCall) => Promise<McpResult | InputRequired>) {
     this.#calls = calls
@@ -151,7 +151,7 @@ export class HeldCall {
     })
 
   /** Runs until the call ends or the server waits for answers. `responses` answers the earlier requests. */
-  next(call: CallContext, log: Round['log'], responses: JsonObject = {}): Promise<McpResult | InputRequired> {
+  next(call: CallContext, log: HeldRound['log'], responses: JsonObject = {}): Promise<McpResult | InputRequired> {
     clearTimeout(this.#timer)
     const { promise, resolve, reject } = Promise.withResolvers<McpResult | InputRequired>()
     const unwatch = call.onAbort(() => this.cancel(call.reason))
@@ -193,7 +193,7 @@ export class HeldCall {
     }
   }
 
-  #end(ended: Ended): void {
+  #end(ended: HeldEnd): void {
     this.#ended = ended
     this.#settle()
   }

@@ -4,20 +4,20 @@ import { raiseLabels } from '@toolgate/core/call'
 import { InputRequired } from '@toolgate/core/toolset'
 import type { McpResult } from '@toolgate/mcp'
 
-type Relayed = McpResult | InputRequired
+type RelayedResult = McpResult | InputRequired
 
 /** The key in a result's `_meta` for a list of labels. */
 const LABELS = 'dev.toolgate/labels'
 
 /** Returns a result after raising its labels, as far as the server's entry accepts them. */
-export async function withRaised(relayed: Promise<Relayed>, call: CallContext, accepts: readonly string[]) {
+export async function withRaised(relayed: Promise<RelayedResult>, call: CallContext, accepts: readonly string[]) {
   const result = await relayed
   await raiseLabels(call, raisedBy(result, accepts))
   return result
 }
 
 /** Returns the raised labels. An unreadable list raises all accepted labels. */
-function raisedBy(result: Relayed, accepts: readonly string[]): readonly string[] {
+function raisedBy(result: RelayedResult, accepts: readonly string[]): readonly string[] {
   if (result instanceof InputRequired || !isObject(result._meta)) return []
   const said: unknown = result._meta[LABELS]
   if (said === undefined) return []

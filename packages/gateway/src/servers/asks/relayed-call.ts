@@ -5,13 +5,58 @@ import { InputRequired } from '@toolgate/core/toolset'
 import { type McpResult, RPC_CODES, RpcError } from '@toolgate/mcp'
 import { type CallMethod, type Upstream, type UpstreamCall, UpstreamError } from '../../model/upstream.ts'
 import type { Asked } from './asked.ts'
-import type { ClientLink } from './client-link.ts'
+import { type ClientLink, toClientLink } from './client-link.ts'
 import { heldIn } from './held-calls.ts'
-import { type CallAsks, MAX_ASKS } from './server-asks.ts'
+import { withRaised } from './raised-labels.ts'
+import { type CallAsks, MAX_ASKS, type ServerAsks } from './server-asks.ts'
 
-interface ServerRequest {
+interface RelayedRequest {
   readonly method: CallMethod
   readonly params: JsonObject
+}
+
+/** The parts that the calls of all sources of a server share. */
+export interface CallParts {
+  readonly asks: Pick<ServerAsks, 'isSilent' | 'ofCall'>
+  readonly running: Pick<RunningCalls, 'count'>
+}
+
+/** Counts the running calls of a server, over all of its users' lists. */
+export class RunningCalls {
+  #running = 0
+  #idle: PromiseWithResolvers<void> | undefined
+
+  /** Resolves when no call runs. */
+  idle(): Promise<void> {
+    return this.#running === 0 ? Promise.resolve() : (this.#idle ??= Promise.withResolvers()).promise
+  }
+
+  async count<T>(running: Promise<T>): Promise<T> {
+    this.#running++
+    try {
+      return await running
+    } finally {
+      this.#running--
+      if (this.#running === 0) {
+        this.#idle?.resolve()
+        this.#idle = undefined
+      }
+    }
+  }
+}
+
+type Send = (request: ServerRequest, call: CallContext, through?: Pick<Upstream, 'call'>) => Relayed
+
+/** Returns a function that sends calls to a server. `accepts`: the labels that its results may raise. */
+export function senderTo(
+  upstream: Pick<Upstream, 'call'>,
+  { asks, running }: CallParts,
+  accepts: readonly string[],
+): Send {
+  return (request, call, through = upstream) => {
+    const relayed = relayCall(through, request, call, asks)
+    return running.count(accepts.length === 0 ? relayed : withRaised(relayed, call, accepts))
+  }
 }
 
 /**
@@ -24,16 +69,22 @@ interface ServerRequest {
  *
  * @throws {McpError}
  */
-export async function relayCall(
+async function relayCall(
   upstream: Pick<Upstream, 'call'>,
-  request: ServerRequest,
+  request: RelayedRequest,
   call: CallContext,
-  asks: CallAsks,
-): Promise<McpResult | InputRequired> {
+  server: CallParts['asks'],
+): Relayed {
+  const { caller, onProgress, context } = call
+  let made: CallAsks | undefined
+  const asksOf = () => (made ??= server.ofCall(call))
   try {
-    return await (isHeld(asks) ? relayHeld : relayAtOnce)(upstream, request, call, asks)
+    if (!server.isSilent || toClientLink(context)?.answers)
+      return await (isHeld(asksOf()) ? relayHeld : relayAtOnce)(upstream, request, call, asksOf())
+    const onAsk: UpstreamCall['onAsk'] = (method, params, signal) => askNow(asksOf(), method, params, signal)
+    return await finish(upstream, { ...request, caller, signal: call, onProgress, onAsk }, asksOf, call)
   } catch (error) {
-    throw asks.admitError(error)
+    throw asksOf().admitError(error)
   }
 }
 
@@ -41,7 +92,7 @@ type Relayed = Promise<McpResult | InputRequired>
 
 function relayAtOnce(
   upstream: Pick<Upstream, 'call'>,
-  request: ServerRequest,
+  request: RelayedRequest,
   call: CallContext,
   asks: CallAsks,
 ): Relayed {
@@ -51,7 +102,7 @@ function relayAtOnce(
     onAsk: (method, params, signal) => askNow(asks, method, params, signal),
     onLog: asks.log,
   })
-  return finish(upstream, asked, asks, call)
+  return finish(upstream, asked, () => asks, call)
 }
 
 /**
@@ -65,7 +116,7 @@ function isHeld({ link, capabilities }: CallAsks): boolean {
 
 function relayHeld(
   upstream: Pick<Upstream, 'call'>,
-  request: ServerRequest,
+  request: RelayedRequest,
   call: CallContext,
   asks: CallAsks,
 ): Relayed {
@@ -76,13 +127,13 @@ function relayHeld(
   const held = asks.held.begin(owner, ({ signal, onProgress, onLog, ask }) => {
     const onAsk: UpstreamCall['onAsk'] = (method, params, withdrawn) =>
       ask(method, asks.admit(method, params), withdrawn)
-    return finish(upstream, toCall(request, call, asks, { signal, onProgress, onAsk, onLog }), asks, signal)
+    return finish(upstream, toCall(request, call, asks, { signal, onProgress, onAsk, onLog }), () => asks, signal)
   })
   return held.next(call, asks.log)
 }
 
 function toCall(
-  request: ServerRequest,
+  request: RelayedRequest,
   { caller }: CallContext,
   { link, mayLog, capabilities }: CallAsks,
   { onLog, ...ports }: Pick<UpstreamCall, 'signal' | 'onProgress' | 'onAsk' | 'onLog'>,
@@ -101,14 +152,15 @@ function toCall(
 async function finish(
   upstream: Pick<Upstream, 'call'>,
   asked: UpstreamCall,
-  asks: CallAsks,
+  asksOf: () => CallAsks,
   signal: Cancelling,
-): Promise<McpResult | InputRequired> {
+): Relayed {
   let next = asked
   for (let rounds = 0; rounds < MAX_ASKS; rounds++) {
     const result = await upstream.call(next)
     if (result['resultType'] !== 'input_required') return result
     const { inputRequests = {}, requestState } = result as { inputRequests?: JsonObject; requestState?: string }
+    const asks = asksOf()
     const requests = asks.admitAll(inputRequests)
     if (asks.link?.era === 'modern') return new InputRequired({ requests, state: requestState } satisfies Asked)
     next = { ...asked, answers: { inputResponses: await askAll(asks, requests, signal), requestState } }

@@ -3,7 +3,7 @@ import type { Caller } from '@toolgate/core'
 import { isObject, readOwnJson, toJsonText } from '@toolgate/values/json'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { ROUND_MS } from '../transport/limits.ts'
-import { Sealer } from '../../util/sealer.ts'
+import { SecretSealer } from '../../util/sealer.ts'
 
 /** The fields that a state is bound to. A retry that differs in any field cannot open it. */
 export interface StateBinding {
@@ -61,14 +61,14 @@ export class SealedStates {
   readonly #clock: Pick<Clock, 'wallMs'>
   readonly #ttlMs: number
   readonly #maxOpen: number
-  readonly #sealer: Sealer
+  readonly #sealer: SecretSealer
 
   constructor({ state, clock, ttlMs = ROUND_MS, maxOpen = DEFAULT_MAX_OPEN }: SealedStateOptions) {
     this.#state = state
     this.#clock = clock
     this.#ttlMs = ttlMs
     this.#maxOpen = maxOpen
-    this.#sealer = new Sealer({ state, clock })
+    this.#sealer = new SecretSealer({ state, clock })
   }
 
   /** Returns a sealed state with plain JSON for a client. @throws {TooManyStates} */

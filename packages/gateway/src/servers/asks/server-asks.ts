@@ -88,13 +88,17 @@ export interface ServerAsksOptions {
 
 /** Checks and records the requests of one server to the clients of its calls, as its entry allows. */
 export class ServerAsks {
+  /** Whether the server may neither ask clients nor send them log messages. */
+  readonly isSilent: boolean
   readonly #options: ServerAsksOptions
   readonly #may: AskedMay
 
   constructor(options: ServerAsksOptions) {
     this.#options = options
     const may = options.server.may ?? MAY_NOTHING
-    this.#may = { may, wants: WANT_NAMES.filter((want) => WANTS[want].isAllowed(may)) }
+    const wants = WANT_NAMES.filter((want) => WANTS[want].isAllowed(may))
+    this.#may = { may, wants }
+    this.isSilent = wants.length === 0 && !may.log
   }
 
   /** Returns the requests of one call to its client. */

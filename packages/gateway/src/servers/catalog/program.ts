@@ -5,7 +5,7 @@ import { sha256Hex } from '@toolgate/values'
 import type { ServerConfig } from '../../config/config.ts'
 
 /** The hashes of the files that a server runs. Each covers the resolved path, the size and the content. */
-export interface Program {
+export interface ServerProgram {
   /** The file of its command. */
   readonly command?: string | undefined
   /** The first script among the args of an interpreter. */
@@ -28,7 +28,7 @@ const INLINE = /^-(?:m|c|e|p|-eval|-print)$/
  * Returns a reader of programs. It never throws: an unreadable file has no hash. A file is read again when its size,
  * times or inode change.
  */
-export function createProgramReader(): (server: ProgramOf) => Promise<Program> {
+export function createProgramReader(): (server: ProgramOf) => Promise<ServerProgram> {
   const known = new Map<string, { readonly of: string; readonly hash: string }>()
   const hashOf = async (file: string | undefined): Promise<string | undefined> => {
     if (file === undefined) return undefined

@@ -2,15 +2,15 @@ import type { RulesOfChange } from '@toolgate/change'
 import { toApps, toGroups } from './groups.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 
-type Written = Pick<
+type WrittenRules = Pick<
   GatewayConfig,
   'policy' | 'groups' | 'aliases' | 'apps' | 'labels' | 'limits' | 'servers' | 'callers' | 'oauth' | 'history' | 'calls'
 >
 
-type Catalog = RulesOfChange['catalog']
+type ChangeCatalog = RulesOfChange['catalog']
 
 /** Returns the rules in a configuration that apply to a catalog: to its servers' items, and to its agents. */
-export function rulesOfChange(catalog: Catalog, written: Written): RulesOfChange {
+export function rulesOfChange(catalog: ChangeCatalog, written: WrittenRules): RulesOfChange {
   const { policy, groups, aliases, apps, labels, limits, servers, callers, oauth, history, calls } = written
   const isServed = new Set(servers.map(({ name }) => name))
   const unprobed = groups.map((group) => ({ ...group, availableWhen: [], visibility: 'always' as const }))
@@ -29,7 +29,10 @@ export function rulesOfChange(catalog: Catalog, written: Written): RulesOfChange
   }
 }
 
-function filterItems(catalog: Catalog, keeps: (item: { readonly namespace?: string | undefined }) => boolean): Catalog {
+function filterItems(
+  catalog: ChangeCatalog,
+  keeps: (item: { readonly namespace?: string | undefined }) => boolean,
+): ChangeCatalog {
   return 'items' in catalog ? { ...catalog, items: catalog.items.filter(keeps) } : catalog.filter(keeps)
 }
 

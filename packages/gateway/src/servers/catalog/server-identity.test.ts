@@ -3,14 +3,18 @@ import { describe, it } from 'node:test'
 import { memoryAudit } from '@toolgate/core'
 import { redactor } from '@toolgate/values/redact'
 import { memoryState } from '@toolgate/core/stores'
-import type { Program } from './program.ts'
+import type { ServerProgram } from './program.ts'
 import { watchIdentities, type WatchedServer } from './server-identity.ts'
 
 const CONFIG = { name: 'files', command: 'npx', args: ['server', '--root', '/a'] }
 const clock = { wallMs: () => 5000, monotonicMs: () => 0 }
 
 /** A process with one server, over a store that may be an earlier one's. */
-function open(config: Partial<WatchedServer['config']> = {}, state = memoryState({ clock }), program: Program = {}) {
+function open(
+  config: Partial<WatchedServer['config']> = {},
+  state = memoryState({ clock }),
+  program: ServerProgram = {},
+) {
   const audit = memoryAudit()
   let info: { name: string; version: string } | undefined
   let instructions: string | undefined
@@ -47,7 +51,7 @@ function open(config: Partial<WatchedServer['config']> = {}, state = memoryState
       await identities.settled()
     },
     /** The child ends, and another one runs these files. */
-    async runs(now: Program) {
+    async runs(now: ServerProgram) {
       files = now
       since++
       announce()

@@ -6,7 +6,7 @@ import type { Redactor } from '@toolgate/values/redact'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { ServerConfig } from '../../config/config.ts'
 import type { UpstreamState } from '../../model/upstream.ts'
-import type { Program, ProgramOf } from './program.ts'
+import type { ServerProgram, ProgramOf } from './program.ts'
 
 /** A watched server. */
 export interface WatchedServer {
@@ -22,7 +22,7 @@ interface IdentityDeps {
   servers(): readonly WatchedServer[]
   readonly state: Pick<StateStore, 'get' | 'set'>
   /** Reads the files that a server runs. */
-  programOf(config: ProgramOf): Promise<Program>
+  programOf(config: ProgramOf): Promise<ServerProgram>
   readonly audit: Pick<AuditSink, 'write'>
   readonly clock: Pick<Clock, 'wallMs'>
   readonly redact: Pick<Redactor, 'redactText'>
@@ -47,12 +47,12 @@ export interface ServerIdentities {
 }
 
 /** The pinned identity of a server. Arguments and URLs may hold secrets, so only their hashes are stored. */
-interface Identity {
+interface PinnedIdentity {
   readonly command: string
   readonly args: string
   readonly url: string
   /** The files that the server ran; absent until they could be read. */
-  readonly program?: Program | undefined
+  readonly program?: ServerProgram | undefined
   /** The reported name and version; absent until the server has reported them. */
   readonly info?: string | undefined
   /** The hash of the instructions; absent until the server has been ready. */
@@ -116,7 +116,7 @@ export function watchIdentities(deps: IdentityDeps): ServerIdentities {
     const key = KEY + config.name
     const before = parseIdentity(await deps.state.get(key))
     const configured = configuredOf(config)
-    const now: Identity = {
+    const now: PinnedIdentity = {
       ...configured,
       // An unreadable file does not count as changed.
       program: {
@@ -141,7 +141,7 @@ export function watchIdentities(deps: IdentityDeps): ServerIdentities {
   }
 }
 
-function configuredOf({ command = '', args, url = '' }: WatchedServer['config']): Identity {
+function configuredOf({ command = '', args, url = '' }: WatchedServer['config']): PinnedIdentity {
   return { command, args: sha256Hex(JSON.stringify(args)), url: sha256Hex(url) }
 }
 
@@ -159,7 +159,7 @@ function instructionsOf({ status, instructions = '' }: UpstreamState): string | 
   return status === 'ready' ? sha256Hex(instructions) : undefined
 }
 
-function describe(before: Identity, now: Identity): string {
+function describe(before: PinnedIdentity, now: PinnedIdentity): string {
   return [
     ...(before.command === now.command
       ? []
@@ -174,7 +174,7 @@ function describe(before: Identity, now: Identity): string {
   ].join('; ')
 }
 
-function runsAs(before: Identity, now: Identity): boolean {
+function runsAs(before: PinnedIdentity, now: PinnedIdentity): boolean {
   return before.command === now.command && before.args === now.args
 }
 
@@ -182,9 +182,9 @@ function runsAs(before: Identity, now: Identity): boolean {
  * Returns the changed files. Another command or other arguments run other files, and are recorded as changes
  * themselves.
  */
-function programChanges(before: Identity, now: Identity): readonly string[] {
+function programChanges(before: PinnedIdentity, now: PinnedIdentity): readonly string[] {
   if (!runsAs(before, now)) return []
-  const differs = (file: keyof Program) =>
+  const differs = (file: keyof ServerProgram) =>
     before.program?.[file] !== undefined && before.program[file] !== now.program?.[file]
   return [
     ...(differs('command') ? ['the file that its command runs has changed'] : []),
@@ -197,7 +197,7 @@ function withoutNone<T extends object>(value: T): T {
 }
 
 /** Returns `undefined` for an invalid value. The identity is then pinned again. */
-function parseIdentity(value: unknown): Identity | undefined {
+function parseIdentity(value: unknown): PinnedIdentity | undefined {
   if (!isObject(value)) return undefined
   const { command, args, url, program, info, instructions, change } = value
   if (typeof command !== 'string' || typeof args !== 'string' || typeof url !== 'string') return undefined
@@ -212,7 +212,7 @@ function parseIdentity(value: unknown): Identity | undefined {
   }
 }
 
-function parseProgram(value: unknown): Program {
+function parseProgram(value: unknown): ServerProgram {
   if (!isObject(value)) return {}
   return withoutNone({ command: textOrNone(value['command']), script: textOrNone(value['script']) })
 }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createGate, type Tool } from '@toolgate/core'
 import type { ServerConfig } from '../../config/config.ts'
-import type { McpTool, Upstream, UpstreamCall, UpstreamItems } from '../../model/upstream.ts'
+import type { UpstreamTool, Upstream, UpstreamCall, UpstreamItems } from '../../model/upstream.ts'
 import { HeldCalls } from '../asks/held-calls.ts'
 import { ServerAsks } from '../asks/server-asks.ts'
-import { RunningCalls } from '../transport/running-calls.ts'
+import { RunningCalls } from '../asks/relayed-call.ts'
 import { UpstreamSource } from './sources.ts'
 
 const SERVER = {
@@ -14,7 +14,7 @@ const SERVER = {
   tools: new Map(),
   offers: ['tools', 'resources', 'prompts'],
 } as unknown as ServerConfig
-const listed = (name: string, more: Partial<McpTool> = {}): McpTool => ({
+const listed = (name: string, more: Partial<UpstreamTool> = {}): UpstreamTool => ({
   name,
   inputSchema: { type: 'object' },
   ...more,
@@ -23,7 +23,7 @@ const listed = (name: string, more: Partial<McpTool> = {}): McpTool => ({
 const NOTHING: UpstreamItems = { tools: [], resources: [], templates: [], prompts: [] }
 
 /** An upstream whose list a test sets, and which writes down its calls. */
-function fakeUpstream(...tools: McpTool[]) {
+function fakeUpstream(...tools: UpstreamTool[]) {
   const listeners = new Set<() => void>()
   const calls: UpstreamCall[] = []
   const upstream = {
@@ -47,7 +47,7 @@ function fakeUpstream(...tools: McpTool[]) {
     calls,
     listeners,
     tell,
-    set(...next: McpTool[]) {
+    set(...next: UpstreamTool[]) {
       upstream.items = { ...upstream.items, tools: next }
       tell()
     },
@@ -108,7 +108,7 @@ describe('UpstreamSource', () => {
       { outputSchema: { type: 'object' } },
       { annotations: { readOnlyHint: true } },
       { 'x-unknown': 1 },
-    ] as Partial<McpTool>[]) {
+    ] as Partial<UpstreamTool>[]) {
       const { upstream, set } = fakeUpstream(listed('read'))
       const source = sourceOf(upstream)
       const [before] = source.tools()

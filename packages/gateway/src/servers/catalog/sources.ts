@@ -1,32 +1,16 @@
-import type { CallContext, Tool } from '@toolgate/core'
-import type { JsonObject } from '@toolgate/values/json'
+import type { Tool } from '@toolgate/core'
 import { InputRequired, type OwnSources, type Source } from '@toolgate/core/toolset'
 import { type McpResult, ServerItems, ServerTools } from '@toolgate/mcp'
 import { toClientLink } from '../asks/client-link.ts'
 import { isStartedTask, isTaskState, TaskCaller, taskSupportOf } from '../asks/upstream-tasks.ts'
 import type { ServerConfig } from '../../config/config.ts'
-import { relayCall } from '../asks/relayed-call.ts'
-import { withRaised } from '../asks/raised-labels.ts'
-import type { ServerAsks } from '../asks/server-asks.ts'
-import type { RunningCalls } from '../transport/running-calls.ts'
-import {
-  type CallMethod,
-  type Offer,
-  type RejectedItem,
-  type Upstream,
-  type UpstreamItems,
-} from '../../model/upstream.ts'
+import { type CallParts, senderTo } from '../asks/relayed-call.ts'
+import type { Offer, RejectedItem, Upstream, UpstreamItems } from '../../model/upstream.ts'
 
 type SourceConfig = Pick<ServerConfig, 'name' | 'tools' | 'trustHints' | 'offers' | 'accepts' | 'resources' | 'prompts'>
 
 /** The parts of a listed server that its source uses. */
 type ListedUpstream = Pick<Upstream, 'name' | 'state' | 'items' | 'call'> & Partial<Pick<Upstream, 'subscribe'>>
-
-/** The parts that the calls of all sources of a server share. */
-export interface CallParts {
-  readonly asks: Pick<ServerAsks, 'ofCall'>
-  readonly running: Pick<RunningCalls, 'count'>
-}
 
 /** The catalog's source for one server: its latest lists, which are kept while it is down. */
 export class UpstreamSource implements Source {
@@ -45,7 +29,7 @@ export class UpstreamSource implements Source {
   constructor(
     { name, tools, trustHints, offers, accepts = [], resources, prompts }: SourceConfig,
     upstream: ListedUpstream,
-    { asks, running }: CallParts,
+    parts: CallParts,
     own?: OwnSources,
   ) {
     this.own = own
@@ -53,15 +37,7 @@ export class UpstreamSource implements Source {
     this.namespaces = [name]
     this.#upstream = upstream
     this.#offers = offers
-    const send = (
-      method: CallMethod,
-      params: JsonObject,
-      call: CallContext,
-      through: Pick<Upstream, 'call'> = upstream,
-    ) => {
-      const relayed = relayCall(through, { method, params }, call, asks.ofCall(call))
-      return running.count(accepts.length === 0 ? relayed : withRaised(relayed, call, accepts))
-    }
+    const send = senderTo(upstream, parts, accepts)
     const followed = new Set<string>()
     this.#tools = new ServerTools({
       namespace: name,
@@ -71,13 +47,13 @@ export class UpstreamSource implements Source {
       executeOf: (tool, execution) => {
         const support = taskSupportOf(execution)
         return (input, call) => {
-          const params = { name: tool, arguments: input }
+          const request = { method: 'tools/call', params: { name: tool, arguments: input } } as const
           const link = toClientLink(call.context)
           const goesOn = link?.answers !== undefined && isTaskState(link.answers.state)
-          if (!goesOn && !this.#runsTasks()) return send('tools/call', params, call)
+          if (!goesOn && !this.#ranTasks) return send(request, call)
           const { isWanted = false, leave } = link?.tasks ?? {}
           const caller = new TaskCaller(upstream, { support, isTaskClient: isWanted, leave }, followed)
-          return send('tools/call', params, call, caller).then(toTaskRound, (error: unknown) => {
+          return send(request, call, caller).then(toTaskRound, (error: unknown) => {
             caller.abandon()
             throw error
           })
@@ -88,8 +64,9 @@ export class UpstreamSource implements Source {
       namespace: name,
       resources,
       prompts,
-      read: (uri, call) => send('resources/read', { uri }, call),
-      getPrompt: (prompt, input, call) => send('prompts/get', { name: prompt, arguments: input }, call),
+      read: (uri, call) => send({ method: 'resources/read', params: { uri } }, call),
+      getPrompt: (prompt, input, call) =>
+        send({ method: 'prompts/get', params: { name: prompt, arguments: input } }, call),
     })
   }
 

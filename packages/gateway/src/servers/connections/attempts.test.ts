@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryState } from '@toolgate/core/stores'
 import { manualClock } from '@toolgate/testing'
-import { Sealer } from '../../util/sealer.ts'
-import { ATTEMPT_MS, type Attempt, type AttemptAnswer, Attempts } from './attempts.ts'
+import { SecretSealer } from '../../util/sealer.ts'
+import { ATTEMPT_MS, type ConnectAttempt, type AttemptAnswer, Attempts } from './attempts.ts'
 
 const VERA = { user: 'vera', tenant: 'acme' }
 const at = (state: string, more: Partial<AttemptAnswer> = {}) => ({
@@ -11,7 +11,7 @@ const at = (state: string, more: Partial<AttemptAnswer> = {}) => ({
   callback: '/connect/~callback/mail',
   ...more,
 })
-const ATTEMPT: Attempt = {
+const ATTEMPT: ConnectAttempt = {
   server: 'mail',
   ...VERA,
   of: 'x',
@@ -26,7 +26,7 @@ const ATTEMPT: Attempt = {
 function make() {
   const clock = manualClock()
   const state = memoryState({ clock })
-  return { clock, state, attempts: new Attempts({ state, clock, sealer: new Sealer({ state, clock }) }) }
+  return { clock, state, attempts: new Attempts({ state, clock, sealer: new SecretSealer({ state, clock }) }) }
 }
 
 describe('Attempts', () => {

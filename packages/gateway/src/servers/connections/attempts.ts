@@ -1,13 +1,13 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readOwnJson } from '@toolgate/values/json'
 import type { Clock, StateStore } from '@toolgate/core/stores'
-import type { Sealer } from '../../util/sealer.ts'
+import type { SecretSealer } from '../../util/sealer.ts'
 import type { OAuthClient } from './clients.ts'
 import { type ConnectionKey, digestOf } from './connection-store.ts'
 import { ConnectProblem } from './problem.ts'
 
 /** The data that is stored while a user signs in elsewhere. */
-export interface Attempt extends ConnectionKey {
+export interface ConnectAttempt extends ConnectionKey {
   readonly of: string
   readonly issuer: string
   readonly client: OAuthClient
@@ -32,7 +32,7 @@ export interface AttemptAnswer {
 
 interface AttemptsDeps {
   readonly state: StateStore
-  readonly sealer: Sealer
+  readonly sealer: SecretSealer
   readonly clock: Pick<Clock, 'wallMs'>
 }
 
@@ -56,7 +56,7 @@ export class Attempts {
    * Begins an attempt, which replaces an earlier one. Returns the `state` for the authorization server, and the secret
    * for the browser.
    */
-  async begin(attempt: Attempt): Promise<{ readonly state: string; readonly secret: string }> {
+  async begin(attempt: ConnectAttempt): Promise<{ readonly state: string; readonly secret: string }> {
     const { state: store, sealer, clock } = this.#deps
     const [code, secret] = [random(), random()]
     const owner = digestOf(attempt)
@@ -76,14 +76,17 @@ export class Attempts {
     { state, callback, iss }: AttemptAnswer,
     secret: string,
     person: Pick<ConnectionKey, 'user' | 'tenant'>,
-  ): Promise<Attempt> {
+  ): Promise<ConnectAttempt> {
     const [owner = '', code = ''] = state.split('.')
     if (!PART.test(owner) || !PART.test(code)) throw unknownAttempt()
     const key = `${ATTEMPTS}${owner}/${digest(code)}`
     const kept = (await this.#deps.state.get(key)) as { readonly sealed: string } | undefined
     const text = kept && (await this.#deps.sealer.open(kept.sealed, ['attempt', digest(code)]))
     if (text === undefined) throw unknownAttempt()
-    const { attempt, secret: known } = readOwnJson(text) as { readonly attempt: Attempt; readonly secret: string }
+    const { attempt, secret: known } = readOwnJson(text) as {
+      readonly attempt: ConnectAttempt
+      readonly secret: string
+    }
     const isSameBrowser = timingSafeEqual(Buffer.from(known), Buffer.from(digest(secret)))
     if (!isSameBrowser || attempt.user !== person.user || attempt.tenant !== person.tenant) throw unknownAttempt()
     const isOfIssuer = attempt.namesIssuer ? iss === attempt.issuer : iss === undefined || iss === attempt.issuer

@@ -3,10 +3,10 @@ import { generateRandomCodeVerifier } from 'oauth4webapi'
 import { messageOf } from '@toolgate/values'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { remember } from '../../auth/oauth/remember.ts'
-import type { Sealer } from '../../util/sealer.ts'
-import { type Attempt, Attempts } from './attempts.ts'
+import type { SecretSealer } from '../../util/sealer.ts'
+import { type ConnectAttempt, Attempts } from './attempts.ts'
 import { Clients, codeOf, isUnknownClient, namesIssuer } from './clients.ts'
-import type { Connection, ConnectionKey, ConnectionSecret } from './connection-store.ts'
+import type { UserConnection, ConnectionKey, ConnectionSecret } from './connection-store.ts'
 import { discover, readServer } from './discovery.ts'
 import { authorizationUrl, exchange, type Granted, type Party, refresh, revoke } from './grants.ts'
 import { createGuardedFetch } from './guarded-fetch.ts'
@@ -15,7 +15,7 @@ import { ConnectionRefused, ConnectProblem } from './problem.ts'
 
 export interface AuthorityDeps {
   readonly state: StateStore
-  readonly sealer: Sealer
+  readonly sealer: SecretSealer
   readonly clock: Clock
   readonly publicUrl: string
 }
@@ -52,7 +52,7 @@ export class Authority {
       const { user, tenant } = owner
       const key: ConnectionKey = { server: server.name, user, ...(tenant === undefined ? {} : { tenant }) }
       const mark = { callback, namesIssuer: namesIssuer(found.server) }
-      const attempt: Attempt = { ...key, of, issuer, client, resource, scopes, verifier, ...mark }
+      const attempt: ConnectAttempt = { ...key, of, issuer, client, resource, scopes, verifier, ...mark }
       const { state, secret } = await this.#attempts.begin(attempt)
       const request = { redirectUri: this.#redirectUri(callback), state, verifier }
       return { url: await authorizationUrl({ server: found.server, client }, found, request), secret }
@@ -68,8 +68,8 @@ export class Authority {
     { pathname: callback, searchParams: answer }: URL,
     secret: string,
     person: Omit<ConnectionKey, 'server'>,
-    serverOf: (attempt: Attempt) => OAuthServer | undefined,
-  ): Promise<{ readonly connection: Connection; readonly secret: ConnectionSecret }> {
+    serverOf: (attempt: ConnectAttempt) => OAuthServer | undefined,
+  ): Promise<{ readonly connection: UserConnection; readonly secret: ConnectionSecret }> {
     return explained(async () => {
       const state = answer.get('state') ?? ''
       const iss = answer.get('iss') ?? undefined
@@ -108,7 +108,7 @@ export class Authority {
   /** @throws {ConnectionRefused} if the connection is no longer valid. @throws {ConnectProblem} */
   refresh(
     server: OAuthServer,
-    { issuer }: Connection,
+    { issuer }: UserConnection,
     { tokens, client, resource }: ConnectionSecret,
   ): Promise<Granted> {
     return explained(async () => {
@@ -125,7 +125,7 @@ export class Authority {
   /**
    * Revokes the tokens of a connection. Returns whether the authorization server supports it. @throws {ConnectProblem}
    */
-  revoke(server: OAuthServer, { issuer }: Connection, { tokens, client }: ConnectionSecret): Promise<boolean> {
+  revoke(server: OAuthServer, { issuer }: UserConnection, { tokens, client }: ConnectionSecret): Promise<boolean> {
     return explained(async () => {
       const party = { ...(await this.#partyOf(server, issuer)), client: clientOf(server, client) }
       return revoke(party, tokens)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryState, systemClock } from '@toolgate/core/stores'
 import type { ServerOAuth } from '../../config/server-oauth.ts'
-import { Sealer } from '../../util/sealer.ts'
+import { SecretSealer } from '../../util/sealer.ts'
 import { Clients } from './clients.ts'
 import { callbackOf, clientDocument } from './oauth-server.ts'
 
@@ -18,7 +18,7 @@ function make(publicUrl: string) {
     bodies.push(JSON.parse(String(body)))
     return Response.json(answer, { status: 201 })
   }
-  const sealer = new Sealer({ state, clock: systemClock, isLasting: true })
+  const sealer = new SecretSealer({ state, clock: systemClock, isLasting: true })
   return { clients: new Clients({ state, sealer, publicUrl }), bodies, fetch, state }
 }
 

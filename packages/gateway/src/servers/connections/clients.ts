@@ -2,7 +2,7 @@ import * as oauth from 'oauth4webapi'
 import { isObject, readOwnJson } from '@toolgate/values/json'
 import type { StateStore } from '@toolgate/core/stores'
 import { hash } from 'node:crypto'
-import type { Sealer } from '../../util/sealer.ts'
+import type { SecretSealer } from '../../util/sealer.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 import { callbackOf, CLIENT_PATH, metadataOf, type OAuthServer } from './oauth-server.ts'
 import { ConnectProblem } from './problem.ts'
@@ -21,12 +21,12 @@ interface ClientAt {
 
 interface ClientsDeps {
   readonly state: StateStore
-  readonly sealer: Sealer
+  readonly sealer: SecretSealer
   /** The origin at which the gateway serves the pages of connections. */
   readonly publicUrl: string
 }
 
-type Named = Pick<OAuthServer, 'name' | 'oauth'>
+type OAuthNamed = Pick<OAuthServer, 'name' | 'oauth'>
 
 const CLIENTS = 'gateway/connection-clients/'
 
@@ -41,7 +41,11 @@ export class Clients {
   }
 
   /** @throws {ConnectProblem} */
-  async find({ name, oauth: own }: Named, server: oauth.AuthorizationServer, fetch: GuardedFetch): Promise<ClientAt> {
+  async find(
+    { name, oauth: own }: OAuthNamed,
+    server: oauth.AuthorizationServer,
+    fetch: GuardedFetch,
+  ): Promise<ClientAt> {
     const { clientId: id, clientSecret: secret } = own
     const at = (kind: Parameters<typeof callbackOf>[0], client: OAuthClient): ClientAt => ({
       client,

@@ -3,9 +3,9 @@ import { createEmitter } from '@toolgate/values'
 import { isObject, readOwnJson } from '@toolgate/values/json'
 import { Mirror } from '@toolgate/core/internal'
 import type { StateEntry, StateStore } from '@toolgate/core/stores'
-import type { Sealer } from '../../util/sealer.ts'
+import type { SecretSealer } from '../../util/sealer.ts'
 import type { OAuthClient } from './clients.ts'
-import type { Tokens } from './grants.ts'
+import type { GrantedTokens } from './grants.ts'
 
 /** The user that a connection belongs to, and the connected server. */
 export interface ConnectionKey {
@@ -15,7 +15,7 @@ export interface ConnectionKey {
 }
 
 /** The public data of a connection between a server and a user's account. */
-export interface Connection extends ConnectionKey {
+export interface UserConnection extends ConnectionKey {
   /** A new id for each connection. */
   readonly id: string
   /** The fingerprint of the server's entry that it was made for. */
@@ -29,13 +29,13 @@ export interface Connection extends ConnectionKey {
 
 /** The secret data of a connection, which is sealed. */
 export interface ConnectionSecret {
-  readonly tokens: Tokens
+  readonly tokens: GrantedTokens
   readonly client: OAuthClient
   readonly resource: string
 }
 
 /** A connection in its stored form. */
-interface Kept extends Connection {
+interface StoredConnection extends UserConnection {
   /** The sealed secret. Each refresh changes it. */
   readonly sealed: string
 }
@@ -50,10 +50,10 @@ const GAP_MS = 200
  */
 export class ConnectionStore {
   readonly #state: StateStore
-  readonly #sealer: Sealer
+  readonly #sealer: SecretSealer
   readonly #mirror: Mirror
-  readonly #changes: ReturnType<typeof createEmitter<[ended: readonly Connection[]]>>
-  #byKey: ReadonlyMap<string, Kept> = new Map()
+  readonly #changes: ReturnType<typeof createEmitter<[ended: readonly UserConnection[]]>>
+  #byKey: ReadonlyMap<string, StoredConnection> = new Map()
 
   constructor({
     state,
@@ -61,12 +61,12 @@ export class ConnectionStore {
     onFault,
   }: {
     readonly state: StateStore
-    readonly sealer: Sealer
+    readonly sealer: SecretSealer
     readonly onFault: (error: unknown) => void
   }) {
     this.#state = state
     this.#sealer = sealer
-    this.#changes = createEmitter<[ended: readonly Connection[]]>(onFault)
+    this.#changes = createEmitter<[ended: readonly UserConnection[]]>(onFault)
     this.#mirror = new Mirror({
       state,
       prefix: PREFIX,
@@ -86,20 +86,20 @@ export class ConnectionStore {
   }
 
   /** Calls the listener after connections were added, changed or ended, with those that are no longer valid. */
-  subscribe(listener: (ended: readonly Connection[]) => void): () => void {
+  subscribe(listener: (ended: readonly UserConnection[]) => void): () => void {
     return this.#changes.subscribe(listener)
   }
 
-  get all(): readonly Connection[] {
+  get all(): readonly UserConnection[] {
     return [...this.#byKey.values()]
   }
 
-  find(key: ConnectionKey): Connection | undefined {
+  find(key: ConnectionKey): UserConnection | undefined {
     return this.#byKey.get(keyOf(key))
   }
 
   /** Reads a connection from the store itself, as another process may have just changed it. */
-  async read(key: ConnectionKey): Promise<Connection | undefined> {
+  async read(key: ConnectionKey): Promise<UserConnection | undefined> {
     const name = keyOf(key)
     const [found] = toKept({ key: name, value: await this.#state.get(name) })
     const next = new Map(this.#byKey)
@@ -110,22 +110,25 @@ export class ConnectionStore {
   }
 
   /** Returns the secret of a connection; `undefined` if it cannot be opened. */
-  async open(connection: Connection): Promise<ConnectionSecret | undefined> {
+  async open(connection: UserConnection): Promise<ConnectionSecret | undefined> {
     const kept = this.#byKey.get(keyOf(connection))
     if (kept?.id !== connection.id) return undefined
     const text = await this.#sealer.open(kept.sealed, boundTo(kept))
     return text === undefined ? undefined : (readOwnJson(text) as ConnectionSecret)
   }
 
-  async write(connection: Connection, secret: ConnectionSecret): Promise<void> {
+  async write(connection: UserConnection, secret: ConnectionSecret): Promise<void> {
     const key = keyOf(connection)
-    const kept: Kept = { ...connection, sealed: await this.#sealer.seal(JSON.stringify(secret), boundTo(connection)) }
+    const kept: StoredConnection = {
+      ...connection,
+      sealed: await this.#sealer.seal(JSON.stringify(secret), boundTo(connection)),
+    }
     await this.#mirror.write(key, () => this.#state.set(key, kept))
     this.#replace(new Map(this.#byKey).set(key, kept))
   }
 
   /** Ends a connection, unless another one has replaced it. Returns whether it existed. */
-  async remove(connection: Connection): Promise<boolean> {
+  async remove(connection: UserConnection): Promise<boolean> {
     const key = keyOf(connection)
     if ((await this.read(connection))?.id !== connection.id) return false
     await this.#mirror.write(key, () => this.#state.take(key))
@@ -139,7 +142,7 @@ export class ConnectionStore {
     this.#mirror.close()
   }
 
-  #replace(next: ReadonlyMap<string, Kept>): void {
+  #replace(next: ReadonlyMap<string, StoredConnection>): void {
     const before = this.#byKey
     this.#byKey = next
     const ended = [...before].flatMap(([key, kept]) => (next.get(key)?.id === kept.id ? [] : [kept]))
@@ -149,7 +152,7 @@ export class ConnectionStore {
 }
 
 /** Returns the associated data of the seal, so that a sealed text cannot be opened in another user's entry. */
-function boundTo({ id, of, server, user, tenant }: Connection): unknown {
+function boundTo({ id, of, server, user, tenant }: UserConnection): unknown {
   return ['connection', id, of, server, tenant ?? null, user]
 }
 
@@ -163,9 +166,9 @@ export function digestOf({ server, user, tenant }: ConnectionKey): string {
   return hash('sha256', JSON.stringify([server, tenant ?? null, user]), 'base64url')
 }
 
-function toKept({ key, value }: StateEntry): readonly (readonly [string, Kept])[] {
+function toKept({ key, value }: StateEntry): readonly (readonly [string, StoredConnection])[] {
   if (!isObject(value)) return []
-  const kept = value as unknown as Kept
+  const kept = value as unknown as StoredConnection
   const isWhole = [kept.id, kept.of, kept.server, kept.user, kept.issuer, kept.sealed].every(
     (text) => typeof text === 'string',
   )

@@ -5,10 +5,10 @@ import { createEmitter, messageOf } from '@toolgate/values'
 import type { Clock, SessionLock, StateStore } from '@toolgate/core/stores'
 import type { ServerConfig } from '../../config/config.ts'
 import { once } from '../../util/lifecycle.ts'
-import { Sealer } from '../../util/sealer.ts'
+import { SecretSealer } from '../../util/sealer.ts'
 import type { RequestCredential } from '../transport/credential.ts'
 import type { Authority } from './authority.ts'
-import { type Connection, type ConnectionKey, ConnectionStore, keyOf } from './connection-store.ts'
+import { type UserConnection, type ConnectionKey, ConnectionStore, keyOf } from './connection-store.ts'
 import { ConnectionCredential } from './credential.ts'
 import { clientDocument, fingerprintOf, type OAuthServer } from './oauth-server.ts'
 import { ConnectProblem } from './problem.ts'
@@ -35,10 +35,10 @@ export type ConnectionRecord = Pick<AuditEntry, 'user_id' | 'tenant' | 'actor' |
 type EndReason = 'disconnected' | 'revoked' | 'refused' | 'replaced' | 'config_changed'
 
 /** A server that needs a connection, for one person. */
-export interface ConnectionRow {
+export interface UserConnectionRow {
   readonly server: string
   /** Absent if the server is not connected. */
-  readonly connection?: Connection
+  readonly connection?: UserConnection
 }
 
 type ConnectedServer = ServerConfig & OAuthServer
@@ -63,7 +63,7 @@ export class Connections implements ConnectionSource {
   constructor(deps: ConnectionsDeps) {
     this.#deps = deps
     const { state, clock, onFault, publicUrl } = deps
-    const sealer = new Sealer({ state, clock, isLasting: true })
+    const sealer = new SecretSealer({ state, clock, isLasting: true })
     this.#store = new ConnectionStore({ state, sealer, onFault })
     this.#changes = createEmitter(onFault)
     this.#store.subscribe(() => this.#changes.emit())
@@ -102,12 +102,12 @@ export class Connections implements ConnectionSource {
   }
 
   /** Calls the listener with the connections that are no longer valid. */
-  onEnded(listener: (ended: readonly Connection[]) => void): () => void {
+  onEnded(listener: (ended: readonly UserConnection[]) => void): () => void {
     return this.#store.subscribe(listener)
   }
 
   /** Returns the servers that need a connection, with the connections that a person has. */
-  rowsOf(person: Caller): readonly ConnectionRow[] {
+  rowsOf(person: Caller): readonly UserConnectionRow[] {
     return this.#servers.map((server) => {
       const connection = this.#find(server, person)
       return { server: server.name, ...(connection ? { connection } : {}) }
@@ -157,7 +157,7 @@ export class Connections implements ConnectionSource {
   }
 
   /** Ends an attempt with the URL at which the authorization server's answer arrived. @throws {ConnectProblem} */
-  async finish(answer: URL, secret: string, person: Caller): Promise<Connection> {
+  async finish(answer: URL, secret: string, person: Caller): Promise<UserConnection> {
     const { user, tenant } = person
     if (user === undefined) throw new ConnectProblem('a connection belongs to a user, and this key has none')
     const authority = await this.#authority()
@@ -212,7 +212,7 @@ export class Connections implements ConnectionSource {
     return server
   }
 
-  #find(server: OAuthServer, { user, tenant }: Pick<Caller, 'user' | 'tenant'>): Connection | undefined {
+  #find(server: OAuthServer, { user, tenant }: Pick<Caller, 'user' | 'tenant'>): UserConnection | undefined {
     if (user === undefined) return undefined
     const found = this.#store.find({ server: server.name, user, tenant })
     return found?.of === fingerprintOf(server) ? found : undefined
@@ -224,7 +224,12 @@ export class Connections implements ConnectionSource {
     return user === undefined ? known.nobody : known.user
   }
 
-  async #endAndRevoke(server: OAuthServer, connection: Connection, reason: EndReason, by?: string): Promise<boolean> {
+  async #endAndRevoke(
+    server: OAuthServer,
+    connection: UserConnection,
+    reason: EndReason,
+    by?: string,
+  ): Promise<boolean> {
     const { log } = this.#deps
     const secret = await this.#exclusively(connection, async () => {
       const opened = await this.#store.open(connection)
@@ -243,7 +248,7 @@ export class Connections implements ConnectionSource {
   }
 
   /** Ends a connection whose tokens are no longer accepted. The caller holds the connection's lock. */
-  async #end(connection: Connection, reason: EndReason): Promise<void> {
+  async #end(connection: UserConnection, reason: EndReason): Promise<void> {
     if (await this.#store.remove(connection)) this.#record('connection_ended', connection, reason)
   }
 
@@ -258,7 +263,7 @@ export class Connections implements ConnectionSource {
 
   #record(
     event: ConnectionRecord['event'],
-    { server, user, tenant, scopes, account, issuer }: Connection,
+    { server, user, tenant, scopes, account, issuer }: UserConnection,
     reason?: EndReason,
     actor?: string,
   ) {

@@ -1,27 +1,27 @@
 import type { Clock } from '@toolgate/core/stores'
 import type { RequestCredential } from '../transport/credential.ts'
 import { UpstreamError } from '../../model/upstream.ts'
-import type { Connection, ConnectionSecret, ConnectionStore } from './connection-store.ts'
+import type { UserConnection, ConnectionSecret, ConnectionStore } from './connection-store.ts'
 import type { Granted } from './grants.ts'
 import { ConnectionRefused, ConnectProblem } from './problem.ts'
 
 interface CredentialDeps {
   readonly store: Pick<ConnectionStore, 'find' | 'read' | 'open' | 'write'>
   readonly clock: Pick<Clock, 'wallMs'>
-  refresh(connection: Connection, secret: ConnectionSecret): Promise<Granted>
+  refresh(connection: UserConnection, secret: ConnectionSecret): Promise<Granted>
   /** Runs the work while no other process changes the connection. */
-  exclusively<T>(connection: Connection, work: () => Promise<T>): Promise<T>
-  end(connection: Connection): Promise<void>
+  exclusively<T>(connection: UserConnection, work: () => Promise<T>): Promise<T>
+  end(connection: UserConnection): Promise<void>
 }
 
 /** The access token of one connection. It is refreshed before it expires, and when the server refuses it. */
 export class ConnectionCredential implements RequestCredential {
-  readonly #connection: Connection
+  readonly #connection: UserConnection
   readonly #deps: CredentialDeps
   #secret: ConnectionSecret | undefined
   #preparing: Promise<void> | undefined
 
-  constructor(connection: Connection, deps: CredentialDeps) {
+  constructor(connection: UserConnection, deps: CredentialDeps) {
     this.#connection = connection
     this.#deps = deps
   }

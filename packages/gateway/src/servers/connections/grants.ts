@@ -5,7 +5,7 @@ import type { GuardedFetch } from './guarded-fetch.ts'
 import { ConnectionRefused, ConnectProblem } from './problem.ts'
 
 /** The tokens that an authorization server issued for a user. Never shown, logged or recorded. */
-export interface Tokens {
+export interface GrantedTokens {
   readonly access: string
   readonly refresh?: string
   /** When the access token expires, in wall-clock milliseconds. Absent: unknown. */
@@ -15,7 +15,7 @@ export interface Tokens {
 }
 
 export interface Granted {
-  readonly tokens: Tokens
+  readonly tokens: GrantedTokens
   readonly scopes: readonly string[] | undefined
   /** The user's account, if the authorization server states it. */
   readonly account?: string
@@ -107,7 +107,7 @@ export async function refresh(party: Party, token: string, resource: string): Pr
 const ENDED: ReadonlySet<string> = new Set(['invalid_grant', 'invalid_client', 'unauthorized_client'])
 
 /** Revokes tokens, if the authorization server supports it (RFC 7009). */
-export async function revoke(party: Party, { access, refresh: further }: Tokens): Promise<boolean> {
+export async function revoke(party: Party, { access, refresh: further }: GrantedTokens): Promise<boolean> {
   const { server, client } = party
   if (server.revocation_endpoint === undefined) return false
   const asked = { client_id: client.id }

@@ -18,14 +18,14 @@ export const DEFAULT_INSTANCES: InstanceLimits = { idleMs: 15 * 60_000, perUser:
 export const INSTANCE_STATES = ['starting', 'running', 'idle', 'down'] as const
 type InstanceState = (typeof INSTANCE_STATES)[number]
 
-export interface InstanceRow {
+export interface InstanceInfo {
   readonly user: string
   readonly tenant: string | undefined
   readonly state: InstanceState
 }
 
 /** Returns how many instances are in each state. */
-export function countStates(rows: readonly Pick<InstanceRow, 'state'>[]): Readonly<Record<InstanceState, number>> {
+export function countStates(rows: readonly Pick<InstanceInfo, 'state'>[]): Readonly<Record<InstanceState, number>> {
   const counts = { starting: 0, running: 0, idle: 0, down: 0 }
   for (const { state } of rows) counts[state]++
   return counts
@@ -108,7 +108,7 @@ export class Instances {
     return this.#limits.max
   }
 
-  rowsOf(server: string): readonly InstanceRow[] {
+  rowsOf(server: string): readonly InstanceInfo[] {
     return [...this.#open.values()].flatMap((instance) => (instance.server === server ? [instance.row] : []))
   }
 
@@ -252,7 +252,7 @@ class Instance {
     return this.#calls > 0
   }
 
-  get row(): InstanceRow {
+  get row(): InstanceInfo {
     const { name, ofTenant } = this.owner
     return { user: name, tenant: ofTenant, state: this.#state }
   }

@@ -15,7 +15,7 @@ interface Pause {
   readonly ms: number
 }
 
-interface Kept {
+interface KeptPause {
   readonly key: string
   readonly release: () => void
   readonly timer: NodeJS.Timeout
@@ -27,7 +27,7 @@ interface Kept {
  * Each hold ends with the retry, with the end of the task, or at its time limit.
  */
 export class Pauses {
-  readonly #kept = new Map<string, Kept[]>()
+  readonly #kept = new Map<string, KeptPause[]>()
 
   /** Sends an owner's request. If its result is not final, it keeps the hold that `take` returns. */
   async follow(
@@ -59,7 +59,7 @@ export class Pauses {
   #keep(owner: string, { key, ms }: Pause, release: () => void): void {
     const kept = this.#kept.get(owner) ?? []
     this.#kept.set(owner, kept)
-    const one: Kept = { key, release, timer: setTimeout(() => this.#drop(owner, kept.indexOf(one)), ms).unref() }
+    const one: KeptPause = { key, release, timer: setTimeout(() => this.#drop(owner, kept.indexOf(one)), ms).unref() }
     kept.push(one)
     if (kept.length > MAX_KEPT) this.#drop(owner, 0)
   }

@@ -10,7 +10,7 @@ import type { RequestCredential } from '../transport/credential.ts'
 import { createUpstream, type UpstreamDeps } from '../lifecycle/create-upstream.ts'
 import { makeFolders, mentionsOwner, toInstanceConfig } from '../../config/instance-config.ts'
 import type { UserHomes } from '../../model/homes.ts'
-import type { HeldInstance, InstanceRow, Instances } from './instances.ts'
+import type { HeldInstance, InstanceInfo, Instances } from './instances.ts'
 import { LISTING, type Owner, ownerOf } from '../../model/owner.ts'
 import { Pauses } from './pauses.ts'
 import {
@@ -64,6 +64,10 @@ export class PerUserUpstream implements Upstream {
   readonly #clock: Clock
   readonly #changes: ReturnType<typeof createEmitter>
   readonly #ofInstances: Emitter<[UpstreamState]>
+  /** Runs a call in the connection that all users share, or in the instance of its caller. */
+  call: Upstream['call'] = (asked) => this.#within(asked)
+  /** Whether calls run in the instances of their callers. */
+  needsInstances = true
   #own: UpstreamState
   /** Whether each user needs an instance, whatever the server reports. */
   readonly #isAlwaysOwn: boolean
@@ -88,6 +92,17 @@ export class PerUserUpstream implements Upstream {
     this.lists = config.listing === 'user' ? new UserLists(deps.instances.max, onFault) : undefined
     this.#listing = this.lists ? undefined : this.#open(LISTING, deps)
     this.#own = { status: 'starting', since: this.#clock.wallMs(), restarts: 0, rejected: [] }
+    if (this.#listing && !this.#isAlwaysOwn) this.#share(this.#listing)
+  }
+
+  /** Lets all users share the connection of the listing instance, while the server keeps no session. */
+  #share(listing: Upstream): void {
+    const choose = () => {
+      this.needsInstances = listing.state.hasSession === true
+      this.call = this.needsInstances ? (asked) => this.#within(asked) : listing.call
+    }
+    choose()
+    listing.subscribe(choose)
   }
 
   /**
@@ -103,18 +118,8 @@ export class PerUserUpstream implements Upstream {
     return this.#listing?.items ?? NO_ITEMS
   }
 
-  get instances(): readonly InstanceRow[] {
+  get instances(): readonly InstanceInfo[] {
     return this.#deps.instances.rowsOf(this.name)
-  }
-
-  /** Whether calls run in the instances of their callers. */
-  get needsInstances(): boolean {
-    return this.#shared === undefined
-  }
-
-  /** The connection that all users share, if sharing is possible. */
-  get #shared(): Upstream | undefined {
-    return this.#isAlwaysOwn || this.#listing?.state.hasSession === true ? undefined : this.#listing
   }
 
   subscribe(listener: () => void): () => void {
@@ -202,14 +207,9 @@ export class PerUserUpstream implements Upstream {
     return place.started.then(() => place)
   }
 
-  async call(asked: UpstreamCall): Promise<McpResult> {
-    return this.#shared?.call(asked) ?? this.#within(asked)
-  }
-
   /** Watches a resource. The subscription keeps the caller's instance, as the server announces changes only there. */
   async watch(uri: string, caller: Caller, listener: () => void): Promise<() => void> {
-    const shared = this.#shared
-    if (shared) return shared.watch(uri, caller, listener)
+    if (!this.needsInstances && this.#listing) return this.#listing.watch(uri, caller, listener)
     const held = this.#take(caller)
     if ('text' in held) throw this.#busy(held)
     try {

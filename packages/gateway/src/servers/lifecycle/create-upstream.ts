@@ -69,7 +69,7 @@ class SupervisedUpstream implements Upstream {
   readonly #changes = createEmitter((error) => this.#log('error', 'a listener failed', String(error)))
   readonly #stopping = new AbortController()
   readonly #firstStart = Promise.withResolvers<void>()
-  #state: UpstreamState
+  state: UpstreamState
   readonly #lists = new ServerLists()
   readonly #watches: ResourceWatches
   /** The running server, once its lists were read. */
@@ -89,11 +89,7 @@ class SupervisedUpstream implements Upstream {
     this.#caller = new ServerCaller(config, deps)
     this.#watches = new ResourceWatches(config.name, config.callTimeoutMs)
     this.#backoff = createBackoff(deps.backoff)
-    this.#state = { status: 'starting', since: this.#clock.wallMs(), restarts: 0, rejected: [] }
-  }
-
-  get state(): UpstreamState {
-    return this.#state
+    this.state = { status: 'starting', since: this.#clock.wallMs(), restarts: 0, rejected: [] }
   }
 
   get items(): UpstreamItems {
@@ -109,13 +105,13 @@ class SupervisedUpstream implements Upstream {
     return this.#firstStart.promise
   }
 
-  call(asked: UpstreamCall): Promise<McpResult> {
+  readonly call = (asked: UpstreamCall): Promise<McpResult> => {
     const server = this.#current
     if (!server) return Promise.reject(new UpstreamError('upstream_down', `server "${this.name}" is not running`))
     const { name } = asked.params
     const isTool = asked.method === 'tools/call' && typeof name === 'string'
     const isModern = server.connection.era === 'modern'
-    const headers = isTool && isModern ? this.#lists.paramHeaders(name) : undefined
+    const headers = isTool && isModern ? this.#lists.paramHeaders.get(name) : undefined
     const onHeaderMismatch = () => void this.#refresh(server, ['tools'])
     const target = { connection: server.connection, headers, onHeaderMismatch }
     const level = asked.logLevel === undefined ? undefined : this.#logLevel
@@ -128,7 +124,7 @@ class SupervisedUpstream implements Upstream {
 
   restart(): Promise<void> {
     if (this.#isStopping || !this.#living) return Promise.resolve()
-    const { reason: _before, ...rest } = this.#state
+    const { reason: _before, ...rest } = this.state
     this.#log('warn', 'is restarted by a person')
     this.#setState({ ...rest, status: 'starting', since: this.#clock.wallMs() })
     this.#backoff.reset()
@@ -141,7 +137,7 @@ class SupervisedUpstream implements Upstream {
     if (!this.#isStopping) {
       this.#stopping.abort()
       this.#endRun?.()
-      const { reason: _before, ...rest } = this.#state
+      const { reason: _before, ...rest } = this.state
       this.#setState({ ...rest, status: 'stopped', since: this.#clock.wallMs() })
       this.#firstStart.resolve()
     }
@@ -162,7 +158,7 @@ class SupervisedUpstream implements Upstream {
       this.#endPause = () => pause.abort()
       const either = { signal: AbortSignal.any([signal, pause.signal]) }
       await Promise.all([ended?.close(), sleep(this.#backoff.nextDelayMs(), undefined, either).catch(ignore)])
-      if (!this.#isStopping) this.#setState({ ...this.#state, restarts: this.#state.restarts + 1 })
+      if (!this.#isStopping) this.#setState({ ...this.state, restarts: this.state.restarts + 1 })
     }
   }
 
@@ -216,7 +212,7 @@ class SupervisedUpstream implements Upstream {
     this.#logLevel?.renewed()
     if (this.#current) this.#watches.connected(this.#current.connection)
     if (this.#current)
-      this.#setState({ ...this.#state, ...(serverInfo ? { serverInfo } : {}), ...(hasSession ? { hasSession } : {}) })
+      this.#setState({ ...this.state, ...(serverInfo ? { serverInfo } : {}), ...(hasSession ? { hasSession } : {}) })
   }
 
   #read({ connection }: OpenServer, offers: readonly Offer[]): Promise<ReadLists> {
@@ -247,7 +243,7 @@ class SupervisedUpstream implements Upstream {
   async #show(server: OpenServer, read: ReadLists): Promise<void> {
     for (const step of this.#lists.stepsTo(read)) {
       step()
-      this.#setState({ ...this.#state })
+      this.#setState({ ...this.state })
       await nextTurn()
       if (server !== this.#current) return
     }
@@ -260,7 +256,7 @@ class SupervisedUpstream implements Upstream {
     this.#setState({
       status: 'ready',
       since: this.#clock.wallMs(),
-      restarts: this.#state.restarts,
+      restarts: this.state.restarts,
       era,
       protocolVersion,
       ...(serverInfo ? { serverInfo } : {}),
@@ -279,7 +275,7 @@ class SupervisedUpstream implements Upstream {
     for (const [name, error] of read.failed)
       this.#log('warn', `its ${ITEM_KINDS[name].many} could not be read again`, error.message)
     if (changed.length === 0) return
-    this.#setState({ ...this.#state, rejected: this.#lists.rejected })
+    this.#setState({ ...this.state, rejected: this.#lists.rejected })
     const counts = changed.map((name) => `${this.items[name].length} ${ITEM_KINDS[name].many}`)
     this.#log('info', `has changed its list: ${counts.join(', ')}`)
     this.#logRejected()
@@ -292,14 +288,14 @@ class SupervisedUpstream implements Upstream {
 
   #setDown(error: UpstreamError, server: OpenServer | undefined): void {
     const reason = (this.#deps.redact ?? redactor).redactText(error.message)
-    const before = this.#state
+    const before = this.state
     const since = before.status === 'down' && before.reason === reason ? before.since : this.#clock.wallMs()
     this.#setState({ ...before, status: 'down', reason, since })
     this.#log(since === before.since ? 'debug' : 'warn', `is down: ${reason}`, server?.stderrTail())
   }
 
   #setState(next: UpstreamState): void {
-    this.#state = next
+    this.state = next
     this.#changes.emit()
   }
 

@@ -6,11 +6,11 @@ import { findParamHeaders } from '../transport/param-headers.ts'
 import type { Offer, UpstreamItems } from '../../model/upstream.ts'
 
 /** The names of a server's lists, in the order in which they are read. */
-export type ListName = keyof UpstreamItems
-export type ItemOf<Name extends ListName> = UpstreamItems[Name][number]
+export type ServerListName = keyof UpstreamItems
+export type ItemOf<Name extends ServerListName> = UpstreamItems[Name][number]
 
 /** How servers list one kind of item. */
-export interface ItemKind {
+export interface ServerItemKind {
   /** The method that lists the items, and the field of its result. */
   readonly method: string
   readonly field: string
@@ -25,7 +25,7 @@ export interface ItemKind {
   problemOf(item: JsonObject, era: Era): string | undefined
 }
 
-export const ITEM_KINDS: Readonly<Record<ListName, ItemKind>> = {
+export const ITEM_KINDS: Readonly<Record<ServerListName, ServerItemKind>> = {
   tools: {
     method: 'tools/list',
     field: 'tools',
@@ -64,7 +64,7 @@ export const ITEM_KINDS: Readonly<Record<ListName, ItemKind>> = {
   },
 }
 
-export const LIST_NAMES = Object.keys(ITEM_KINDS) as readonly ListName[]
+export const LIST_NAMES = Object.keys(ITEM_KINDS) as readonly ServerListName[]
 
 const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
 
@@ -95,7 +95,7 @@ function nameProblem(name: unknown): string | undefined {
   }
 }
 
-function keyProblem(item: JsonObject, key: ItemKind['key']): string | undefined {
+function keyProblem(item: JsonObject, key: ServerItemKind['key']): string | undefined {
   const value = item[key]
   if (typeof value !== 'string' || value === '') return `has no ${key}`
   return typeof item['name'] === 'string' ? undefined : 'has no name'

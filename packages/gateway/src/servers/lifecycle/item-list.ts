@@ -12,13 +12,13 @@ import { RPC_CODES } from '@toolgate/mcp'
 import { findMembers } from '../../util/json-text.ts'
 import { nextTurn } from '../../util/next-turn.ts'
 import type { Connection, Era } from '../transport/connection.ts'
-import { ITEM_KINDS, type ItemKind, type ItemOf, type ListName } from './item-kinds.ts'
+import { ITEM_KINDS, type ServerItemKind, type ItemOf, type ServerListName } from './item-kinds.ts'
 import { clip, JsonText } from '../transport/json-rpc.ts'
 import { LIMITS } from '../transport/limits.ts'
 import { completeResult } from '../transport/protocol.ts'
 import { type RejectedItem, UpstreamError } from '../../model/upstream.ts'
 
-export interface ItemList<Item> {
+export interface ServerItemList<Item> {
   /** The items in the server's order, without duplicates. */
   readonly items: readonly Item[]
   /** The items by name, URI or URI template. */
@@ -32,7 +32,7 @@ export interface ItemList<Item> {
   readonly texts: ReadonlyMap<Item, string>
 }
 
-export const EMPTY_LIST: ItemList<never> = {
+export const EMPTY_LIST: ServerItemList<never> = {
   items: [],
   byKey: new Map<string, never>(),
   rejected: [],
@@ -52,11 +52,11 @@ export interface FetchOptions {
  *
  * @throws {UpstreamError} for a list that never ends, is too large or is not a list
  */
-export async function fetchList<Name extends ListName>(
+export async function fetchList<Name extends ServerListName>(
   connection: Connection,
   name: Name,
   options: FetchOptions,
-): Promise<ItemList<ItemOf<Name>>> {
+): Promise<ServerItemList<ItemOf<Name>>> {
   const kind = ITEM_KINDS[name]
   if (!isObject(connection.capabilities[kind.offer])) return EMPTY_LIST
   const deadlineMs = performance.now() + options.timeoutMs
@@ -85,7 +85,7 @@ export async function fetchList<Name extends ListName>(
 /** Returns `undefined` if the server does not know the method. A server with resources may lack templates. */
 async function fetchPage(
   connection: Connection,
-  { method, field }: ItemKind,
+  { method, field }: ServerItemKind,
   cursor: string | undefined,
   options: FetchOptions,
 ): Promise<
@@ -109,7 +109,7 @@ async function fetchPage(
   }
 }
 
-function checkSize({ many, one }: ItemKind, items: number, bytes: number, pages: number): void {
+function checkSize({ many, one }: ServerItemKind, items: number, bytes: number, pages: number): void {
   const most = one === 'template' ? LIMITS.templates : LIMITS.items
   const beyond =
     items > most
@@ -124,7 +124,7 @@ function checkSize({ many, one }: ItemKind, items: number, bytes: number, pages:
 
 /** Separates valid items from invalid ones, which get a reason. */
 class Sieve<Item> {
-  readonly #kind: ItemKind
+  readonly #kind: ServerItemKind
   readonly #era: Era
   readonly #items = new Map<string, Item>()
   readonly #rejected: RejectedItem[] = []
@@ -132,7 +132,7 @@ class Sieve<Item> {
   readonly #texts = new Map<Item, string>()
   #chars = 0
 
-  constructor(kind: ItemKind, era: Era) {
+  constructor(kind: ServerItemKind, era: Era) {
     this.#kind = kind
     this.#era = era
   }
@@ -161,7 +161,7 @@ class Sieve<Item> {
     this.#texts.set(item as Item, text)
   }
 
-  toList(ttlMs: number | undefined): ItemList<Item> {
+  toList(ttlMs: number | undefined): ServerItemList<Item> {
     return {
       items: [...this.#items.values()],
       byKey: this.#items,
@@ -177,7 +177,7 @@ type ReadItem =
   | { readonly item: JsonObject; readonly problem?: undefined }
   | { readonly item?: undefined; readonly problem: string }
 
-function readItem(listed: unknown, text: string, kind: ItemKind, era: Era): ReadItem {
+function readItem(listed: unknown, text: string, kind: ServerItemKind, era: Era): ReadItem {
   if (text.length > LIMITS.itemChars) return { problem: `is larger than ${LIMITS.itemChars} characters` }
   const { value: item, problem: fault } = readWhole(listed, text)
   if (fault !== undefined) return { problem: fault }
@@ -199,7 +199,7 @@ function readWhole(listed: unknown, text: string): { readonly value?: unknown; r
 }
 
 /** Returns the key of an item without parsing it, as it may be too large. */
-function keyIn(text: string, key: ItemKind['key']): string | undefined {
+function keyIn(text: string, key: ServerItemKind['key']): string | undefined {
   const span = findMembers(text, [key]).get(key)
   if (!span) return undefined
   const written = text.slice(span.start, span.end).trim()

@@ -1,15 +1,15 @@
 import type { Connection } from '../transport/connection.ts'
-import { ITEM_KINDS, type ItemOf, LIST_NAMES, type ListName } from './item-kinds.ts'
-import { EMPTY_LIST, fetchList, type FetchOptions, type ItemList, slicesOf } from './item-list.ts'
+import { ITEM_KINDS, type ItemOf, LIST_NAMES, type ServerListName } from './item-kinds.ts'
+import { EMPTY_LIST, fetchList, type FetchOptions, type ServerItemList, slicesOf } from './item-list.ts'
 import { type ParamHeader, paramHeadersOf } from '../transport/param-headers.ts'
-import { type Offer, type RejectedItem, UpstreamError, type UpstreamItems } from '../../model/upstream.ts'
+import { type McpTool, type Offer, type RejectedItem, UpstreamError, type UpstreamItems } from '../../model/upstream.ts'
 
-type Lists = { readonly [Name in ListName]: ItemList<ItemOf<Name>> }
+type Lists = { readonly [Name in ServerListName]: ServerItemList<ItemOf<Name>> }
 
 /** Lists that were read but are not shown yet. */
 export interface ReadLists extends Partial<Lists> {
   /** Why other lists could not be read. Their shown items stay. */
-  readonly failed: ReadonlyMap<ListName, UpstreamError>
+  readonly failed: ReadonlyMap<ServerListName, UpstreamError>
 }
 
 /**
@@ -23,8 +23,8 @@ export async function fetchLists(
   offers: readonly Offer[],
   options: FetchOptions,
 ): Promise<ReadLists> {
-  const failed = new Map<ListName, UpstreamError>()
-  const read = async (name: ListName): Promise<Partial<Lists>> => {
+  const failed = new Map<ServerListName, UpstreamError>()
+  const read = async (name: ServerListName): Promise<Partial<Lists>> => {
     if (!offers.includes(ITEM_KINDS[name].offer)) return {}
     try {
       return { [name]: await fetchList(connection, name, options) }
@@ -50,7 +50,9 @@ export function ttlOf(read: ReadLists): number | undefined {
 export class ServerLists {
   #lists: Lists = { tools: EMPTY_LIST, resources: EMPTY_LIST, templates: EMPTY_LIST, prompts: EMPTY_LIST }
   #items: UpstreamItems = { tools: [], resources: [], templates: [], prompts: [] }
-  readonly #failed = new Map<ListName, string>()
+  readonly #failed = new Map<ServerListName, string>()
+  /** The arguments that tools of MCP 2026-07-28 expect in HTTP headers, by the tool's name. Most tools expect none. */
+  paramHeaders: ReadonlyMap<string, readonly ParamHeader[]> = new Map()
 
   get items(): UpstreamItems {
     return this.#items
@@ -65,12 +67,6 @@ export class ServerLists {
     })
   }
 
-  /** Returns the arguments that a tool of MCP 2026-07-28 expects in HTTP headers. */
-  paramHeaders(tool: string): readonly ParamHeader[] | undefined {
-    const found = this.#lists.tools.byKey.get(tool)
-    return found && paramHeadersOf(found.inputSchema)
-  }
-
   /**
    * Returns the steps that show new items. Each step is a slice that fits into one turn of the event loop, because
    * listeners are slow for many items. The first step removes items that the server no longer lists. `set` performs the
@@ -81,7 +77,7 @@ export class ServerLists {
   }
 
   /** Shows lists. Returns the names of the changed ones: an equal list stays the same object. */
-  set(read: ReadLists): readonly ListName[] {
+  set(read: ReadLists): readonly ServerListName[] {
     const changed = LIST_NAMES.filter((name) => read[name] && read[name].text !== this.#lists[name].text)
     for (const name of changed) this.#show(name, read[name])
     for (const name of LIST_NAMES) if (read[name]) this.#failed.delete(name)
@@ -89,23 +85,33 @@ export class ServerLists {
     return changed
   }
 
-  #stepsOf<Name extends ListName>(name: Name, list: Lists[Name] | undefined): readonly (() => void)[] {
+  #stepsOf<Name extends ServerListName>(name: Name, list: Lists[Name] | undefined): readonly (() => void)[] {
     if (!list || list.text === this.#lists[name].text) return []
     const show = (items: readonly unknown[]) =>
       this.#show(name, { ...list, items, text: items.length < list.items.length ? '' : list.text })
     return stepsBetween<unknown>(this.#lists[name], list, show)
   }
 
-  #show<Name extends ListName>(name: Name, list: Lists[Name] | undefined): void {
+  #show<Name extends ServerListName>(name: Name, list: Lists[Name] | undefined): void {
     if (!list) return
     this.#lists = { ...this.#lists, [name]: list }
     this.#items = { ...this.#items, [name]: list.items }
+    if (name === 'tools') this.paramHeaders = paramHeadersIn(this.#items.tools)
   }
 }
 
+function paramHeadersIn(tools: readonly McpTool[]): ReadonlyMap<string, readonly ParamHeader[]> {
+  return new Map(
+    tools.flatMap(({ name, inputSchema }) => {
+      const headers = paramHeadersOf(inputSchema)
+      return headers ? [[name, headers] as const] : []
+    }),
+  )
+}
+
 function stepsBetween<Item>(
-  { byKey, texts }: ItemList<Item>,
-  list: ItemList<Item>,
+  { byKey, texts }: ServerItemList<Item>,
+  list: ServerItemList<Item>,
   show: (items: readonly Item[]) => void,
 ): readonly (() => void)[] {
   const kept = new Set<Item>()

@@ -46,7 +46,7 @@ export interface RequestOptions {
 /** A connection to a server that has answered the handshake, over any transport. */
 export interface Connection extends Handshake {
   /** @throws {UpstreamError} */
-  request(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject>
+  readonly request: (method: string, params: JsonObject, options: RequestOptions) => Promise<JsonObject>
   /** Subscribes to changes of these resources and no others (2026-07-28). Absent for earlier revisions. */
   readonly watch?: ((uris: readonly string[]) => Promise<void>) | undefined
   close(): Promise<void>

@@ -8,9 +8,9 @@ import {
   type StreamEnd,
   type SubscriptionFilter,
 } from './announcements.ts'
-import { type CallHost, modernHeaders, type Session } from './http-call.ts'
-import { answerError, type HttpAnswer } from './http-exchange.ts'
-import type { HttpRequest } from './http-pool.ts'
+import { type CallHost, modernHeaders } from './http-call.ts'
+import type { Session } from './http-endpoint.ts'
+import { answerError, type HttpAnswer, type HttpRequest } from './http-exchange.ts'
 import { parseMessages } from './json-rpc.ts'
 import { encodeRequest } from './protocol.ts'
 import { UpstreamError } from '../../model/upstream.ts'
@@ -110,7 +110,7 @@ export class HttpAnnouncements {
     onEvent: (data: string) => void,
     stopped: AbortSignal,
   ): Promise<HttpAnswer | UpstreamError> {
-    const prepared = await this.#host.endpoint.prepare()?.catch(UpstreamError.from)
+    const prepared = await this.#host.endpoint.credential?.prepare()?.catch(UpstreamError.from)
     if (prepared) return prepared
     const stream = this.#host.endpoint.exchange(request, onEvent)
     if (stopped.aborted) stream.abort()

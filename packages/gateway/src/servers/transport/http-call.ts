@@ -1,95 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '@toolgate/values/json'
 import { type AskedClients, type AskedRequest, NOBODY } from './asked-clients.ts'
+import { createPending, type Pending, type RequestOptions } from './connection.ts'
 import type { RequestCredential } from './credential.ts'
-import { createPending, type Era, type Pending, type RequestOptions } from './connection.ts'
-import { answerError, type HttpAnswer, HttpExchange } from './http-exchange.ts'
-import { HttpPool, type HttpRequest } from './http-pool.ts'
+import type { HttpEndpoint, Session } from './http-endpoint.ts'
+import { answerError, type HttpAnswer, type HttpExchange, type HttpRequest } from './http-exchange.ts'
 import { answersOther, clip, notMcp, parseMessages, rpcError, type ServerMessage } from './json-rpc.ts'
 import { reopenDelayMs } from './lines.ts'
-import { DISCOVER, encode, encodeRequest, joinMeta, MODERN_VERSION, toHeaderValue } from './protocol.ts'
+import { DISCOVER, encodeRequest, joinMeta, toHeaderValue } from './protocol.ts'
 import { UpstreamError } from '../../model/upstream.ts'
 
-const NOTIFY_TIMEOUT_MS = 5_000
 const MAX_RESUMES = 100
-/** Headers that describe the request. The configuration cannot set them. */
-const OWN_HEADER = /^(?:accept|connection|content-length|content-type|host|mcp-.*|transfer-encoding)$/
-
-/** The way to send requests. A new handshake replaces a lost legacy session. */
-export interface Session {
-  readonly era: Era
-  readonly id: string | undefined
-  /** Alternating names and values, ready to send. */
-  readonly headers: readonly string[]
-}
-
-/** The Streamable HTTP endpoint of a server, with its kept-alive connections. */
-export class HttpEndpoint {
-  readonly #pool: HttpPool
-  readonly #path: string
-  readonly #headers: readonly string[]
-  readonly #credential: RequestCredential | undefined
-
-  constructor(url: URL, configured: Readonly<Record<string, string>>, credential?: RequestCredential) {
-    this.#credential = credential
-    this.#pool = new HttpPool(url)
-    this.#path = `${url.pathname}${url.search}`
-    const own = Object.entries(configured)
-      .map(([name, value]) => [name.toLowerCase(), value] as const)
-      .filter(([name]) => !OWN_HEADER.test(name))
-    this.#headers = [...own.flat(), 'content-type', 'application/json', 'accept', 'application/json, text/event-stream']
-  }
-
-  /** Returns how requests are sent without a session. */
-  bareSession(era: Era): Session {
-    const version = era === 'modern' ? ['mcp-protocol-version', MODERN_VERSION] : []
-    return { era, id: undefined, headers: [...this.#headers, ...version] }
-  }
-
-  legacySession(protocolVersion: string, id: string | undefined): Session {
-    const session = id === undefined ? [] : ['mcp-session-id', id]
-    return { era: 'legacy', id, headers: [...this.#headers, 'mcp-protocol-version', protocolVersion, ...session] }
-  }
-
-  exchange(request: Omit<HttpRequest, 'path'>, onEvent: (data: string) => void = ignore): HttpExchange {
-    const authorization = this.#credential?.header
-    if (authorization === undefined) return new HttpExchange(this.#pool, { ...request, path: this.#path }, onEvent)
-    const headers = [...request.headers, 'authorization', authorization]
-    // A server may repeat the token, which must not reach the model or a record.
-    const secret = authorization.replace(/^Bearer /, '')
-    return new HttpExchange(this.#pool, { ...request, headers, path: this.#path }, onEvent, secret)
-  }
-
-  /** Waits until the credential is ready. `undefined`: it is ready. @throws {UpstreamError} */
-  prepare(): Promise<void> | undefined {
-    return this.#credential?.prepare()
-  }
-
-  /** The credential of requests that are sent now. */
-  get authorization(): string | undefined {
-    return this.#credential?.header
-  }
-
-  /** Returns whether a request that was refused with this credential may be sent again with another. */
-  async renew(refused: string | undefined): Promise<boolean> {
-    return refused !== undefined && this.#credential !== undefined && this.#credential.renew(refused)
-  }
-
-  /** Sends a notification or the answer to a request of the server. */
-  async post(session: Session, message: JsonObject): Promise<void> {
-    await this.prepare()
-    const ownHeaders = session.era === 'modern' ? ['mcp-method', String(message['method'])] : undefined
-    const sent = this.exchange({ method: 'POST', headers: session.headers, ownHeaders, body: encode(message) })
-    const timer = setTimeout(sent.abort, NOTIFY_TIMEOUT_MS)
-    const { status } = await sent.answer.finally(() => clearTimeout(timer))
-    if (status >= 300) throw new UpstreamError('upstream_protocol', `answered a notification with HTTP ${status}`)
-  }
-
-  async close(reason?: Error): Promise<void> {
-    await this.#pool.destroy(reason)
-  }
-}
-
 /** The param that a request repeats in its `Mcp-Name` header. */
 const NAME_PARAMS: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
@@ -124,8 +45,8 @@ export interface CallHost {
   readonly clients: AskedClients
   /** Handles a notification or a request of the server. `of`: the request on whose stream it came, if any. */
   onMessage(message: ServerMessage, session: Session, of?: AskedRequest): void
-  /** Called when the server has answered in this session. */
-  onProven(session: Session): void
+  /** The session in which the server last answered a request. */
+  proven: Session | undefined
   /** Called when the connection broke, or a proxy answered for the server. */
   onBroken(error: UpstreamError): void
 }
@@ -151,7 +72,7 @@ export class HttpCall {
     this.#id = id
     this.#method = method
     this.#checkStart = options.checkStart
-    const onSettled = () => this.#removeAsked?.()
+    const onSettled = options.client && (() => this.#removeAsked?.())
     this.#pending = createPending<Received>(options, (error) => this.#giveUp(error), onSettled)
   }
 
@@ -178,24 +99,26 @@ export class HttpCall {
     trace?.sentAs(this.#id)
     const body = encodeRequest(era, this.#id, this.#method, params, {
       progress: onProgress !== undefined,
-      meta: joinMeta(trace?.meta, meta),
+      meta: trace ? joinMeta(trace.meta, meta) : meta,
     })
-    const answer = await this.#resume(await this.#askWith({ method: 'POST', headers, ownHeaders, body }))
-    if (answer?.status === 200) this.#host.onProven(this.#session)
+    const request = { method: 'POST', headers, ownHeaders, body } as const
+    const { credential } = this.#host.endpoint
+    const first = await (credential ? this.#askAs(credential, request) : this.#exchangeWith(request))
+    const answer = first.contentType === 'text/event-stream' ? await this.#resume(first) : first
+    if (answer?.status === 200) this.#host.proven = this.#session
     if (answer && !this.#pending.isSettled()) this.#conclude(answer)
   }
 
   /**
-   * Sends a request. If its credential was refused and there is another one, it is sent once more. A refused request
-   * has not run.
+   * Sends a request with a credential. If the credential was refused and there is another one, the request is sent once
+   * more. A refused request has not run.
    */
-  async #askWith(request: Omit<HttpRequest, 'path'>): Promise<HttpAnswer> {
-    const { endpoint } = this.#host
-    await endpoint.prepare()
-    const { authorization } = endpoint
+  async #askAs(credential: RequestCredential, request: Omit<HttpRequest, 'path'>): Promise<HttpAnswer> {
+    await credential.prepare()
+    const { header } = credential
     const answer = await this.#exchangeWith(request)
-    if (answer.status !== 401 || this.#pending.isSettled()) return answer
-    return (await endpoint.renew(authorization)) && !this.#pending.isSettled() ? this.#exchangeWith(request) : answer
+    if (answer.status !== 401 || header === undefined || this.#pending.isSettled()) return answer
+    return (await credential.renew(header)) && !this.#pending.isSettled() ? this.#exchangeWith(request) : answer
   }
 
   #exchangeWith(request: Omit<HttpRequest, 'path'>): Promise<HttpAnswer> {

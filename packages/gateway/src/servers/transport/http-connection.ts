@@ -11,7 +11,8 @@ import {
   type RequestOptions,
 } from './connection.ts'
 import { type AnnouncementsHost, HttpAnnouncements } from './http-announcements.ts'
-import { type CallHost, HttpCall, HttpEndpoint, type Received, type Session } from './http-call.ts'
+import { type CallHost, HttpCall, type Received } from './http-call.ts'
+import { HttpEndpoint, type Session } from './http-endpoint.ts'
 import { SessionLost, StatusError } from './http-exchange.ts'
 import { explainHandshake } from './http-sse.ts'
 import { clip, type ServerMessage } from './json-rpc.ts'
@@ -49,7 +50,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
     const handshake = await connection.open()
     return {
       ...handshake,
-      request: (method, params, asked) => connection.request(method, params, asked),
+      request: connection.request,
       ...(handshake.era === 'modern' && { watch: (uris: readonly string[]) => connection.watch(uris) }),
       close: () => connection.close(),
     }
@@ -69,8 +70,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
   readonly #announcements = new HttpAnnouncements(this)
   #session: Session
   #announced: ReturnType<typeof announcedLists> = { lists: [], isDeclared: false }
-  /** The session in which the server last answered a request. */
-  #proven: Session | undefined
+  proven: Session | undefined
   #renewing: Promise<void> | undefined
   #nextId = 1
   #isConnected = false
@@ -91,7 +91,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     return handshake
   }
 
-  async request(method: string, params: JsonObject, asked: RequestOptions): Promise<JsonObject> {
+  readonly request = async (method: string, params: JsonObject, asked: RequestOptions): Promise<JsonObject> => {
     const used = this.#session
     try {
       return (await this.#send(used, method, params, asked)).result
@@ -140,10 +140,6 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     else if (method === 'notifications/cancelled') this.clients.cancel(params)
   }
 
-  onProven(session: Session): void {
-    this.#proven = session
-  }
-
   onBroken(error: UpstreamError): void {
     void this.check(error)
   }
@@ -180,7 +176,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
 
   #send(session: Session, method: string, params: JsonObject, asked: RequestOptions): Promise<Received> {
     if (asked.signal?.aborted) return Promise.reject(abortedError(asked.signal))
-    return new HttpCall(this, session, this.nextId(), method, asked).send(params, asked)
+    return new HttpCall(this, session, this.#nextId++, method, asked).send(params, asked)
   }
 
   async #shakeHands(): Promise<Handshake> {
@@ -225,7 +221,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
    */
   async #renew(lost: Session): Promise<void> {
     if (lost !== this.#session) return
-    if (lost !== this.#proven) {
+    if (lost !== this.proven) {
       const error = new UpstreamError('upstream_down', 'does not know the session that it gave')
       this.#fail(error)
       throw error

@@ -25,7 +25,7 @@ export interface AnswerHandler extends Dispatcher.DispatchHandler {
  */
 export function openConnections(origin: string): Pool {
   return new PoolClass(origin, {
-    factory: (url, options) => new Connection(url, options as ConnectionOptions),
+    factory: (url, options) => new KeptConnection(url, options as ConnectionOptions),
     connections: MAX_CONNECTIONS,
     connectTimeout: CONNECT_TIMEOUT_MS,
     maxHeaderSize: MAX_HEAD_BYTES,
@@ -39,7 +39,7 @@ export function openConnections(origin: string): Pool {
 type ConnectionOptions = Client.Options & { readonly connect: buildConnector.connector }
 
 /** One kept-alive connection with one request at a time. A handler can close it, even after its answer. */
-class Connection extends ClientClass {
+class KeptConnection extends ClientClass {
   #socket: Socket | undefined
 
   constructor(origin: URL, { connect, ...options }: ConnectionOptions) {

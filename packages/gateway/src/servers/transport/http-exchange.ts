@@ -3,7 +3,6 @@ import { errnoOf, messageOf } from '@toolgate/values'
 import type { JsonRpcError } from '@toolgate/mcp'
 import type { Dispatcher } from 'undici'
 import type { AnswerHandler } from './http-connections.ts'
-import type { HttpPool, HttpRequest } from './http-pool.ts'
 import { answersOther, clip, notMcp, parseMessages, rpcError, type RpcMessage } from './json-rpc.ts'
 import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
 import { createEventStream, type EventStream, messageTooLarge, notUtf8 } from './lines.ts'
@@ -34,6 +33,21 @@ export interface HttpAnswer extends AnswerHead {
   readonly retryMs: number | undefined
 }
 
+export interface HttpRequest {
+  readonly method: 'POST' | 'GET' | 'DELETE'
+  readonly path: string
+  /** Alternating names and values. */
+  readonly headers: readonly string[]
+  /** The headers of this request only. */
+  readonly ownHeaders?: readonly string[] | undefined
+  readonly body?: string | undefined
+}
+
+/** Sends requests. The answers go to their handlers. */
+export interface HttpSender {
+  send(request: HttpRequest, handler: AnswerHandler): void
+}
+
 /** One HTTP request and its answer. */
 export class HttpExchange implements AnswerHandler {
   /** Settles when the answer has ended. @throws {UpstreamError} `upstream_down`, `upstream_too_large`, `aborted` */
@@ -57,7 +71,7 @@ export class HttpExchange implements AnswerHandler {
    * Sends the request. `onEvent` receives the data of each event while an event stream is open. A `secret` is removed
    * from everything that the server answers.
    */
-  constructor(pool: HttpPool, request: HttpRequest, onEvent: (data: string) => void, secret?: string) {
+  constructor(pool: HttpSender, request: HttpRequest, onEvent: (data: string) => void, secret?: string) {
     const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>()
     this.answer = promise
     this.#resolve = resolve
@@ -107,17 +121,14 @@ export class HttpExchange implements AnswerHandler {
 
   onResponseEnd(): void {
     this.#end()
-    const body = this.#textOf(this.#body.take())
-    if (body === undefined) return this.#reject(notUtf8())
+    const bytes = this.#body.take()
+    // The text of an error is only used in messages.
+    if (this.#head.status === 200 && !isUtf8(bytes)) return this.#reject(notUtf8())
+    const body = bytes.toString()
     const text = this.#secret === undefined ? body : without(this.#secret, body)
     const { status, contentType, sessionId, location } = this.#head
     const { lastEventId, retryMs } = this.#events ?? {}
     this.#resolve({ status, contentType, sessionId, location, text, lastEventId, retryMs })
-  }
-
-  /** Returns the text of an error, which is only used in messages. */
-  #textOf(bytes: Buffer): string | undefined {
-    return this.#head.status !== 200 || isUtf8(bytes) ? bytes.toString() : undefined
   }
 
   onResponseError(_: unknown, error: Error): void {

@@ -1,7 +1,7 @@
 import { isObject, JSON_BOUNDS, JsonFault, type JsonObject, readJson } from '@toolgate/values/json'
 import { redactor } from '@toolgate/values/redact'
 import type { JsonRpcError, RequestId } from '@toolgate/mcp'
-import { findMembers, type Span, splitItems } from '../../util/json-text.ts'
+import { findMembers, type TextSpan, splitItems } from '../../util/json-text.ts'
 import { isLarge, markLarge } from '../../util/next-turn.ts'
 import { UpstreamError } from '../../model/upstream.ts'
 
@@ -81,7 +81,7 @@ const LIST_MEMBERS: ReadonlyMap<string, string> = new Map(
 )
 
 /** Reads an answer whose list makes it large. */
-function readLists(text: string, members: ReadonlyMap<string, Span>): RpcMessage | undefined {
+function readLists(text: string, members: ReadonlyMap<string, TextSpan>): RpcMessage | undefined {
   for (const [member, field] of LIST_MEMBERS) {
     const span = members.get(member)
     const message = span && readList(text, span, field)
@@ -90,7 +90,7 @@ function readLists(text: string, members: ReadonlyMap<string, Span>): RpcMessage
   return undefined
 }
 
-function readList(text: string, span: Span, field: string): RpcMessage | undefined {
+function readList(text: string, span: TextSpan, field: string): RpcMessage | undefined {
   const items = splitItems(text.slice(span.start, span.end))
   if (!items) return undefined
   const rest = `${text.slice(0, span.start)}[]${text.slice(span.end)}`
@@ -102,7 +102,11 @@ function readList(text: string, span: Span, field: string): RpcMessage | undefin
 }
 
 /** @throws {UpstreamError} for a text that answers no request */
-function refuseMessage(text: string, { excess, problem }: JsonFault, members: ReadonlyMap<string, Span>): RpcMessage {
+function refuseMessage(
+  text: string,
+  { excess, problem }: JsonFault,
+  members: ReadonlyMap<string, TextSpan>,
+): RpcMessage {
   const isStray = excess === undefined || (excess.bound === 'depth' && text.length <= STRAY_CHARS)
   const error = new UpstreamError(isStray ? 'upstream_protocol' : 'upstream_too_large', `answered JSON that ${problem}`)
   const span = members.get('id')

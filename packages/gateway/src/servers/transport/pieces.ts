@@ -7,14 +7,11 @@ const MAX_APART = 1024
 export class Pieces {
   readonly #joined: Buffer[] = []
   #apart: Buffer[] = []
-  #bytes = 0
-
-  get bytes(): number {
-    return this.#bytes
-  }
+  /** The number of bytes. */
+  bytes = 0
 
   push(piece: Buffer): void {
-    this.#bytes += piece.length
+    this.bytes += piece.length
     if (this.#apart.push(piece) < MAX_APART) return
     this.#joined.push(Buffer.concat(this.#apart))
     this.#apart = []
@@ -24,7 +21,7 @@ export class Pieces {
   take(): Buffer {
     const pieces = [...this.#joined.splice(0), ...this.#apart]
     this.#apart = []
-    this.#bytes = 0
+    this.bytes = 0
     const [first] = pieces
     return first && pieces.length === 1 ? first : Buffer.concat(pieces)
   }

@@ -83,7 +83,7 @@ export function toHeaderValue(value: string): string {
 export const DISCOVER = 'server/discover'
 const UNSUPPORTED_VERSION = -32_022
 
-type Ask = (method: string, params: JsonObject) => Promise<JsonObject>
+type AskServer = (method: string, params: JsonObject) => Promise<JsonObject>
 
 /** Returns the capabilities to declare to a server of an earlier revision at the handshake, for all of its clients. */
 export function handshakeCapabilities({ elicit, sample, roots, open }: ServerMay): JsonObject {
@@ -100,7 +100,7 @@ export function handshakeCapabilities({ elicit, sample, roots, open }: ServerMay
  *
  * @throws {UpstreamError} `upstream_protocol` for an unsupported revision
  */
-export async function initialize(ask: Ask, capabilities: JsonObject): Promise<Handshake> {
+export async function initialize(ask: AskServer, capabilities: JsonObject): Promise<Handshake> {
   const result = await ask('initialize', {
     protocolVersion: LEGACY_VERSIONS[0],
     capabilities,
@@ -123,7 +123,7 @@ export async function initialize(ask: Ask, capabilities: JsonObject): Promise<Ha
  *
  * @throws {UpstreamError} if the server supports only a later revision, and all errors of `ask`
  */
-export async function discover(ask: Ask): Promise<Handshake | undefined> {
+export async function discover(ask: AskServer): Promise<Handshake | undefined> {
   let result: JsonObject
   try {
     result = await ask(DISCOVER, {})

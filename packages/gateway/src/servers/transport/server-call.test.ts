@@ -6,7 +6,8 @@ import { LeaseEndedError } from '@toolgate/core/call'
 import { serverConfig } from '../../../fixtures/servers.ts'
 import { AskedClients } from './asked-clients.ts'
 import type { Connection } from './connection.ts'
-import { HttpCall, HttpEndpoint } from './http-call.ts'
+import { HttpCall } from './http-call.ts'
+import { HttpEndpoint } from './http-endpoint.ts'
 import { ServerCaller } from './server-call.ts'
 import type { CallMethod } from '../../model/upstream.ts'
 
@@ -70,7 +71,7 @@ describe('HttpCall', () => {
       endpoint,
       clients: new AskedClients(),
       onMessage: () => {},
-      onProven: () => {},
+      proven: undefined,
       onBroken: () => {},
     }
     const options = { timeoutMs: 10_000, checkStart: () => (hasLease ? undefined : ended()) }

@@ -61,7 +61,7 @@ export class ServerCaller {
     asked: UpstreamCall,
     trace?: McpOperation,
   ): Promise<McpResult> {
-    const { name, callTimeoutMs } = this.#config
+    const { name, callTimeoutMs, may } = this.#config
     const { method, params, signal, onProgress, answers } = asked
     const checkStart = STARTING.has(method) ? this.#checkStart : undefined
     try {
@@ -75,7 +75,8 @@ export class ServerCaller {
         paramHeaders: headers && toParamHeaders(headers, params['arguments']),
         trace,
         meta: connection.era === 'modern' ? metaOf(asked) : undefined,
-        client: clientOf(asked),
+        // A server of MCP 2026-07-28 can only log to its client.
+        client: connection.era === 'modern' && !may?.log ? undefined : clientOf(asked),
       })
       if (isLargeResult(result)) await nextTurn()
       if (connection.era === 'modern' && result['resultType'] === 'input_required')

@@ -9,7 +9,7 @@ import { abandonedEntry } from '../../own-records.ts'
 import type { PostgresDatabase } from '../database.ts'
 import { findChain, type KeptChain, type SealedGroup } from './chain-store.ts'
 import { chainFile, removeChainFiles } from './disk-sink.ts'
-import { type InputBoxes, openBoxes } from '../../input-boxes.ts'
+import { type StoredInputBoxes, openBoxes } from '../../input-boxes.ts'
 import { toGroup, withBoxes } from './sealed-group.ts'
 
 /** A folder with a replica's unshipped records. One process holds it. */
@@ -105,7 +105,7 @@ interface Rest {
   readonly after: ChainEnd
   readonly last: number
   readonly tree: RecordTree
-  readonly boxes: InputBoxes | undefined
+  readonly boxes: StoredInputBoxes | undefined
 }
 
 function nextGroup(tail: LogTail, { path, after, last, tree, boxes }: Rest): SealedGroup | undefined {

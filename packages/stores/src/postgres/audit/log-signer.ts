@@ -1,7 +1,7 @@
-import { createLeaf, createMerkleTree, type Leaf, type NoteSigner, type RecordTreeState } from '@toolgate/core/audit'
+import { createLeaf, type Leaf, type NoteSigner, type RecordTreeState } from '@toolgate/core/audit'
 import { messageOf } from '@toolgate/values'
 import { numberIn, type Row, textIn } from '../../rows.ts'
-import { toHex } from '../../shared-audit/source.ts'
+import { extendLog } from '../../shared-audit/source.ts'
 import { type PostgresDatabase, type Statement, statement } from '../database.ts'
 
 interface LogSignerOptions {
@@ -144,8 +144,8 @@ export class LogSigner {
     const size = numberIn(log, 'size')
     const leaves = [...added]
     leaves.push({ chain: null, status: '', seq: 0, text: createLeaf({ type: 'signed', by: name, ts }) })
-    const tree = createMerkleTree({ size, frontier: log['frontier'] as readonly string[] })
-    for (const { text } of leaves) tree.add(toHex(text))
+    const texts = leaves.map(({ text }) => text)
+    const tree = extendLog({ size, frontier: log['frontier'] as readonly string[] }, texts)
     const [row = {}] = await this.#query(pruned.length > 0 ? this.#sql.prune : this.#sql.add, [
       name,
       size,
@@ -153,7 +153,7 @@ export class LogSigner {
       leaves.map((leaf) => leaf.chain),
       leaves.map((leaf) => leaf.status),
       leaves.map((leaf) => leaf.seq),
-      leaves.map((leaf) => leaf.text),
+      texts,
       signer.sign({ origin, size: tree.size, root: tree.root() }),
       ...pruned,
     ])

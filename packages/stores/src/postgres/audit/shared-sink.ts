@@ -108,7 +108,7 @@ export class SharedSink implements AuditSink {
     if (this.#isClosed) throw new ToolgateError('audit_closed', 'The audit is closed.')
     const hasFailed = this.problem !== undefined
     const isRefused = this.#fork !== undefined || (hasFailed && entry.event === 'tool_call')
-    if (isRefused || this.#queue.count >= this.#maxWaiting || this.#queue.isHeavy) {
+    if (isRefused || this.#queue.isFull(this.#maxWaiting)) {
       this.#queue.refuse()
       throw this.#unavailable()
     }

@@ -4,7 +4,7 @@ import { endsWithin, messageOf } from '@toolgate/values'
 import { LogTail } from '../../jsonl/tail.ts'
 import type { AuditProblem } from './audit-problem.ts'
 import type { ChainStore, SealedGroup } from './chain-store.ts'
-import { type InputBoxes, openBoxes } from '../../input-boxes.ts'
+import { type StoredInputBoxes, openBoxes } from '../../input-boxes.ts'
 import { toGroup, withBoxes } from './sealed-group.ts'
 
 interface ShipperParts {
@@ -44,7 +44,7 @@ export class Shipper {
   readonly #parts: ShipperParts
   readonly #tail: LogTail
   /** The sealed inputs. They are read like the records, even after the writer has closed them. */
-  #boxes: InputBoxes | undefined
+  #boxes: StoredInputBoxes | undefined
   /** The newest record in the database. */
   #end: ChainEnd
   /** The newest record on this disk. */

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
-import { HttpExchange } from './http-exchange.ts'
-import { HttpPool, type HttpRequest } from './http-pool.ts'
+import { HttpExchange, type HttpRequest } from './http-exchange.ts'
+import { HttpPool } from './http-endpoint.ts'
 
 /** A server that sends whatever bytes a test wants. It reads requests with a length. */
 class RawServer {

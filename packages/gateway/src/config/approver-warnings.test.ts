@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Caller } from '@toolgate/core'
-import { findApproverWarnings } from './callers.ts'
-import type { GatewayConfig } from '../config.ts'
+import { findApproverWarnings } from './approver-warnings.ts'
+import type { GatewayConfig } from './config.ts'
 
 const ASK: GatewayConfig['policy'] = [{ ask: ['files:write_file'] }]
 const VERA = agent({ user: 'vera', tenant: 'acme' })

@@ -1,0 +1,108 @@
+import type { JsonObject } from '@toolgate/values/json'
+import type { Pool } from 'undici'
+import type { RequestCredential } from './credential.ts'
+import type { Era } from './connection.ts'
+import type { AnswerHandler } from './http-connections.ts'
+import { HttpExchange, type HttpRequest } from './http-exchange.ts'
+import { encode, MODERN_VERSION } from './protocol.ts'
+import { UpstreamError } from '../../model/upstream.ts'
+
+const NOTIFY_TIMEOUT_MS = 5_000
+/** Headers that describe the request. The configuration cannot set them. */
+const OWN_HEADER = /^(?:accept|connection|content-length|content-type|host|mcp-.*|transfer-encoding)$/
+
+/** The way to send requests. A new handshake replaces a lost legacy session. */
+export interface Session {
+  readonly era: Era
+  readonly id: string | undefined
+  /** Alternating names and values, ready to send. */
+  readonly headers: readonly string[]
+}
+
+/** The Streamable HTTP endpoint of a server, with its kept-alive connections. */
+export class HttpEndpoint {
+  readonly #pool: HttpPool
+  readonly #path: string
+  readonly #headers: readonly string[]
+  /** The credential of the requests, if it may change. */
+  readonly credential: RequestCredential | undefined
+
+  constructor(url: URL, configured: Readonly<Record<string, string>>, credential?: RequestCredential) {
+    this.credential = credential
+    this.#pool = new HttpPool(url)
+    this.#path = `${url.pathname}${url.search}`
+    const own = Object.entries(configured)
+      .map(([name, value]) => [name.toLowerCase(), value] as const)
+      .filter(([name]) => !OWN_HEADER.test(name))
+    this.#headers = [...own.flat(), 'content-type', 'application/json', 'accept', 'application/json, text/event-stream']
+  }
+
+  /** Returns how requests are sent without a session. */
+  bareSession(era: Era): Session {
+    const version = era === 'modern' ? ['mcp-protocol-version', MODERN_VERSION] : []
+    return { era, id: undefined, headers: [...this.#headers, ...version] }
+  }
+
+  legacySession(protocolVersion: string, id: string | undefined): Session {
+    const session = id === undefined ? [] : ['mcp-session-id', id]
+    return { era: 'legacy', id, headers: [...this.#headers, 'mcp-protocol-version', protocolVersion, ...session] }
+  }
+
+  exchange(request: Omit<HttpRequest, 'path'>, onEvent: (data: string) => void = ignore): HttpExchange {
+    const authorization = this.credential?.header
+    if (authorization === undefined) return new HttpExchange(this.#pool, { ...request, path: this.#path }, onEvent)
+    const headers = [...request.headers, 'authorization', authorization]
+    // A server may repeat the token, which must not reach the model or a record.
+    const secret = authorization.replace(/^Bearer /, '')
+    return new HttpExchange(this.#pool, { ...request, headers, path: this.#path }, onEvent, secret)
+  }
+
+  /** Sends a notification or the answer to a request of the server. */
+  async post(session: Session, message: JsonObject): Promise<void> {
+    await this.credential?.prepare()
+    const ownHeaders = session.era === 'modern' ? ['mcp-method', String(message['method'])] : undefined
+    const sent = this.exchange({ method: 'POST', headers: session.headers, ownHeaders, body: encode(message) })
+    const timer = setTimeout(sent.abort, NOTIFY_TIMEOUT_MS)
+    const { status } = await sent.answer.finally(() => clearTimeout(timer))
+    if (status >= 300) throw new UpstreamError('upstream_protocol', `answered a notification with HTTP ${status}`)
+  }
+
+  async close(reason?: Error): Promise<void> {
+    await this.#pool.destroy(reason)
+  }
+}
+
+/**
+ * Kept-alive connections to one origin.
+ *
+ * undici is loaded for the first of them. A gateway whose servers are all child processes does not need it.
+ */
+export class HttpPool {
+  readonly #opening: Promise<Pool>
+  #closed: Error | undefined
+
+  constructor({ origin }: URL) {
+    this.#opening = import('./http-connections.ts').then(({ openConnections }) => openConnections(origin))
+  }
+
+  /** Sends a request once. The pool never repeats it after a failure. */
+  send({ method, path, headers, ownHeaders = [], body }: HttpRequest, handler: AnswerHandler): void {
+    this.#opening
+      .then((pool) => {
+        if (this.#closed) throw this.#closed
+        pool.dispatch({ method, path, headers: [...headers, ...ownHeaders], body: body ?? null }, handler)
+      })
+      .catch((error: Error) => handler.onResponseError(undefined, error))
+  }
+
+  /** Ends all connections. Running and waiting requests fail with the error. */
+  async destroy(error: Error = new Error('was closed')): Promise<void> {
+    this.#closed ??= error
+    const pool = await this.#opening
+    await pool.destroy(error)
+  }
+}
+
+function ignore(): undefined {
+  return undefined
+}
