@@ -25,7 +25,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { availableParallelism, cpus, tmpdir } from 'node:os'
+import { availableParallelism, cpus, freemem, tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 
@@ -94,7 +94,7 @@ const FULL = 4
 /** As many processes run as there are cores. Tests that wait leave cores idle: then more run, up to three for each core. */
 const CORES = Math.min(availableParallelism(), 8)
 const MOST_EXTRA = 2 * CORES
-/** Where Linux keeps files in memory, and the room there for those of all tests. */
+/** Where Linux keeps files in memory, and what must be free there for the files and processes of all tests. */
 const MEMORY = '/dev/shm'
 const MEMORY_BYTES = 6 * 2 ** 30
 /** The share of the cores that is idle before one more process starts, and how long it is measured. */
@@ -117,6 +117,8 @@ const tier =
 const files = tier === 'named' ? named.map((file) => path.resolve(file)) : filesOf(tier)
 for (const file of files) if (!existsSync(file)) fail(`there is no file ${file}`)
 const total = { passed: 0, failed: 0 }
+/** The test processes that run. */
+const children = new Set()
 const scratch = given.includes('--list') ? undefined : scratchInMemory()
 /** The seconds of each file. */
 const seconds = new Map()
@@ -146,10 +148,14 @@ async function runAll() {
 function scratchInMemory() {
   if (process.env.TMPDIR || !existsSync(MEMORY)) return undefined
   const { bavail, bsize } = statfsSync(MEMORY)
-  if (bavail * bsize < MEMORY_BYTES) return undefined
+  if (Math.min(bavail * bsize, freemem()) < MEMORY_BYTES) return undefined
   const folder = mkdtempSync(path.join(MEMORY, 'toolgate-'))
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+  for (const signal of ['SIGINT', 'SIGTERM'])
+    process.once(signal, () => {
+      for (const child of children) child.kill()
+      process.exit(1)
+    })
   // Servers of tests run as another user, in folders of their own.
   chmodSync(folder, 0o711)
   const program = path.join(folder, 'program')
@@ -321,6 +327,8 @@ function runNode(batch, results) {
     stdio: ['ignore', 'pipe', 'pipe'],
     env,
   })
+  children.add(child)
+  child.once('exit', () => children.delete(child))
   const output = []
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk))
   const startedAt = Date.now()
