@@ -100,7 +100,7 @@ function buildConsole() {
 }
 
 function consoleSources() {
-  const skipped = new Set(['node_modules', 'dist'])
+  const skipped = new Set(['node_modules', 'dist', 'test'])
   const files = readdirSync(CONSOLE, { withFileTypes: true }).filter((entry) => !skipped.has(entry.name))
   return [LOCK_FILE, ...files.flatMap((entry) => filesBelow(path.join(CONSOLE, entry.name), entry))]
 }

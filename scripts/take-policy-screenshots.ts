@@ -30,10 +30,7 @@ writeFileSync(file, config)
 const gateway = await startGateway(loadConfig(file), { consoleDir })
 await gateway.ready
 await work(3)
-const browser = await chromium.launch({
-  executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync', '--no-first-run'],
-})
+const browser = await launchChromium(findChromium() ?? '')
 const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' })
 await page.goto(`${gateway.url}/#/policy`)
 await page.getByLabel('Console key').fill(KEYS.OWNER_KEY)

@@ -1,7 +1,7 @@
 // Takes the pictures of the README from a running quickstart, after some calls that are worth looking at:
 // `node --conditions=toolgate-source scripts/take-screenshots.ts [url]`.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { chromium } from 'playwright-core'
+import { findChromium, launchChromium } from '../packages/console/test/chromium.ts'
 import { KEYS, type Who } from '../tests/support/keys.ts'
 import { toMessage } from '../tests/support/rpc.ts'
 
@@ -27,10 +27,7 @@ for (let round = 0; round < 12; round++)
   }
 await call('operator', 'files__write_file', { path: 'notes.txt', content: 'Dear team,\n\nthe figures are in.\n' })
 
-const browser = await chromium.launch({
-  executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync', '--no-first-run'],
-})
+const browser = await launchChromium(findChromium() ?? '')
 for (const [name, colorScheme, address] of [
   ['overview', 'light', 'overview?period=1h'],
   ['calls', 'light', 'calls?outcome=refused'],
