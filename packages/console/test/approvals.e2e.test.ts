@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, it } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
-import { logIn } from './browser.ts'
+import { enter } from './browser.ts'
 import { type FakeGateway, startFakeGateway } from './fake-gateway.ts'
 import { describeConsole } from './suite.ts'
 
@@ -129,8 +129,7 @@ describeConsole('approvals under the pointer', (stage) => {
   })
 
   async function open(): Promise<void> {
-    await page.goto(`${gateway.url}/#/approvals`)
-    await logIn(page)
+    await enter(page, `${gateway.url}/#/approvals`)
     await page.locator('.approval').nth(1).waitFor()
     await page.getByText('Live', { exact: true }).last().waitFor()
   }

@@ -45,7 +45,7 @@ export async function setStage(executablePath: string): Promise<Stage> {
     consoleDir,
     async open(options) {
       const strayed: string[] = []
-      const context = await browser.newContext(options)
+      const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
       const page = await context.newPage()
       page.setDefaultTimeout(15_000)
       let own: string | undefined
@@ -65,6 +65,14 @@ export async function setStage(executablePath: string): Promise<Stage> {
   }
 }
 
+/** Opens an address of the console as a person who has logged in before. */
+export async function enter(page: Page, url: string, key = 'demo-console'): Promise<void> {
+  const { origin } = new URL(url)
+  const answer = await page.context().request.post(`${origin}/api/login`, { headers: { origin }, data: { key } })
+  assert.ok(answer.ok(), await answer.text())
+  await page.goto(url)
+}
+
 export async function logIn(page: Page, key = 'demo-console'): Promise<void> {
   await page.getByLabel('Console key').fill(key)
   await page.getByRole('button', { name: 'Log in' }).click()
@@ -80,6 +88,34 @@ export async function press(button: Locator): Promise<void> {
 /** Asserts that axe finds no fault, and that the page does not scroll sideways. */
 export async function checkPage(page: Page, where: string): Promise<void> {
   assert.deepEqual(await findPageFaults(page), [], where)
+}
+
+/** Where pictures go, for people who look at them. */
+const { TOOLGATE_SCREENSHOTS: pictures } = process.env
+
+/** Asserts the same in both colour schemes, at each width. The page is then as it was. */
+export async function checkForms(page: Page, where: string, widths: readonly number[] = [1440, 390]): Promise<void> {
+  const size = page.viewportSize() ?? { width: 1280, height: 900 }
+  const faults: string[] = []
+  for (const width of widths)
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.setViewportSize({ ...size, width })
+      await page.emulateMedia({ colorScheme })
+      const form = `${colorScheme}-${width}`
+      // Only the answers about colours depend on the scheme.
+      const found = await findPageFaults(page, colorScheme === 'dark' ? COLOUR_RULES : undefined)
+      faults.push(...found.map((fault) => `${where}, ${form}: ${fault}`))
+      await takePicture(page, `${where} ${form}`)
+    }
+  await page.setViewportSize(size)
+  await page.emulateMedia({ colorScheme: null })
+  assert.deepEqual(faults, [])
+}
+
+/** Takes a picture of the page where somebody wants one. */
+export async function takePicture(page: Page, name: string, fullPage = true): Promise<void> {
+  if (pictures === undefined) return
+  await page.screenshot({ path: join(pictures, `${name.replaceAll(' ', '_')}.png`), fullPage })
 }
 
 /** Returns what axe finds, and whether the page scrolls sideways. Targets are at least 24 pixels large, or have space around them. */

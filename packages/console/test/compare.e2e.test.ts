@@ -4,20 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, it } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
-import { type AuditBody, type RunningGateway, startGateway } from '../../gateway/src/index.ts'
+import type { AuditBody, RunningGateway } from '../../gateway/src/index.ts'
 import { nodeServer, SERVERS } from '../../gateway/fixtures/servers.ts'
 import { send } from '../../../tests/support/http.ts'
-import { CALLERS, KEYS } from '../../../tests/support/keys.ts'
-import { toMessage } from '../../../tests/support/rpc.ts'
-import { checkPage, logIn, press } from './browser.ts'
+import { KEYS } from '../../../tests/support/keys.ts'
+import { checkForms, checkPage, enter, press } from './browser.ts'
+import { callAsViewer, keepGateway } from './real-gateway.ts'
 import { describeConsole } from './suite.ts'
 
-const LOOKS = [
-  { colorScheme: 'light', width: 1440 },
-  { colorScheme: 'dark', width: 1440 },
-  { colorScheme: 'light', width: 390 },
-  { colorScheme: 'dark', width: 390 },
-] as const
 const LINES = Array.from({ length: 60 }, (_, i) => `setting_${i} = ${i}`)
 const PRESENT = `${LINES.join('\n')}\n<script>document.title = 'taken'</script>\nfor \u202Eevar\n`
 const PROPOSED = PRESENT.replace('setting_30 = 30', 'setting_30 = 31\nsetting_30b = "new"').replace(
@@ -34,51 +28,37 @@ describeConsole('the card of a call that would write a file', (stage) => {
     writeFileSync(join(folder, 'app.conf'), PRESENT)
     const compare = { text: 'input.content', with: 'read_text_file', input: { path: 'input.path' } }
     const tools = new Map([['write_file', { compare }]])
-    gateway = await stage.keep(
-      startGateway(
-        {
-          file: '/test/toolgate.yaml',
-          listen: { host: '127.0.0.1', port: 0 },
-          servers: [nodeServer([SERVERS.filesystem, folder], { name: 'files', tools })],
-          callers: CALLERS,
-          groups: [],
-          policy: [{ ask: ['files:write_file', 'files:create_directory'], allow: ['*'] }],
-          limits: [],
-          audit: { store: 'memory', mode: 'batched' },
-        },
-        { consoleDir: stage.consoleDir },
-      ),
-    )
-    await gateway.ready
+    gateway = await keepGateway(stage, {
+      servers: [nodeServer([SERVERS.filesystem, folder], { name: 'files', tools })],
+      policy: [{ ask: ['files:write_file', 'files:create_directory'], allow: ['*'] }],
+    })
   })
   afterEach(async () => {
     rmSync(folder, { recursive: true })
   })
 
-  for (const { colorScheme, width } of LOOKS)
-    it(`shows the difference to what is there, ${colorScheme}, ${width} wide`, async () => {
-      await open({ colorScheme, viewport: { width, height: 1000 } })
-      const card = await ask('app.conf', PROPOSED)
-      assert.deepEqual(await readings(), [], 'nothing is read before the person asks')
-      await card.getByRole('button', { name: 'Compare with what is there' }).click()
-      await card.getByText(/As of \d\d:\d\d:\d\d, read with files:read_text_file\. It may change until/).waitFor()
-      const shown = card.getByRole('group', { name: 'What files:write_file would change, by input.content' })
-      assert.deepEqual(await shown.locator('.removed').allTextContents(), [
-        'removed: setting_2 = 2',
-        'removed: setting_30 = 30',
-      ])
-      assert.deepEqual(await shown.locator('.added').allTextContents(), [
-        'added: setting_30 = 31',
-        'added: setting_30b = "new"',
-      ])
-      assert.deepEqual(await shown.locator('.skipped-lines').allTextContents(), ['21 equal lines', '29 equal lines'])
-      await checkPage(page, `a difference, ${colorScheme}, ${width}`)
-      await screenshot(`compare-${colorScheme}-${width}`)
-      assert.deepEqual(await readings(), ['read for owner, who decides the approval'])
-    })
+  it('shows the difference to what is there, light and dark, wide and narrow', async () => {
+    await open()
+    const card = await ask('app.conf', PROPOSED)
+    assert.deepEqual(await readings(), [], 'nothing is read before the person asks')
+    await card.getByRole('button', { name: 'Compare with what is there' }).click()
+    await card.getByText(/As of \d\d:\d\d:\d\d, read with files:read_text_file\. It may change until/).waitFor()
+    const shown = card.getByRole('group', { name: 'What files:write_file would change, by input.content' })
+    assert.deepEqual(await shown.locator('.removed').allTextContents(), [
+      'removed: setting_2 = 2',
+      'removed: setting_30 = 30',
+    ])
+    assert.deepEqual(await shown.locator('.added').allTextContents(), [
+      'added: setting_30 = 31',
+      'added: setting_30b = "new"',
+    ])
+    assert.deepEqual(await shown.locator('.skipped-lines').allTextContents(), ['21 equal lines', '29 equal lines'])
+    await checkForms(page, 'a difference')
+    assert.deepEqual(await readings(), ['read for owner, who decides the approval'])
+  })
 
   it('is compared with the keyboard alone, again after a change, and decided', async () => {
-    await open({})
+    await open()
     await ask('app.conf', PROPOSED)
     await page.keyboard.press('j')
     await page.keyboard.press('c')
@@ -105,7 +85,7 @@ describeConsole('the card of a call that would write a file', (stage) => {
   })
 
   it('shows hidden characters and markup of the server as text', async () => {
-    await open({})
+    await open()
     const card = await ask('app.conf', 'nothing')
     await card.getByRole('button', { name: 'Compare with what is there' }).click()
     await card.locator('.removed').filter({ hasText: "<script>document.title = 'taken'</script>" }).waitFor()
@@ -115,7 +95,7 @@ describeConsole('the card of a call that would write a file', (stage) => {
   })
 
   it('says why nothing is shown: a file that is not there yet, and an input with masked parts', async () => {
-    await open({})
+    await open()
     const fresh = await ask('new.conf', 'first')
     await fresh.getByRole('button', { name: 'Compare with what is there' }).click()
     await fresh.getByText(/Not shown: files:read_text_file reports an error: ENOENT/).waitFor()
@@ -127,17 +107,16 @@ describeConsole('the card of a call that would write a file', (stage) => {
   })
 
   it('offers it only where the configuration says how to read', async () => {
-    await open({})
-    await callTool('files__create_directory', { path: join(folder, 'sub') })
+    await open()
+    await callAsViewer(gateway, 'files__create_directory', { path: join(folder, 'sub') })
     const card = page.locator('.approval').filter({ hasText: 'files:create_directory' })
     await card.getByRole('button', { name: 'Approve files:create_directory' }).waitFor()
     assert.equal(await card.getByRole('button', { name: /Compare/ }).count(), 0)
   })
 
-  async function open(options: object): Promise<void> {
-    ;({ page } = await stage.open(options))
-    await page.goto(`${gateway.url}/#/approvals`)
-    await logIn(page)
+  async function open(): Promise<void> {
+    ;({ page } = await stage.open({ viewport: { width: 1280, height: 1000 } }))
+    await enter(page, `${gateway.url}/#/approvals`)
     await page.getByText('No call is waiting').waitFor()
   }
 
@@ -155,16 +134,7 @@ describeConsole('the card of a call that would write a file', (stage) => {
   }
 
   function call(path: string, content: string): Promise<string> {
-    return callTool('files__write_file', { path, content })
-  }
-
-  async function callTool(name: string, args: object): Promise<string> {
-    const message = toMessage('2026-07-28', 'tools/call', { name, arguments: args })
-    const answer = await send(`${gateway.url}/mcp`, {
-      headers: { ...message.headers, authorization: `Bearer ${KEYS.viewer}` },
-      body: JSON.stringify(message.body),
-    })
-    return JSON.stringify(answer)
+    return callAsViewer(gateway, 'files__write_file', { path, content })
   }
 
   async function readings(): Promise<readonly (string | undefined)[]> {
@@ -177,10 +147,5 @@ describeConsole('the card of a call that would write a file', (stage) => {
 
   function focused(text: string): Promise<boolean> {
     return page.evaluate((wanted) => document.activeElement?.textContent?.includes(wanted) === true, text)
-  }
-
-  async function screenshot(name: string): Promise<void> {
-    const to = process.env['TOOLGATE_SCREENSHOTS']
-    if (to !== undefined) await page.screenshot({ path: `${to}/${name}.png`, fullPage: true })
   }
 })

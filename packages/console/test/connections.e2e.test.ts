@@ -8,7 +8,7 @@ import { type AuthorizationServer, startAuthorizationServer } from '../../../tes
 import { send } from '../../../tests/support/http.ts'
 import { callerConfig, CALLERS, KEYS } from '../../../tests/support/keys.ts'
 import { httpServer } from '../../../tests/support/servers.ts'
-import { checkPage, logIn, type Seat, setStage, type Stage } from './browser.ts'
+import { checkPage, enter, type Seat, setStage, type Stage } from './browser.ts'
 import { findChromium } from './chromium.ts'
 
 const executablePath = findChromium()
@@ -53,8 +53,7 @@ if (executablePath !== undefined)
 
     it('leads to the sign-in of a server and back, shows what is connected, and disconnects it', async () => {
       await inBrowser(async (page, { strayed }) => {
-        await page.goto(`${home}/#/connections`)
-        await logIn(page, 'demo-vera-as-person')
+        await enter(page, `${home}/#/connections`, 'demo-vera-as-person')
         await page.getByText('not connected').waitFor()
         await checkPage(page, 'connections')
         await page.getByRole('link', { name: 'Connect mail' }).click()

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { COLOUR_RULES, findPageFaults, logIn, type Seat, setStage, type Stage } from './browser.ts'
+import { COLOUR_RULES, enter, findPageFaults, type Seat, setStage, type Stage, takePicture } from './browser.ts'
 import { findChromium } from './chromium.ts'
 import { findLayoutFaults } from './layout.ts'
 import { type LivelyGateway, PERSON, startLivelyGateway } from './lively-gateway.ts'
@@ -12,13 +12,11 @@ import { type View, VIEWS } from './views.ts'
 
 const executablePath = findChromium()
 const SOURCE = join(import.meta.dirname, '../src')
-const FORMS = (['light', 'dark'] as const).flatMap((colorScheme) =>
-  [390, 1440].map((width) => ({ colorScheme, width, name: `${colorScheme}-${width}` })),
+const FORMS = [390, 1440].flatMap((width) =>
+  (['light', 'dark'] as const).map((colorScheme) => ({ colorScheme, width, name: `${colorScheme}-${width}` })),
 )
 /** Places depend on the width alone, and the focus is drawn in both schemes. */
 const WALKED: ReadonlySet<string> = new Set(['light-390', 'dark-1440'])
-/** Where pictures go, for people who look at them. */
-const { TOOLGATE_SCREENSHOTS: pictures } = process.env
 
 if (executablePath !== undefined)
   describe('every page', () => {
@@ -33,8 +31,7 @@ if (executablePath !== undefined)
       lively = await startLivelyGateway(stage.consoleDir)
       seat = await stage.open({ reducedMotion: 'reduce' })
       page = seat.page
-      await page.goto(lively.url)
-      await logIn(page, PERSON)
+      await enter(page, lively.url, PERSON)
       await page.getByRole('heading', { level: 1 }).filter({ hasNotText: 'Toolgate' }).waitFor()
     })
     after(async () => {
@@ -49,18 +46,19 @@ if (executablePath !== undefined)
         it(`${name}: ${view.name}`, async () => {
           await show(view)
           const faults: string[] = []
-          for (const link of await page.locator('nav a').all()) linked.add((await link.getAttribute('href')) ?? '')
+          const links = await page
+            .locator('nav a')
+            .evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
+          for (const link of links) linked.add(link)
           for (const { colorScheme, width, name: form } of FORMS) {
             await page.emulateMedia({ colorScheme })
             await page.setViewportSize({ width, height: 900 })
-            await page.evaluate(() => scrollTo(0, 0))
-            await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
+            await page.evaluate(() => {
+              scrollTo(0, 0)
+              return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
+            })
             await page.waitForFunction(isLaidOut)
-            if (pictures !== undefined)
-              await page.screenshot({
-                path: join(pictures, `${name} ${view.name} ${form}.png`.replaceAll(' ', '_')),
-                fullPage: view.isModal !== true,
-              })
+            await takePicture(page, `${name} ${view.name} ${form}`, view.isModal !== true)
             // Only the answers about colours depend on the scheme.
             const found = [...(await findPageFaults(page, colorScheme === 'dark' ? COLOUR_RULES : undefined))]
             if (WALKED.has(form)) found.push(...(await findLayoutFaults(page)), ...(await findTabFaults(page)))
@@ -97,10 +95,8 @@ if (executablePath !== undefined)
       await page.evaluate(() => sessionStorage.clear())
       await page.goto('about:blank')
       await page.setViewportSize({ width: 1440, height: 900 })
-      await page.goto(`${lively.url}/#/${address}`)
-      const login = page.getByLabel('Console key')
-      await login.or(page.locator(ready)).first().waitFor()
-      if (await login.isVisible()) await logIn(page, PERSON)
+      if ((await page.context().cookies()).length > 0) await page.goto(`${lively.url}/#/${address}`)
+      else await enter(page, `${lively.url}/#/${address}`, PERSON)
       await page.locator(ready).first().waitFor()
       await open?.(page)
     }

@@ -127,6 +127,8 @@ export async function startFakeGateway(options: FakeOptions): Promise<FakeGatewa
     url: `http://127.0.0.1:${got}`,
     port: got,
     async close() {
+      // A test that restarts it has closed it.
+      if (!server.listening) return
       live.close()
       server.closeAllConnections()
       server.close()

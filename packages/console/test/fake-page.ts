@@ -1,6 +1,6 @@
-import assert from 'node:assert/strict'
-import { logIn, type Stage } from './browser.ts'
+import { enter, type Stage } from './browser.ts'
 import { type FakeOptions, startFakeGateway } from './fake-gateway.ts'
+import type { Suite } from './suite.ts'
 
 /** A page of the console in front of a fake gateway. */
 export type OpenedPage = Awaited<ReturnType<Stage['open']>> & {
@@ -16,22 +16,15 @@ export interface AskedPage {
   readonly browser: Parameters<Stage['open']>[0]
 }
 
-/** Opens a page as a logged-in person, and closes it after `work`. Nothing may stray. */
+/** Opens a page as a logged-in person. It is closed after the test, and nothing may stray. */
 export async function withFakePage(
-  stage: Pick<Stage, 'open' | 'consoleDir'>,
+  stage: Suite,
   { address, ready, gateway: options, browser }: AskedPage,
   work: (opened: OpenedPage) => Promise<void>,
 ): Promise<void> {
-  const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, ...options })
+  const gateway = await stage.keep(startFakeGateway({ consoleDir: stage.consoleDir, ...options }))
   const seat = await stage.open(browser)
-  try {
-    await seat.page.goto(`${gateway.url}/#/${address}`)
-    await logIn(seat.page)
-    await seat.page.locator(ready).first().waitFor()
-    await work({ ...seat, gateway })
-    assert.deepEqual(seat.strayed, [])
-  } finally {
-    await seat.context.close()
-    await gateway.close()
-  }
+  await enter(seat.page, `${gateway.url}/#/${address}`)
+  await seat.page.locator(ready).first().waitFor()
+  await work({ ...seat, gateway })
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { checkPage, logIn, press } from './browser.ts'
+import { checkPage, enter, press } from './browser.ts'
 import { type FakeGateway, type FakeOptions, startFakeGateway } from './fake-gateway.ts'
 import { describeConsole } from './suite.ts'
 
@@ -46,7 +46,6 @@ describeConsole('the inbox of approvals', (stage) => {
     const card = page.locator('.approval').first()
     await press(card.getByRole('button', { name: 'Reject files:write_file' }))
     await card.getByText(/The agent learns of it in \d s\./).waitFor()
-    await checkPage(page, 'a rejection that can be undone')
     await card.getByRole('button', { name: 'Undo the rejection of files:write_file' }).click()
     await page.getByRole('status').getByText('Undone. The request waits again').waitFor()
     await press(card.getByRole('button', { name: 'Approve files:write_file' }))
@@ -57,6 +56,9 @@ describeConsole('the inbox of approvals', (stage) => {
       gateway.verdicts.map(({ decision }) => decision),
       ['approve', 'revoke'],
     )
+    await press(page.getByRole('button', { name: 'Reject memory:delete_entities' }))
+    await page.locator('.undo').waitFor()
+    await checkPage(page, 'a rejection that can be undone')
   })
 
   it('sends a rejection at once when the page goes', async () => {
@@ -195,8 +197,7 @@ describeConsole('the inbox of approvals', (stage) => {
     gateway = await stage.keep(startFakeGateway({ consoleDir: stage.consoleDir, ...options }))
     ;({ page } = await stage.open({ viewport: { width: 1280, height: 1000 } }))
     if (init) await page.addInitScript(init)
-    await page.goto(`${gateway.url}/#/approvals`)
-    await logIn(page)
+    await enter(page, `${gateway.url}/#/approvals`)
     await page.locator('.approval').nth(1).waitFor()
     await page.getByText('Live', { exact: true }).last().waitFor()
   }

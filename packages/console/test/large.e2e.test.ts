@@ -13,7 +13,7 @@ import {
   type World,
 } from '../../../tests/support/large-world.ts'
 import { openFresh, PAGES } from '../../../bench/console/pages.ts'
-import { logIn, type Seat, setStage, type Stage } from './browser.ts'
+import { enter, type Seat, setStage, type Stage } from './browser.ts'
 import { findChromium } from './chromium.ts'
 
 const executablePath = findChromium()
@@ -47,8 +47,7 @@ if (executablePath !== undefined)
       await askApprovals(gateway.url, SIZE)
       seat = await stage.open({ viewport: { width: 1280, height: 900 } })
       seat.page.setDefaultTimeout(60_000)
-      await seat.page.goto(`${gateway.url}/#/overview`)
-      await logIn(seat.page, PERSON_KEY)
+      await enter(seat.page, `${gateway.url}/#/overview`, PERSON_KEY)
       await seat.page.locator('.figure').first().waitFor()
     }, MAKING)
     after(async () => {
@@ -186,8 +185,7 @@ if (executablePath !== undefined)
     it('shows a person of a tenant only what is of the tenant', async () => {
       const { context, page, strayed } = await stage.open({})
       try {
-        await page.goto(`${gateway.url}/#/people?view=matrix`)
-        await logIn(page, TENANT_PERSON_KEY)
+        await enter(page, `${gateway.url}/#/people?view=matrix`, TENANT_PERSON_KEY)
         await page.getByText(/^Callers 1 to 8 of/).waitFor()
         const { tenants, users } = await page.evaluate(async () => {
           const body = (await (await fetch('/api/matrix?limit=24')).json()) as {

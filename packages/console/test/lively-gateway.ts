@@ -37,7 +37,7 @@ export async function startLivelyGateway(consoleDir: string): Promise<LivelyGate
   const mail = await startAccountServer({ login })
   const file = join(folder.path, 'toolgate.yaml')
   writeFileSync(file, fileOf({ payments: payments.url, files: files.url, mail: mail.url }))
-  const gateway = await startGateway(loadConfig(file), { consoleDir, probeEveryMs: 200 })
+  const gateway = await startGateway(loadConfig(file), { consoleDir })
   await gateway.ready
 
   const api: LivelyGateway['api'] = async (method, path, body, key = PERSON) => {

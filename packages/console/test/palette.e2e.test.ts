@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { checkPage, logIn, type Stage } from './browser.ts'
+import { checkForms, checkPage, enter, takePicture } from './browser.ts'
 import { type FakeGateway, startFakeGateway } from './fake-gateway.ts'
 import { describeConsole } from './suite.ts'
 
@@ -10,7 +10,12 @@ describeConsole('the palette', (stage) => {
   let page: Page
   beforeEach(async () => {
     gateway = await stage.keep(startFakeGateway({ consoleDir: stage.consoleDir }))
-    await openPage()
+    ;({ page } = await stage.open())
+    await enter(page, gateway.url)
+    await page
+      .getByText(/sees \d+ of 16 tools/)
+      .first()
+      .waitFor()
   })
 
   const found = () => page.getByRole('listbox', { name: 'Found' }).getByRole('option')
@@ -55,40 +60,18 @@ describeConsole('the palette', (stage) => {
     const help = page.getByRole('dialog', { name: 'Keys' })
     await help.getByText('next and previous request').waitFor()
     await checkPage(page, 'the help about keys')
-    await shoot('keys')
+    await takePicture(page, 'the keys')
     await page.keyboard.press('Control+k')
     await field().waitFor()
     await page.keyboard.press('Escape')
     await field().waitFor({ state: 'hidden' })
   })
 
-  for (const [colorScheme, width] of [
-    ['light', 1440],
-    ['dark', 390],
-  ] as const)
-    it(`has no accessibility fault and no sideways scroll, ${colorScheme}, ${width} wide`, async () => {
-      await page.context().close()
-      await openPage({ colorScheme, viewport: { width, height: 800 } })
-      await page.keyboard.press('Control+k')
-      await field().waitFor()
-      await page.keyboard.type('file')
-      await found().filter({ hasText: 'move_file' }).waitFor()
-      await checkPage(page, 'the palette')
-      await shoot(`palette-${colorScheme}-${width}`)
-    })
-
-  async function openPage(options?: Parameters<Stage['open']>[0]): Promise<void> {
-    ;({ page } = await stage.open(options))
-    await page.goto(gateway.url)
-    await logIn(page)
-    await page
-      .getByText(/sees \d+ of 16 tools/)
-      .first()
-      .waitFor()
-  }
-
-  async function shoot(name: string): Promise<void> {
-    if (process.env['TOOLGATE_SHOTS'] !== undefined)
-      await page.screenshot({ path: `${process.env['TOOLGATE_SHOTS']}/${name}.png` })
-  }
+  it('has no accessibility fault and no sideways scroll, light and dark, wide and narrow', async () => {
+    await page.keyboard.press('Control+k')
+    await field().waitFor()
+    await page.keyboard.type('file')
+    await found().filter({ hasText: 'move_file' }).waitFor()
+    await checkForms(page, 'the palette')
+  })
 })

@@ -1,151 +1,137 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, it } from 'node:test'
 import type { PeopleBody, RunsBody } from '../../gateway/src/model/rows.ts'
-import { logIn, type Seat, setStage, type Stage } from './browser.ts'
-import { findChromium } from './chromium.ts'
+import { enter, type Seat } from './browser.ts'
 import { type LivelyGateway, PERSON, startLivelyGateway } from './lively-gateway.ts'
+import { describeConsole } from './suite.ts'
 
-const executablePath = findChromium()
+describeConsole('people and runs', (stage) => {
+  let lively: LivelyGateway
 
-if (executablePath !== undefined)
-  describe('people and runs', () => {
-    let stage: Stage
-    let lively: LivelyGateway
-
-    before(async () => {
-      stage = await setStage(executablePath)
-      lively = await startLivelyGateway(stage.consoleDir)
-    })
-    after(async () => {
-      await lively?.close()
-      await stage?.close()
-    })
-
-    it('shows everybody with their tenant, and filters and orders them', () =>
-      inConsole('people', PERSON, async ({ page }) => {
-        const names = () => page.locator('.people .opener').allInnerTexts()
-        await page.getByRole('link', { name: 'clara', exact: true }).waitFor()
-        assert.deepEqual(await names(), ['bert', 'boss', 'clara', 'gina', 'guest', 'luke', 'runner', 'vera (you)'])
-        const clara = page.getByRole('row').filter({ hasText: 'clara' })
-        assert.match((await clara.innerText()).replaceAll(/\s+/g, ' '), /clara of the tenant acme clerk agent/)
-        await page.locator('.toolbar').getByLabel('Tenant').selectOption('acme')
-        await page.getByText('3 people').waitFor()
-        assert.deepEqual(await names(), ['boss', 'clara', 'runner'])
-        await page.getByRole('button', { name: 'Clear', exact: true }).click()
-        await page.getByLabel('Search').fill('guest')
-        await page.getByText('2 people').waitFor()
-        assert.deepEqual(await names(), ['gina', 'guest'])
-        await page.getByLabel('Search').fill('zzz')
-        await page.getByRole('button', { name: 'Clear the filter' }).click()
-        await page.getByText('8 people').waitFor()
-        await page.getByLabel('Order').selectOption('most calls')
-        await page.getByText('8 people').waitFor()
-        assert.ok(['bert', 'clara'].includes((await names())[0] ?? ''))
-      }))
-
-    it('opens a person with the keyboard: their halts are set with a preview, and lifted; links lead to their calls and runs', () =>
-      inConsole('people?tenant=acme', PERSON, async ({ page }) => {
-        await page.getByRole('link', { name: 'clara', exact: true }).focus()
-        await page.keyboard.press('Enter')
-        const drawer = page.getByRole('dialog', { name: 'clara' })
-        await drawer.getByText('Nothing of this person is halted.').waitFor()
-        await drawer.getByRole('button', { name: 'Halt this person…' }).press('Enter')
-        const dialog = page.getByRole('dialog', { name: 'Halt', exact: true })
-        assert.equal(await dialog.getByLabel('User').inputValue(), 'clara')
-        assert.equal(await dialog.getByLabel('Tenant').inputValue(), 'acme')
-        await dialog.getByText(/^This stops \d+ tools, 1 person/).waitFor()
-        await dialog.getByLabel(/^Reason/).fill('a lost laptop')
-        await page.keyboard.press('Enter')
-        await drawer.getByText('Halted: user clara, tenant acme').waitFor()
-        assert.notEqual((await lively.call('demo-clara', 'payments:balance', { account: 'CH1' })).status, 'done')
-        await drawer.getByRole('button', { name: 'Release user clara, tenant acme' }).press('Enter')
-        await drawer.getByText('Nothing of this person is halted.').waitFor()
-        assert.equal((await lively.call('demo-clara', 'payments:balance', { account: 'CH1' })).status, 'done')
-        assert.match(
-          (await drawer.getByRole('link', { name: 'See as clara' }).getAttribute('href')) ?? '',
-          /tools\?as=clara/,
-        )
-        await drawer.getByRole('link', { name: 'All runs' }).press('Enter')
-        await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor()
-        await page.locator('.runs .opener').first().press('Enter')
-        await page.locator('.timeline').getByText('now untrusted').waitFor()
-        await page.keyboard.press('Escape')
-        await page.waitForFunction(() => document.activeElement?.matches('.runs .opener'))
-      }))
-
-    it('filters runs by label and state', () =>
-      inConsole('runs', PERSON, async ({ page }) => {
-        const rows = page.locator('.runs .opener')
-        await rows.first().waitFor()
-        await page.getByLabel('Label').selectOption('untrusted')
-        await page.getByText('1 run', { exact: true }).waitFor()
-        const row = page.locator('.runs tr.record')
-        const text = (await row.innerText()).replaceAll(/\s+/g, ' ')
-        for (const part of ['clara', 'acme', 'runner', 'untrusted', '1 waiting', 'open'])
-          assert.ok(text.includes(part), text)
-        await page.getByLabel('State').selectOption('ended')
-        await page.getByText('No run matches').waitFor()
-        await page.getByRole('button', { name: 'Clear the filter' }).click()
-        await row.waitFor()
-      }))
-
-    it('shows a person of a tenant nobody else, no key and no tenant’s name', async () => {
-      const { people } = (await lively.api('GET', '/api/people', undefined, 'demo-boss')) as PeopleBody
-      assert.deepEqual(
-        people.map(({ name }) => name),
-        ['boss', 'clara', 'runner'],
-      )
-      await inConsole('people', 'demo-boss', async ({ page }) => {
-        await page.getByRole('link', { name: 'clara', exact: true }).waitFor()
-        assert.equal(await page.locator('.people .opener').count(), 3)
-        assert.equal(await page.locator('.tenant').count(), 0)
-        assert.equal(await page.getByRole('link', { name: 'Keys', exact: true }).count(), 0)
-        await page.getByRole('link', { name: 'clara', exact: true }).click()
-        const drawer = page.getByRole('dialog', { name: 'clara' })
-        await drawer.getByText('See as clara').waitFor()
-        assert.equal(await drawer.getByRole('heading', { name: 'Keys' }).count(), 0)
-        await page.goto(`${lively.url}/#/people?open=bert`)
-        await page.getByText('Unknown person').waitFor()
-        await page.goto(`${lively.url}/#/runs`)
-        await page.locator('.runs .opener').first().waitFor()
-        const { runs } = (await lively.api('GET', '/api/runs', undefined, 'demo-boss')) as RunsBody
-        assert.ok(runs.length > 0 && runs.every(({ tenant }) => tenant === 'acme'))
-      })
-    })
-
-    it('leads from former addresses to what took their place', () =>
-      inConsole('connections', PERSON, async ({ page }) => {
-        const drawer = page.getByRole('dialog', { name: 'vera' })
-        await drawer.getByRole('link', { name: 'Connect mail' }).waitFor()
-        await page.goto(`${lively.url}/#/keys`)
-        await page.getByRole('button', { name: 'Make a key…' }).waitFor()
-        await page.goto(`${lively.url}/#/callers`)
-        await page.locator('.matrix').waitFor()
-      }))
-
-    it('names the tenant of each caller on every page with callers', () =>
-      inConsole('calls', PERSON, async ({ page }) => {
-        for (const [address, row] of [
-          ['calls?user=clara', '.record'],
-          ['live?user=clara', '.record'],
-          ['approvals', '.approval'],
-          ['overview', 'tr'],
-          ['runs', '.record'],
-        ] as const) {
-          await page.goto(`${lively.url}/#/${address}`)
-          await page.locator(row).filter({ hasText: 'clara' }).locator('.tenant', { hasText: 'acme' }).first().waitFor()
-        }
-      }))
-
-    async function inConsole(address: string, key: string, use: (seat: Seat) => Promise<void>): Promise<void> {
-      const seat = await stage.open({ viewport: { width: 1440, height: 900 } })
-      try {
-        await seat.page.goto(`${lively.url}/#/${address}`)
-        await logIn(seat.page, key)
-        await use(seat)
-        assert.deepEqual(seat.strayed, [])
-      } finally {
-        await seat.context.close()
-      }
-    }
+  before(async () => {
+    lively = await startLivelyGateway(stage.consoleDir)
   })
+  after(() => lively?.close())
+
+  it('shows everybody with their tenant, and filters and orders them', () =>
+    inConsole('people', PERSON, async ({ page }) => {
+      const names = () => page.locator('.people .opener').allInnerTexts()
+      await page.getByRole('link', { name: 'clara', exact: true }).waitFor()
+      assert.deepEqual(await names(), ['bert', 'boss', 'clara', 'gina', 'guest', 'luke', 'runner', 'vera (you)'])
+      const clara = page.getByRole('row').filter({ hasText: 'clara' })
+      assert.match((await clara.innerText()).replaceAll(/\s+/g, ' '), /clara of the tenant acme clerk agent/)
+      await page.locator('.toolbar').getByLabel('Tenant').selectOption('acme')
+      await page.getByText('3 people').waitFor()
+      assert.deepEqual(await names(), ['boss', 'clara', 'runner'])
+      await page.getByRole('button', { name: 'Clear', exact: true }).click()
+      await page.getByLabel('Search').fill('guest')
+      await page.getByText('2 people').waitFor()
+      assert.deepEqual(await names(), ['gina', 'guest'])
+      await page.getByLabel('Search').fill('zzz')
+      await page.getByRole('button', { name: 'Clear the filter' }).click()
+      await page.getByText('8 people').waitFor()
+      await page.getByLabel('Order').selectOption('most calls')
+      await page.getByText('8 people').waitFor()
+      assert.ok(['bert', 'clara'].includes((await names())[0] ?? ''))
+    }))
+
+  it('opens a person with the keyboard: their halts are set with a preview, and lifted; links lead to their calls and runs', () =>
+    inConsole('people?tenant=acme', PERSON, async ({ page }) => {
+      await page.getByRole('link', { name: 'clara', exact: true }).focus()
+      await page.keyboard.press('Enter')
+      const drawer = page.getByRole('dialog', { name: 'clara' })
+      await drawer.getByText('Nothing of this person is halted.').waitFor()
+      await drawer.getByRole('button', { name: 'Halt this person…' }).press('Enter')
+      const dialog = page.getByRole('dialog', { name: 'Halt', exact: true })
+      assert.equal(await dialog.getByLabel('User').inputValue(), 'clara')
+      assert.equal(await dialog.getByLabel('Tenant').inputValue(), 'acme')
+      await dialog.getByText(/^This stops \d+ tools, 1 person/).waitFor()
+      await dialog.getByLabel(/^Reason/).fill('a lost laptop')
+      await page.keyboard.press('Enter')
+      await drawer.getByText('Halted: user clara, tenant acme').waitFor()
+      assert.notEqual((await lively.call('demo-clara', 'payments:balance', { account: 'CH1' })).status, 'done')
+      await drawer.getByRole('button', { name: 'Release user clara, tenant acme' }).press('Enter')
+      await drawer.getByText('Nothing of this person is halted.').waitFor()
+      assert.equal((await lively.call('demo-clara', 'payments:balance', { account: 'CH1' })).status, 'done')
+      assert.match(
+        (await drawer.getByRole('link', { name: 'See as clara' }).getAttribute('href')) ?? '',
+        /tools\?as=clara/,
+      )
+      await drawer.getByRole('link', { name: 'All runs' }).press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor()
+      await page.locator('.runs .opener').first().press('Enter')
+      await page.locator('.timeline').getByText('now untrusted').waitFor()
+      await page.keyboard.press('Escape')
+      await page.waitForFunction(() => document.activeElement?.matches('.runs .opener'))
+    }))
+
+  it('filters runs by label and state', () =>
+    inConsole('runs', PERSON, async ({ page }) => {
+      const rows = page.locator('.runs .opener')
+      await rows.first().waitFor()
+      await page.getByLabel('Label').selectOption('untrusted')
+      await page.getByText('1 run', { exact: true }).waitFor()
+      const row = page.locator('.runs tr.record')
+      const text = (await row.innerText()).replaceAll(/\s+/g, ' ')
+      for (const part of ['clara', 'acme', 'runner', 'untrusted', '1 waiting', 'open'])
+        assert.ok(text.includes(part), text)
+      await page.getByLabel('State').selectOption('ended')
+      await page.getByText('No run matches').waitFor()
+      await page.getByRole('button', { name: 'Clear the filter' }).click()
+      await row.waitFor()
+    }))
+
+  it('shows a person of a tenant nobody else, no key and no tenant’s name', async () => {
+    const { people } = (await lively.api('GET', '/api/people', undefined, 'demo-boss')) as PeopleBody
+    assert.deepEqual(
+      people.map(({ name }) => name),
+      ['boss', 'clara', 'runner'],
+    )
+    await inConsole('people', 'demo-boss', async ({ page }) => {
+      await page.getByRole('link', { name: 'clara', exact: true }).waitFor()
+      assert.equal(await page.locator('.people .opener').count(), 3)
+      assert.equal(await page.locator('.tenant').count(), 0)
+      assert.equal(await page.getByRole('link', { name: 'Keys', exact: true }).count(), 0)
+      await page.getByRole('link', { name: 'clara', exact: true }).click()
+      const drawer = page.getByRole('dialog', { name: 'clara' })
+      await drawer.getByText('See as clara').waitFor()
+      assert.equal(await drawer.getByRole('heading', { name: 'Keys' }).count(), 0)
+      await page.goto(`${lively.url}/#/people?open=bert`)
+      await page.getByText('Unknown person').waitFor()
+      await page.goto(`${lively.url}/#/runs`)
+      await page.locator('.runs .opener').first().waitFor()
+      const { runs } = (await lively.api('GET', '/api/runs', undefined, 'demo-boss')) as RunsBody
+      assert.ok(runs.length > 0 && runs.every(({ tenant }) => tenant === 'acme'))
+    })
+  })
+
+  it('leads from former addresses to what took their place', () =>
+    inConsole('connections', PERSON, async ({ page }) => {
+      const drawer = page.getByRole('dialog', { name: 'vera' })
+      await drawer.getByRole('link', { name: 'Connect mail' }).waitFor()
+      await page.goto(`${lively.url}/#/keys`)
+      await page.getByRole('button', { name: 'Make a key…' }).waitFor()
+      await page.goto(`${lively.url}/#/callers`)
+      await page.locator('.matrix').waitFor()
+    }))
+
+  it('names the tenant of each caller on every page with callers', () =>
+    inConsole('calls', PERSON, async ({ page }) => {
+      for (const [address, row] of [
+        ['calls?user=clara', '.record'],
+        ['live?user=clara', '.record'],
+        ['approvals', '.approval'],
+        ['overview', 'tr'],
+        ['runs', '.record'],
+      ] as const) {
+        await page.goto(`${lively.url}/#/${address}`)
+        await page.locator(row).filter({ hasText: 'clara' }).locator('.tenant', { hasText: 'acme' }).first().waitFor()
+      }
+    }))
+
+  async function inConsole(address: string, key: string, use: (seat: Seat) => Promise<void>): Promise<void> {
+    const seat = await stage.open({ viewport: { width: 1440, height: 900 } })
+    await enter(seat.page, `${lively.url}/#/${address}`, key)
+    await use(seat)
+  }
+})

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
 import { beforeEach, it } from 'node:test'
-import type { Caller } from '@toolgate/core'
 import type { Page } from 'playwright-core'
-import { type GatewayConfig, type RunningGateway, startGateway } from '../../gateway/src/index.ts'
+import type { GatewayConfig, RunningGateway } from '../../gateway/src/index.ts'
 import { type RecordingServer, startRecordingServer } from '../../../tests/support/recording-server.ts'
 import { Witness } from '../../../tests/support/items-witness.ts'
 import { hostModern } from '../../../tests/support/mcp-host.ts'
+import { callerConfig } from '../../../tests/support/keys.ts'
 import { httpServer } from '../../../tests/support/servers.ts'
-import { checkPage, logIn, type Stage } from './browser.ts'
+import { checkForms, checkPage, enter } from './browser.ts'
+import { keepGateway } from './real-gateway.ts'
 import { describeConsole } from './suite.ts'
 
 describeConsole('the playground of a tool', (stage) => {
@@ -18,8 +18,7 @@ describeConsole('the playground of a tool', (stage) => {
   beforeEach(async () => {
     upstream = await stage.keep(startRecordingServer([{ name: 'pay', description: 'Pays.', inputSchema: PAY }]))
     const files = await stage.keep(hostModern(new Witness().answer))
-    gateway = await stage.keep(startGateway(configOf(upstream.url, files.url), { consoleDir: stage.consoleDir }))
-    await gateway.ready
+    gateway = await keepGateway(stage, configOf(upstream.url, files.url))
     ;({ page } = await stage.open())
   })
 
@@ -154,7 +153,7 @@ describeConsole('the playground of a tool', (stage) => {
     await part().getByRole('link', { name: 'see as vera' }).click()
     await part().getByRole('button', { name: 'Call it…' }).waitFor()
     await page.context().close()
-    await openPage()
+    ;({ page } = await stage.open())
     await openAs('demo-looker', 'bob')
     await part().getByText('A real call takes the role operator or approver').waitFor()
     assert.equal(await part().getByRole('button', { name: 'Call it…' }).count(), 0)
@@ -191,42 +190,25 @@ describeConsole('the playground of a tool', (stage) => {
     assert.match(await read('prompt:files:greet', 'prompt', prompt), /Hello Ann/)
   })
 
-  for (const [colorScheme, width] of [
-    ['light', 1440],
-    ['dark', 1440],
-    ['light', 390],
-    ['dark', 390],
-  ] as const)
-    it(`has no accessibility fault and no sideways scroll, ${colorScheme}, ${width} wide`, async () => {
-      await page.context().close()
-      await openPage({ colorScheme, viewport: { width, height: 1000 } })
-      await openAs('demo-owner', 'vera')
-      await part().getByLabel('to', { exact: true }).fill('ann')
-      await part().getByRole('group', { name: 'tags' }).getByRole('button', { name: 'Add to tags' }).click()
-      for (const amount of ['5', '500', '-1']) {
-        await part().getByLabel('amount', { exact: true }).fill(amount)
-        await Promise.all([page.waitForResponse(/api\/why/), dryRun()])
-      }
-      await part().getByRole('list', { name: 'Earlier inputs' }).getByRole('listitem').nth(1).waitFor()
-      await checkPage(page, 'the playground')
-      const folder = process.env['TOOLGATE_SCREENSHOTS']
-      if (folder !== undefined)
-        await page.screenshot({ path: `${folder}/playground-${colorScheme}-${width}.png`, fullPage: true })
-      await part().getByLabel('amount', { exact: true }).fill('5')
-      await part().getByRole('button', { name: 'Call it…' }).click()
-      await page.getByRole('button', { name: 'Call it now' }).click()
-      await page.getByRole('group', { name: 'The result' }).waitFor()
-      await checkPage(page, 'the result')
-      if (folder !== undefined) await page.screenshot({ path: `${folder}/call-${colorScheme}-${width}.png` })
-    })
-
-  async function openPage(options?: Parameters<Stage['open']>[0]): Promise<void> {
-    ;({ page } = await stage.open(options))
-  }
+  it('has no accessibility fault and no sideways scroll, light and dark, wide and narrow', async () => {
+    await openAs('demo-owner', 'vera')
+    await part().getByLabel('to', { exact: true }).fill('ann')
+    await part().getByRole('group', { name: 'tags' }).getByRole('button', { name: 'Add to tags' }).click()
+    for (const amount of ['5', '500', '-1']) {
+      await part().getByLabel('amount', { exact: true }).fill(amount)
+      await Promise.all([page.waitForResponse(/api\/why/), dryRun()])
+    }
+    await part().getByRole('list', { name: 'Earlier inputs' }).getByRole('listitem').nth(1).waitFor()
+    await checkForms(page, 'the playground')
+    await part().getByLabel('amount', { exact: true }).fill('5')
+    await part().getByRole('button', { name: 'Call it…' }).click()
+    await page.getByRole('button', { name: 'Call it now' }).click()
+    await page.getByRole('group', { name: 'The result' }).waitFor()
+    await checkForms(page, 'the result of a call')
+  })
 
   async function openAs(key: string, as: string): Promise<void> {
-    await page.goto(`${gateway.url}/#/tool?id=up:pay&as=${as}`)
-    await logIn(page, key)
+    await enter(page, `${gateway.url}/#/tool?id=up:pay&as=${as}`, key)
     await part().getByRole('button', { name: 'Dry run' }).waitFor()
   }
 })
@@ -251,18 +233,15 @@ const PAY = {
   required: ['to', 'amount'],
 }
 
-function configOf(url: string, filesUrl: string): GatewayConfig {
+function configOf(url: string, filesUrl: string): Partial<GatewayConfig> {
   return {
-    file: '/test/toolgate.yaml',
-    listen: { host: '127.0.0.1', port: 0 },
     servers: [httpServer('up', url), httpServer('files', filesUrl, { offers: ['resources', 'prompts'] })],
     callers: [
-      caller('demo-vera', 'mcp', { user: 'vera', roles: ['clerk'] }),
-      caller('demo-bob', 'mcp', { user: 'bob', roles: ['clerk'] }),
-      caller('demo-owner', 'console', { user: 'vera', roles: ['approver'] }),
-      caller('demo-looker', 'console', { user: 'bob', roles: [] }),
+      callerConfig('demo-vera', { user: 'vera', roles: ['clerk'] }),
+      callerConfig('demo-bob', { user: 'bob', roles: ['clerk'] }),
+      callerConfig('demo-owner', { user: 'vera', roles: ['approver'] }, 'console'),
+      callerConfig('demo-looker', { user: 'bob', roles: [] }, 'console'),
     ],
-    groups: [],
     policy: [
       {
         name: 'payments',
@@ -274,11 +253,5 @@ function configOf(url: string, filesUrl: string): GatewayConfig {
         ask: [{ match: 'up:pay', input: 'input.amount >= 50' }],
       },
     ],
-    limits: [],
-    audit: { store: 'memory', mode: 'batched' },
   }
-}
-
-function caller(key: string, kind: 'mcp' | 'console', who: Caller): GatewayConfig['callers'][number] {
-  return { keyHash: createHash('sha256').update(key).digest(), for: kind, caller: who }
 }

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import { beforeEach, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { loadConfig, type RunningGateway, startGateway } from '../../gateway/src/index.ts'
 import { tempFolder } from '../../../tests/support/gateway.ts'
 import { type RecordingServer, startRecordingServer } from '../../../tests/support/recording-server.ts'
 import { send } from '../../../tests/support/http.ts'
-import { checkPage, logIn, type Seat, setStage, type Stage } from './browser.ts'
-import { findChromium } from './chromium.ts'
-
-const executablePath = findChromium()
+import { checkForms, checkPage, enter, takePicture } from './browser.ts'
+import { describeConsole } from './suite.ts'
 
 const POLICY = `policy:
   - name: files
@@ -30,275 +28,240 @@ const TIGHTER = POLICY.replace(', mode: shadow', '')
 /** The line of the policy in the file. */
 const FIRST = 9
 
-if (executablePath !== undefined)
-  describe('the policy page', () => {
-    let stage: Stage
-    let upstream: RecordingServer
-    let folder: ReturnType<typeof tempFolder>
-    let file: string
-    let gateway: RunningGateway
-    let seat: Seat
-    let page: Page
+describeConsole('the policy page', (stage) => {
+  let upstream: RecordingServer
+  let file: string
+  let gateway: RunningGateway
+  let page: Page
 
-    before(async () => {
-      stage = await setStage(executablePath)
-    })
-    after(() => stage.close())
-    beforeEach(async () => {
-      upstream = await startRecordingServer([{ name: 'look' }, { name: 'pay' }])
-      folder = tempFolder()
-      file = join(folder.path, 'toolgate.yaml')
-      seat = await stage.open({})
-      page = seat.page
-    })
-    afterEach(async () => {
-      await seat.context.close()
-      await gateway.close()
-      await upstream.close()
-      folder.remove()
-      assert.deepEqual(seat.strayed, [])
-    })
-
-    const write = (policy: string) => writeFileSync(file, fileOf(upstream.url, policy))
-    const line = (offset: number) => page.locator(`#line-${FIRST + offset}`)
-    const editor = () => page.getByLabel(`The section policy, from line ${FIRST} of the file`)
-    const ask = () => page.getByRole('button', { name: 'What would change' }).click()
-
-    it('shows the file with line numbers, and what each clause has done', async () => {
-      await start(POLICY)
-      await callAll()
-      await openPage()
-      assert.match(await line(6).innerText(), /15\s+- \{ match: "up:pay".*files#deny\[0\]\s+held for 2 calls\s+last /s)
-      assert.match(await line(6).innerText(), /counted for /)
-      assert.match(await line(4).innerText(), /gone:\*.*files#allow\[1\]\s+matches nothing\s+never held/s)
-      assert.match(await line(7).innerText(), /files#deny\[1\]\s+shadow\s+would have refused 1 call\s/s)
-      assert.equal(
-        await line(4).locator('.clause-note').evaluate(bordered),
-        await line(4).getByText('matches nothing').evaluate(coloured),
-      )
-      await page.getByRole('button', { name: 'Match nothing 1' }).click()
-      await line(6).waitFor({ state: 'detached' })
-      assert.equal(await page.locator('.policy-line').count(), 1)
-    })
-
-    it('is led to by the reasons of a refusal, with the keyboard alone', async () => {
-      await start(POLICY)
-      await page.goto(`${gateway.url}/#/tool?id=up:pay&as=guest`)
-      await logIn(page, 'demo-owner')
-      await page.getByRole('link', { name: 'policy[0].deny[0]' }).first().focus()
-      await page.keyboard.press('Enter')
-      await page.getByRole('heading', { level: 1, name: 'Policy' }).waitFor()
-      await page.locator('.policy-line.target:focus').waitFor()
-      assert.equal(await page.locator('.policy-line.target').getAttribute('id'), `line-${FIRST + 6}`)
-    })
-
-    it('says who loses what and which calls would have ended otherwise, by the keyboard, and writes nothing', async () => {
-      await start(POLICY)
-      await callAll()
-      await openPage()
-      await page.getByRole('button', { name: 'Edit' }).focus()
-      await page.keyboard.press('Enter')
-      await editor().fill(TIGHTER)
-      await editor().focus()
-      await page.keyboard.press('Tab')
-      await page.keyboard.press('Tab')
-      await page.keyboard.press('Enter')
-      const access = page.getByRole('region', { name: 'Who gains and who loses' })
-      assert.match(await access.getByRole('row').filter({ hasText: 'guest' }).innerText(), /guest\s+–\s+up:look\s+–/)
-      const calls = page.getByRole('region', { name: 'Calls that would end otherwise' })
-      assert.match(
-        await calls.getByRole('row').filter({ hasText: 'guest' }).innerText(),
-        /up:look\s+deny instead of allow\s+1/,
-      )
-      assert.equal(readFileSync(file, 'utf8'), fileOf(upstream.url, POLICY))
-      const [saved] = await Promise.all([
-        page.waitForEvent('download'),
-        page.getByRole('button', { name: 'Download' }).click(),
-      ])
-      assert.equal(readFileSync(await saved.path(), 'utf8'), TIGHTER)
-    })
-
-    for (const [answer, old, draft, says] of [
-      ['yes', POLICY, TIGHTER, /yes\s+Every possible call of every possible caller/],
-      ['no', POLICY, LOOSER, /no\s+Some call[^]*guest: a call of up:pay would be allow and is deny today\./],
-      [
-        'unknown',
-        READING,
-        READING.replace("'xy'", "'xz'"),
-        /unknown\s+No counterexample[^]*: unknown for 1 tool \(up:look\), because conditions over inputs or runs differ\./,
-      ],
-    ] as const)
-      it(`says whether it grants no more than today: ${answer}`, async () => {
-        await start(old)
-        await openPage()
-        await page.getByRole('button', { name: 'Edit' }).click()
-        await editor().fill(draft)
-        await ask()
-        const grants = page.getByRole('region', { name: 'Grants no more than today' })
-        await grants.locator('.badge').waitFor()
-        assert.match(await grants.innerText(), says)
-        await checkPage(page, 'the comparison')
-        await shoot(`policy-grants-${answer}`)
-      })
-
-    it('shows each mistake with its line and column, as "check" does, and leads there', async () => {
-      await start(POLICY)
-      await openPage()
-      await page.getByRole('button', { name: 'Edit' }).click()
-      await editor().fill(POLICY.replace('unless:', 'unles:'))
-      await ask()
-      const place = page.getByRole('button', { name: /^Line 15, column \d+$/ })
-      await place.waitFor()
-      assert.match(await page.getByRole('alert').filter({ has: place }).innerText(), /policy\[0\]\.deny\[0\]\.unles: /)
-      await place.click()
-      const at = await editor().evaluate((field) => (field as HTMLTextAreaElement).selectionStart)
-      assert.match(POLICY.slice(0, at).split('\n').at(-1) ?? '', /match: "up:pay", $/)
-    })
-
-    it('applies what the file says, after it has shown that, with a record', async () => {
-      await start(POLICY)
-      await openPage()
-      await page.getByRole('button', { name: 'Edit' }).click()
-      await page.getByRole('button', { name: 'Check the file' }).click()
-      await page.getByText('The file says what is in force.').waitFor()
-      write(TIGHTER)
-      await page.getByRole('button', { name: 'Check the file' }).click()
-      await page.getByText('This would change:').waitFor()
-      assert.match(await page.getByRole('group', { name: 'Changes' }).innerText(), /guest loses up:look/)
-      assert.doesNotMatch(await page.getByRole('group', { name: 'Changes' }).innerText(), /restart/)
-      await page.getByRole('button', { name: 'Apply the file' }).click()
-      await page.getByText('Applied: revision 2.').waitFor()
-      // Nobody has changed the text, so it is no draft of what was in force.
-      await page.waitForFunction(
-        (text) => document.querySelector<HTMLTextAreaElement>('textarea.code')?.value.trimEnd() === text,
-        TIGHTER.trimEnd(),
-      )
-      assert.equal(await page.getByRole('button', { name: 'Discard' }).count(), 0)
-      await page.getByRole('link', { name: 'Its record' }).click()
-      await page.getByRole('row').filter({ hasText: 'config_changed' }).filter({ hasText: 'vera' }).waitFor()
-    })
-
-    it('applies nothing that nobody has seen: it shows the new preview of a file that changed meanwhile', async () => {
-      await start(POLICY)
-      await openPage()
-      await page.getByRole('button', { name: 'Edit' }).click()
-      write(TIGHTER)
-      await page.getByRole('button', { name: 'Check the file' }).click()
-      await page.getByText('This would change:').waitFor()
-      write(LOOSER)
-      await page.getByRole('button', { name: 'Apply the file' }).click()
-      await page.getByText('Nothing was applied: the file, or the configuration in force').waitFor()
-      assert.match(await page.getByRole('group', { name: 'Changes' }).innerText(), /guest gains up:pay/)
-      await checkPage(page, 'the new preview')
-      await page.getByRole('button', { name: 'Apply the file' }).click()
-      await page.getByText('Applied: revision 2.').waitFor()
-    })
-
-    it('does not take an edit of a policy that the file no longer has, or that is redacted', async () => {
-      await start(POLICY)
-      await openPage()
-      await page.getByRole('button', { name: 'Edit' }).click()
-      write(TIGHTER)
-      await ask()
-      await page.getByText('as it is in force; reload the file first').waitFor()
-      await seat.context.close()
-      await gateway.close()
-      seat = await stage.open({})
-      page = seat.page
-      await start(POLICY.replace('Clerks pay.', 'Not with api_key=sk-live-0123456789abcdefghijklmnop'))
-      await openPage()
-      await page.getByText('Some of it is redacted, so it can be changed in the file only.').waitFor()
-      assert.equal(await page.getByRole('button', { name: 'Edit' }).count(), 0)
-      assert.ok(!(await page.content()).includes('0123456789abcdef'))
-    })
-
-    it('shows people without the role the clauses, and no text', async () => {
-      await start(POLICY)
-      await openPage('demo-looker')
-      await page.getByText('files#deny[0]').waitFor()
-      assert.equal(await page.locator('.policy-line').count(), 0)
-      assert.equal(await page.getByRole('button', { name: 'Edit' }).count(), 0)
-    })
-
-    it('holds few of 2,000 lines, and edits them', async () => {
-      const clauses = Array.from(
-        { length: 2000 },
-        (_, i) => `      - { match: "up:pay", when: "caller.user == 'u${i}'" }`,
-      )
-      await start(`policy:\n  - name: long\n    allow: ["*"]\n    deny:\n${clauses.join('\n')}\n`)
-      await openPage()
-      await line(3).waitFor()
-      assert.ok((await page.locator('.policy-line').count()) < 150)
-      await page.goto(`${gateway.url}/#/policy?at=policy[0].deny[1500]`)
-      await page.locator('.policy-line.target:focus').waitFor()
-      assert.match(await page.locator('.policy-line.target').innerText(), /'u1500'.*long#deny\[1500\]/s)
-      await page.getByRole('button', { name: 'Edit' }).click()
-      assert.equal((await editor().inputValue()).split('\n').length, 2004)
-    })
-
-    for (const [colorScheme, width] of [
-      ['light', 1440],
-      ['dark', 1440],
-      ['light', 390],
-      ['dark', 390],
-    ] as const)
-      it(`has no accessibility fault and no sideways scroll, ${colorScheme}, ${width} wide`, async () => {
-        await seat.context.close()
-        seat = await stage.open({ colorScheme, viewport: { width, height: 1000 } })
-        page = seat.page
-        await start(POLICY)
-        await callAll()
-        await openPage()
-        await checkPage(page, 'the policy')
-        await shoot(`policy-${colorScheme}-${width}`)
-        await page.getByRole('button', { name: 'Edit' }).click()
-        await editor().fill(POLICY.replace('unless:', 'unles:'))
-        await ask()
-        await page.getByRole('button', { name: /^Line 15/ }).waitFor()
-        await checkPage(page, 'the mistakes')
-        await shoot(`policy-mistakes-${colorScheme}-${width}`)
-        await editor().fill(TIGHTER)
-        await ask()
-        await page.getByRole('region', { name: 'Calls that would end otherwise' }).waitFor()
-        write(TIGHTER)
-        await page.getByRole('button', { name: 'Check the file' }).click()
-        await page.getByText('This would change:').waitFor()
-        await checkPage(page, 'the what-if')
-        await shoot(`policy-what-if-${colorScheme}-${width}`)
-      })
-
-    async function shoot(name: string): Promise<void> {
-      const screenshots = process.env['TOOLGATE_SCREENSHOTS']
-      if (screenshots !== undefined) await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true })
-    }
-
-    async function start(policy: string): Promise<void> {
-      write(policy)
-      gateway = await startGateway(loadConfig(file), { consoleDir: stage.consoleDir })
-      await gateway.ready
-    }
-
-    /** A guest looks once and pays twice, which is refused; a clerk pays. */
-    async function callAll(): Promise<void> {
-      for (const [key, tool] of [
-        ['demo-guest', 'up:look'],
-        ['demo-guest', 'up:pay'],
-        ['demo-guest', 'up:pay'],
-        ['demo-clerk', 'up:pay'],
-      ] as const)
-        await send(`${gateway.url}/api/call`, {
-          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-          body: JSON.stringify({ tool, input: {} }),
-        })
-    }
-
-    async function openPage(key = 'demo-owner'): Promise<void> {
-      await page.goto(`${gateway.url}/#/policy`)
-      await logIn(page, key)
-      await page.getByRole('heading', { level: 1, name: 'Policy' }).waitFor()
-      await page.getByRole('group', { name: 'Clauses' }).waitFor()
-    }
+  beforeEach(async () => {
+    upstream = await stage.keep(startRecordingServer([{ name: 'look' }, { name: 'pay' }]))
+    const folder = tempFolder()
+    await stage.keep({ close: folder.remove })
+    file = join(folder.path, 'toolgate.yaml')
+    ;({ page } = await stage.open())
   })
+
+  const write = (policy: string) => writeFileSync(file, fileOf(upstream.url, policy))
+  const line = (offset: number) => page.locator(`#line-${FIRST + offset}`)
+  const editor = () => page.getByLabel(`The section policy, from line ${FIRST} of the file`)
+  const ask = () => page.getByRole('button', { name: 'What would change' }).click()
+
+  it('shows the file with line numbers, and what each clause has done', async () => {
+    await start(POLICY)
+    await callAll()
+    await openPage()
+    assert.match(await line(6).innerText(), /15\s+- \{ match: "up:pay".*files#deny\[0\]\s+held for 2 calls\s+last /s)
+    assert.match(await line(6).innerText(), /counted for /)
+    assert.match(await line(4).innerText(), /gone:\*.*files#allow\[1\]\s+matches nothing\s+never held/s)
+    assert.match(await line(7).innerText(), /files#deny\[1\]\s+shadow\s+would have refused 1 call\s/s)
+    assert.equal(
+      await line(4).locator('.clause-note').evaluate(bordered),
+      await line(4).getByText('matches nothing').evaluate(coloured),
+    )
+    await page.getByRole('button', { name: 'Match nothing 1' }).click()
+    await line(6).waitFor({ state: 'detached' })
+    assert.equal(await page.locator('.policy-line').count(), 1)
+  })
+
+  it('is led to by the reasons of a refusal, with the keyboard alone', async () => {
+    await start(POLICY)
+    await enter(page, `${gateway.url}/#/tool?id=up:pay&as=guest`, 'demo-owner')
+    await page.getByRole('link', { name: 'policy[0].deny[0]' }).first().focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Policy' }).waitFor()
+    await page.locator('.policy-line.target:focus').waitFor()
+    assert.equal(await page.locator('.policy-line.target').getAttribute('id'), `line-${FIRST + 6}`)
+  })
+
+  it('says who loses what and which calls would have ended otherwise, by the keyboard, and writes nothing', async () => {
+    await start(POLICY)
+    await callAll()
+    await openPage()
+    await page.getByRole('button', { name: 'Edit' }).focus()
+    await page.keyboard.press('Enter')
+    await editor().fill(TIGHTER)
+    await editor().focus()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    const access = page.getByRole('region', { name: 'Who gains and who loses' })
+    assert.match(await access.getByRole('row').filter({ hasText: 'guest' }).innerText(), /guest\s+–\s+up:look\s+–/)
+    const calls = page.getByRole('region', { name: 'Calls that would end otherwise' })
+    assert.match(
+      await calls.getByRole('row').filter({ hasText: 'guest' }).innerText(),
+      /up:look\s+deny instead of allow\s+1/,
+    )
+    assert.equal(readFileSync(file, 'utf8'), fileOf(upstream.url, POLICY))
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download' }).click(),
+    ])
+    assert.equal(readFileSync(await saved.path(), 'utf8'), TIGHTER)
+  })
+
+  for (const [answer, old, draft, says] of [
+    ['yes', POLICY, TIGHTER, /yes\s+Every possible call of every possible caller/],
+    ['no', POLICY, LOOSER, /no\s+Some call[^]*guest: a call of up:pay would be allow and is deny today\./],
+    [
+      'unknown',
+      READING,
+      READING.replace("'xy'", "'xz'"),
+      /unknown\s+No counterexample[^]*: unknown for 1 tool \(up:look\), because conditions over inputs or runs differ\./,
+    ],
+  ] as const)
+    it(`says whether it grants no more than today: ${answer}`, async () => {
+      await start(old)
+      await openPage()
+      await page.getByRole('button', { name: 'Edit' }).click()
+      await editor().fill(draft)
+      await ask()
+      const grants = page.getByRole('region', { name: 'Grants no more than today' })
+      await grants.locator('.badge').waitFor()
+      assert.match(await grants.innerText(), says)
+      await checkPage(page, 'the comparison')
+      await takePicture(page, `policy-grants-${answer}`)
+    })
+
+  it('shows each mistake with its line and column, as "check" does, and leads there', async () => {
+    await start(POLICY)
+    await openPage()
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await editor().fill(POLICY.replace('unless:', 'unles:'))
+    await ask()
+    const place = page.getByRole('button', { name: /^Line 15, column \d+$/ })
+    await place.waitFor()
+    assert.match(await page.getByRole('alert').filter({ has: place }).innerText(), /policy\[0\]\.deny\[0\]\.unles: /)
+    await place.click()
+    const at = await editor().evaluate((field) => (field as HTMLTextAreaElement).selectionStart)
+    assert.match(POLICY.slice(0, at).split('\n').at(-1) ?? '', /match: "up:pay", $/)
+  })
+
+  it('applies what the file says, after it has shown that, with a record', async () => {
+    await start(POLICY)
+    await openPage()
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await page.getByRole('button', { name: 'Check the file' }).click()
+    await page.getByText('The file says what is in force.').waitFor()
+    write(TIGHTER)
+    await page.getByRole('button', { name: 'Check the file' }).click()
+    await page.getByText('This would change:').waitFor()
+    assert.match(await page.getByRole('group', { name: 'Changes' }).innerText(), /guest loses up:look/)
+    assert.doesNotMatch(await page.getByRole('group', { name: 'Changes' }).innerText(), /restart/)
+    await page.getByRole('button', { name: 'Apply the file' }).click()
+    await page.getByText('Applied: revision 2.').waitFor()
+    // Nobody has changed the text, so it is no draft of what was in force.
+    await page.waitForFunction(
+      (text) => document.querySelector<HTMLTextAreaElement>('textarea.code')?.value.trimEnd() === text,
+      TIGHTER.trimEnd(),
+    )
+    assert.equal(await page.getByRole('button', { name: 'Discard' }).count(), 0)
+    await page.getByRole('link', { name: 'Its record' }).click()
+    await page.getByRole('row').filter({ hasText: 'config_changed' }).filter({ hasText: 'vera' }).waitFor()
+  })
+
+  it('applies nothing that nobody has seen: it shows the new preview of a file that changed meanwhile', async () => {
+    await start(POLICY)
+    await openPage()
+    await page.getByRole('button', { name: 'Edit' }).click()
+    write(TIGHTER)
+    await page.getByRole('button', { name: 'Check the file' }).click()
+    await page.getByText('This would change:').waitFor()
+    write(LOOSER)
+    await page.getByRole('button', { name: 'Apply the file' }).click()
+    await page.getByText('Nothing was applied: the file, or the configuration in force').waitFor()
+    assert.match(await page.getByRole('group', { name: 'Changes' }).innerText(), /guest gains up:pay/)
+    await checkPage(page, 'the new preview')
+    await page.getByRole('button', { name: 'Apply the file' }).click()
+    await page.getByText('Applied: revision 2.').waitFor()
+  })
+
+  it('does not take an edit of a policy that the file no longer has, or that is redacted', async () => {
+    await start(POLICY)
+    await openPage()
+    await page.getByRole('button', { name: 'Edit' }).click()
+    write(TIGHTER)
+    await ask()
+    await page.getByText('as it is in force; reload the file first').waitFor()
+    await page.context().close()
+    await gateway.close()
+    ;({ page } = await stage.open())
+    await start(POLICY.replace('Clerks pay.', 'Not with api_key=sk-live-0123456789abcdefghijklmnop'))
+    await openPage()
+    await page.getByText('Some of it is redacted, so it can be changed in the file only.').waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Edit' }).count(), 0)
+    assert.ok(!(await page.content()).includes('0123456789abcdef'))
+  })
+
+  it('shows people without the role the clauses, and no text', async () => {
+    await start(POLICY)
+    await openPage('demo-looker')
+    await page.getByText('files#deny[0]').waitFor()
+    assert.equal(await page.locator('.policy-line').count(), 0)
+    assert.equal(await page.getByRole('button', { name: 'Edit' }).count(), 0)
+  })
+
+  it('holds few of 2,000 lines, and edits them', async () => {
+    const clauses = Array.from(
+      { length: 2000 },
+      (_, i) => `      - { match: "up:pay", when: "caller.user == 'u${i}'" }`,
+    )
+    await start(`policy:\n  - name: long\n    allow: ["*"]\n    deny:\n${clauses.join('\n')}\n`)
+    await openPage()
+    await line(3).waitFor()
+    assert.ok((await page.locator('.policy-line').count()) < 150)
+    await page.goto(`${gateway.url}/#/policy?at=policy[0].deny[1500]`)
+    await page.locator('.policy-line.target:focus').waitFor()
+    assert.match(await page.locator('.policy-line.target').innerText(), /'u1500'.*long#deny\[1500\]/s)
+    await page.getByRole('button', { name: 'Edit' }).click()
+    assert.equal((await editor().inputValue()).split('\n').length, 2004)
+  })
+
+  it('has no accessibility fault and no sideways scroll, light and dark, wide and narrow', async () => {
+    await start(POLICY)
+    await callAll()
+    await openPage()
+    await checkForms(page, 'the policy')
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await editor().fill(POLICY.replace('unless:', 'unles:'))
+    await ask()
+    await page.getByRole('button', { name: /^Line 15/ }).waitFor()
+    await checkForms(page, 'mistakes in the policy')
+    await editor().fill(TIGHTER)
+    await ask()
+    await page.getByRole('region', { name: 'Calls that would end otherwise' }).waitFor()
+    write(TIGHTER)
+    await page.getByRole('button', { name: 'Check the file' }).click()
+    await page.getByText('This would change:').waitFor()
+    await checkForms(page, 'what would change')
+  })
+
+  async function start(policy: string): Promise<void> {
+    write(policy)
+    gateway = await stage.keep(startGateway(loadConfig(file), { consoleDir: stage.consoleDir }))
+    await gateway.ready
+  }
+
+  /** A guest looks once and pays twice, which is refused; a clerk pays. */
+  async function callAll(): Promise<void> {
+    for (const [key, tool] of [
+      ['demo-guest', 'up:look'],
+      ['demo-guest', 'up:pay'],
+      ['demo-guest', 'up:pay'],
+      ['demo-clerk', 'up:pay'],
+    ] as const)
+      await send(`${gateway.url}/api/call`, {
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ tool, input: {} }),
+      })
+  }
+
+  async function openPage(key = 'demo-owner'): Promise<void> {
+    await enter(page, `${gateway.url}/#/policy`, key)
+    await page.getByRole('heading', { level: 1, name: 'Policy' }).waitFor()
+    await page.getByRole('group', { name: 'Clauses' }).waitFor()
+  }
+})
 
 function bordered(element: Element): string {
   return getComputedStyle(element).borderLeftColor

@@ -2,13 +2,11 @@ import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:net'
 import { beforeEach, it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { type RunningGateway, startGateway } from '../../gateway/src/index.ts'
-import { send } from '../../../tests/support/http.ts'
-import { CALLERS, KEYS } from '../../../tests/support/keys.ts'
+import type { RunningGateway } from '../../gateway/src/index.ts'
 import { type RecordingServer, startRecordingServer } from '../../../tests/support/recording-server.ts'
-import { toMessage } from '../../../tests/support/rpc.ts'
 import { httpServer } from '../../../tests/support/servers.ts'
-import { logIn, press } from './browser.ts'
+import { enter, logIn, press } from './browser.ts'
+import { callAsViewer, keepGateway } from './real-gateway.ts'
 import { describeConsole } from './suite.ts'
 
 describeConsole('the console of a real gateway', (stage) => {
@@ -20,8 +18,6 @@ describeConsole('the console of a real gateway', (stage) => {
     upstream = await stage.keep(startRecordingServer([{ name: 'look' }, { name: 'pay' }]))
     watched = await freePort()
     gateway = await start()
-    // The one of the end: a test may have started another one.
-    await stage.keep({ close: () => gateway.close() })
     ;({ page } = await stage.open())
   })
 
@@ -77,46 +73,34 @@ describeConsole('the console of a real gateway', (stage) => {
     await page.getByRole('row').filter({ hasText: 'tool_approval_required' }).first().waitFor()
   })
 
-  async function start(port = 0): Promise<RunningGateway> {
-    const started = await startGateway(
+  function start(port = 0): Promise<RunningGateway> {
+    const web = {
+      name: 'web',
+      title: 'Web pages',
+      tools: ['up:look'],
+      visibility: 'conditional',
+      dependsOn: [],
+      availableWhen: [{ tcp: { host: '127.0.0.1', port: watched } }],
+      suggestion: 'Start the browser.',
+    } as const
+    return keepGateway(
+      stage,
       {
-        file: '/test/toolgate.yaml',
         listen: { host: '127.0.0.1', port },
         servers: [httpServer('up', upstream.url)],
-        callers: CALLERS,
-        groups: [
-          {
-            name: 'web',
-            title: 'Web pages',
-            tools: ['up:look'],
-            visibility: 'conditional',
-            dependsOn: [],
-            availableWhen: [{ tcp: { host: '127.0.0.1', port: watched } }],
-            suggestion: 'Start the browser.',
-          },
-        ],
+        groups: [web],
         policy: [{ ask: ['up:pay'] }],
-        limits: [],
-        audit: { store: 'memory', mode: 'batched' },
       },
-      { consoleDir: stage.consoleDir, probeEveryMs: 50 },
+      { probeEveryMs: 50 },
     )
-    await started.ready
-    return started
   }
 
-  async function call(name: string, args: object): Promise<string> {
-    const message = toMessage('2026-07-28', 'tools/call', { name, arguments: args })
-    const answer = await send(`${gateway.url}/mcp`, {
-      headers: { ...message.headers, authorization: `Bearer ${KEYS.viewer}` },
-      body: JSON.stringify(message.body),
-    })
-    return JSON.stringify(answer)
+  function call(name: string, args: object): Promise<string> {
+    return callAsViewer(gateway, name, args)
   }
 
   async function open(hash: string): Promise<void> {
-    await page.goto(`${gateway.url}/${hash}`)
-    await logIn(page)
+    await enter(page, `${gateway.url}/${hash}`)
     await page.getByRole('heading', { level: 1 }).filter({ hasNotText: 'Toolgate' }).waitFor()
   }
 })

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { withBinaries } from '../../../tests/support/binaries.ts'
 import { PROGRAMS, type ReplicaSet, startReplicaSet } from '../../../tests/support/replica-set.ts'
-import { checkPage, logIn } from './browser.ts'
+import { checkPage, enter } from './browser.ts'
 import { findChromium, launchChromium } from './chromium.ts'
 
 const executablePath = findChromium()
@@ -21,8 +21,7 @@ if (executablePath !== undefined)
         browser = await launchChromium(executablePath)
         page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
         page.setDefaultTimeout(30_000)
-        await page.goto(`${set.replicas[0]?.url}/#/replicas`)
-        await logIn(page)
+        await enter(page, `${set.replicas[0]?.url}/#/replicas`)
       })
       after(async () => {
         await browser?.close()

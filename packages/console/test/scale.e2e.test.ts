@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { it, type TestContext } from 'node:test'
 import type { Page } from 'playwright-core'
-import { logIn, setStage, type Stage } from './browser.ts'
-import { findChromium } from './chromium.ts'
-import { startFakeGateway } from './fake-gateway.ts'
+import type { FakeOptions } from './fake-gateway.ts'
+import { type OpenedPage, withFakePage } from './fake-page.ts'
+import { describeConsole } from './suite.ts'
 
-const executablePath = findChromium()
 /** A dozen rows are rendered above and below the screen. */
 const MAX_RENDERED = 90
 
@@ -19,219 +18,147 @@ interface Measured {
   readonly blankFrames: number
 }
 
-if (executablePath !== undefined)
-  describe('the console with much data', () => {
-    let stage: Stage
+describeConsole('the console with much data', (stage) => {
+  it('shows 5,000 tools, renders those on the screen, and searches all', (t) =>
+    withPage('tools?as=operator', '.listing-rows', { moreTools: 4984 }, async ({ page }) => {
+      await page.locator('.summary').filter({ hasText: 'of 5000 tools' }).waitFor()
+      const rows = page.locator('.listing-rows > li')
+      assert.ok((await rows.count()) < MAX_RENDERED)
+      report(t, '5,000 tools, scrolled through', await measure(page, '.listing-rows > li', () => scrollThrough(page)))
+      assert.ok((await rows.count()) < MAX_RENDERED)
+      const searched = await measure(page, 'html', async () => {
+        await page.getByLabel('Search').pressSequentially('number 4321')
+        await page.locator('.summary').filter({ hasText: '1 match the filter' }).waitFor()
+      })
+      report(t, '5,000 tools, searched as typed', searched)
+      await page.getByRole('link', { name: 'tool_4321' }).waitFor()
+    }))
 
-    before(async () => {
-      stage = await setStage(executablePath)
-    })
-    after(() => stage.close())
+  it('shows who sees 5,000 tools, with a group of 250 open', (t) =>
+    withPage('people?view=matrix', '.matrix', { moreTools: 4984 }, async ({ page }) => {
+      await page.getByRole('button', { name: 'bulk3', exact: true }).click()
+      await page.getByRole('row', { name: /^bulk3:tool_0003/ }).waitFor()
+      assert.ok((await page.locator('.matrix tr').count()) < MAX_RENDERED)
+      const scrolled = await measure(page, '.matrix', async () => {
+        await page.locator('.matrix-box').evaluate((box) => (box.scrollTop = box.scrollHeight))
+        await page.getByRole('row', { name: /^bulk19/ }).waitFor()
+      })
+      report(t, 'the callers of 5,000 tools', scrolled)
+      assert.ok((await page.locator('.matrix tr').count()) < MAX_RENDERED)
+    }))
 
-    it('shows 5,000 tools, renders those on the screen, and searches all', async (t) => {
-      const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, moreTools: 4984 })
-      const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
-      try {
-        const started = performance.now()
-        await page.goto(`${gateway.url}/#/tools?as=operator`)
-        await logIn(page)
-        await page.locator('.summary').filter({ hasText: 'of 5000 tools' }).waitFor()
-        t.diagnostic(`5,000 tools usable after ${Math.round(performance.now() - started)} ms`)
-        const rows = page.locator('.listing-rows > li')
-        assert.ok((await rows.count()) < MAX_RENDERED)
-        report(t, '5,000 tools, scrolled through', await measure(page, '.listing-rows > li', () => scrollThrough(page)))
-        assert.ok((await rows.count()) < MAX_RENDERED)
-        const searched = await measure(page, 'html', async () => {
-          await page.getByLabel('Search').pressSequentially('number 4321')
-          await page.locator('.summary').filter({ hasText: '1 match the filter' }).waitFor()
-        })
-        report(t, '5,000 tools, searched as typed', searched)
-        await page.getByRole('link', { name: 'tool_4321' }).waitFor()
-        assert.deepEqual(strayed, [])
-      } finally {
-        await context.close()
-        await gateway.close()
-      }
-    })
-
-    it('shows who sees 5,000 tools, with a group of 250 open', async (t) => {
-      const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, moreTools: 4984 })
-      const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
-      try {
-        await page.goto(`${gateway.url}/#/people?view=matrix`)
-        await logIn(page)
-        await page.getByRole('button', { name: 'bulk3', exact: true }).click()
-        await page.getByRole('row', { name: /^bulk3:tool_0003/ }).waitFor()
-        assert.ok((await page.locator('.matrix tr').count()) < MAX_RENDERED)
-        const scrolled = await measure(page, '.matrix', async () => {
-          await page.locator('.matrix-box').evaluate((box) => (box.scrollTop = box.scrollHeight))
-          await page.getByRole('row', { name: /^bulk19/ }).waitFor()
-        })
-        report(t, 'the callers of 5,000 tools', scrolled)
-        assert.ok((await page.locator('.matrix tr').count()) < MAX_RENDERED)
-        assert.deepEqual(strayed, [])
-      } finally {
-        await context.close()
-        await gateway.close()
-      }
-    })
-
+  it('keeps pages small while 200 records a second arrive', async () => {
+    const pages = [
+      ['live', 'tr.record'],
+      ['calls', 'tr.record'],
+      ['overview', '.figure'],
+      ['approvals', '.approval'],
+    ] as const
     // Each mostly waits for records, so they run at once.
-    describe('while 200 records a second arrive', { concurrency: true }, () => {
+    const all = pages.map(([address, ready]) =>
+      withPage(address, ready, { recordCount: 10_000 }, async ({ page, gateway }) => {
+        await page.getByText('Live', { exact: true }).last().waitFor()
+        for (let i = 0; i < 60; i++) {
+          gateway.record(10)
+          await new Promise((resolve) => setTimeout(resolve, 50))
+        }
+        assert.ok((await page.locator(ready).count()) < MAX_RENDERED, address)
+      }),
+    )
+    await Promise.all(all)
+  })
+
+  it('shows its first view on a machine that is four times slower', (t) =>
+    withPage('overview', '.figure', {}, async ({ page, gateway }) => {
+      const session = await page.context().newCDPSession(page)
+      await session.send('Emulation.setCPUThrottlingRate', { rate: 4 })
       for (const [address, ready] of [
-        ['live', 'tr.record'],
-        ['calls', 'tr.record'],
         ['overview', '.figure'],
         ['approvals', '.approval'],
-      ] as const)
-        it(`keeps ${address} small`, async () => {
-          const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, recordCount: 10_000 })
-          const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
-          try {
-            await page.goto(`${gateway.url}/#/${address}`)
-            await logIn(page)
-            await page.locator(ready).first().waitFor()
-            await page.getByText('Live', { exact: true }).last().waitFor()
-            for (let i = 0; i < 60; i++) {
-              gateway.record(10)
-              await new Promise((resolve) => setTimeout(resolve, 50))
-            }
-            assert.ok((await page.locator(ready).count()) < MAX_RENDERED)
-            assert.deepEqual(strayed, [])
-          } finally {
-            await context.close()
-            await gateway.close()
-          }
-        })
-    })
-
-    it('shows its first view on a machine that is four times slower', async (t) => {
-      const gateway = await startFakeGateway({ consoleDir: stage.consoleDir })
-      const { context, page } = await stage.open({ viewport: { width: 1280, height: 900 } })
-      try {
-        await page.goto(`${gateway.url}/#/overview`)
-        await logIn(page)
-        await page.locator('.figure').first().waitFor()
-        const session = await context.newCDPSession(page)
-        await session.send('Emulation.setCPUThrottlingRate', { rate: 4 })
-        for (const [address, ready] of [
-          ['overview', '.figure'],
-          ['approvals', '.approval'],
-          ['calls', 'tr.record'],
-          ['tools?as=operator', '.listing-rows'],
-        ] as const) {
-          const times: number[] = []
-          for (let round = 0; round < 3; round++) {
-            await page.goto('about:blank')
-            await page.goto(`${gateway.url}/#/${address}`, { waitUntil: 'commit' })
-            times.push(await page.evaluate(untilShown, ready))
-          }
-          const [best = 0, median = 0] = times.toSorted((a, b) => a - b).map(Math.round)
-          t.diagnostic(`${address}: the first view after ${median} ms (median of 3), ${best} ms (best)`)
-        }
-      } finally {
-        await context.close()
-        await gateway.close()
+        ['calls', 'tr.record'],
+        ['tools?as=operator', '.listing-rows'],
+      ] as const) {
+        await page.goto('about:blank')
+        await page.goto(`${gateway.url}/#/${address}`, { waitUntil: 'commit' })
+        t.diagnostic(`${address}: the first view after ${Math.round(await page.evaluate(untilShown, ready))} ms`)
       }
-    })
+    }))
 
-    for (const [address, path, ready] of [
-      ['overview?period=1h', '/api/overview', '.figure'],
-      ['calls?outcome=done', '/api/calls', 'tr.record'],
-      ['tools?as=operator', '/api/tools/columns', '.listing-rows'],
-      ['tool?id=files:move_file&as=operator', '/api/tool', '.sheet'],
-      ['people?view=matrix', '/api/matrix', '.matrix'],
-    ] as const)
-      it(`shows ${address} from the answer to its first request`, async () => {
-        const gateway = await startFakeGateway({ consoleDir: stage.consoleDir })
-        const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
-        try {
-          await page.goto(`${gateway.url}/#/overview`)
-          await logIn(page)
-          await page.locator('.figure').first().waitFor()
-          await page.goto('about:blank')
-          let requests = 0
-          await page.route(
-            (url) => url.pathname === path,
-            (route) => (++requests === 1 ? route.continue() : route.abort()),
-          )
-          await page.goto(`${gateway.url}/#/${address}`)
-          await page.locator(ready).first().waitFor()
-          assert.deepEqual(strayed, [])
-        } finally {
-          await context.close()
-          await gateway.close()
-        }
-      })
-
-    it('shows a change of a group at once', async (t) => {
-      const gateway = await startFakeGateway({ consoleDir: stage.consoleDir })
-      const { context, page } = await stage.open({})
-      try {
-        await page.goto(`${gateway.url}/#/tools?as=viewer`)
-        await logIn(page)
-        await page.getByText('Live', { exact: true }).last().waitFor()
-        const seen = page.evaluate(
-          () =>
-            new Promise<number>((resolve) => {
-              const observer = new MutationObserver(() => {
-                if (document.querySelector('.section .badge')?.textContent !== 'unavailable') resolve(Date.now())
-              })
-              observer.observe(document.body, { subtree: true, childList: true, characterData: true })
-            }),
+  for (const [address, path, ready] of [
+    ['overview?period=1h', '/api/overview', '.figure'],
+    ['calls?outcome=done', '/api/calls', 'tr.record'],
+    ['tools?as=operator', '/api/tools/columns', '.listing-rows'],
+    ['tool?id=files:move_file&as=operator', '/api/tool', '.sheet'],
+    ['people?view=matrix', '/api/matrix', '.matrix'],
+  ] as const)
+    it(`shows ${address} from the answer to its first request`, () =>
+      withPage('overview', '.figure', {}, async ({ page, gateway }) => {
+        await page.goto('about:blank')
+        let requests = 0
+        await page.route(
+          (url) => url.pathname === path,
+          (route) => (++requests === 1 ? route.continue() : route.abort()),
         )
-        await page.evaluate(() => undefined)
-        const changedAt = Date.now()
-        gateway.setWeb(true)
-        t.diagnostic(`a group's change was on the page after ${(await seen) - changedAt} ms`)
-      } finally {
-        await context.close()
-        await gateway.close()
-      }
-    })
+        await page.goto(`${gateway.url}/#/${address}`)
+        await page.locator(ready).first().waitFor()
+      }))
 
-    it('holds 100,000 records, scrolls through them, adds new ones, and renders those on the screen', async (t) => {
-      const gateway = await startFakeGateway({ consoleDir: stage.consoleDir, recordCount: 100_000 })
-      const { context, page, strayed } = await stage.open({ viewport: { width: 1280, height: 900 } })
-      try {
-        const started = performance.now()
-        await page.goto(`${gateway.url}/#/live`)
-        await logIn(page)
-        await page.getByText('1,000 newest records, more below').waitFor()
-        t.diagnostic(`100,000 records usable after ${Math.round(performance.now() - started)} ms`)
-        const loaded = await measure(page, 'tr.record', async () => {
-          await page.evaluate(async () => {
-            while (!document.querySelector('.feed-bar')?.textContent?.includes('100,000 records')) {
-              scrollTo(0, document.documentElement.scrollHeight)
-              await new Promise((resolve) => setTimeout(resolve, 5))
-            }
-          })
-        })
-        report(t, '100,000 records, fetched by scrolling down', loaded)
-        assert.ok((await page.locator('tr.record').count()) < MAX_RENDERED)
-        await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
-        await page.getByRole('link', { name: / record 1$/ }).waitFor()
-        report(t, '100,000 records, scrolled through', await measure(page, 'tr.record', () => scrollThrough(page)))
-        const streamed = await measure(page, 'tr.record', async () => {
-          await page.evaluate(() => scrollTo(0, 0))
-          for (let i = 0; i < 20; i++) {
-            gateway.record(50)
-            await new Promise((resolve) => setTimeout(resolve, 50))
+  it('shows a change of a group at once', (t) =>
+    withPage('tools?as=viewer', '.section', {}, async ({ page, gateway }) => {
+      await page.getByText('Live', { exact: true }).last().waitFor()
+      const seen = page.evaluate(
+        () =>
+          new Promise<number>((resolve) => {
+            const observer = new MutationObserver(() => {
+              if (document.querySelector('.section .badge')?.textContent !== 'unavailable') resolve(Date.now())
+            })
+            observer.observe(document.body, { subtree: true, childList: true, characterData: true })
+          }),
+      )
+      await page.evaluate(() => undefined)
+      const changedAt = Date.now()
+      gateway.setWeb(true)
+      t.diagnostic(`a group's change was on the page after ${(await seen) - changedAt} ms`)
+    }))
+
+  it('holds 100,000 records, scrolls through them, adds new ones, and renders those on the screen', (t) =>
+    withPage('live', 'tr.record', { recordCount: 100_000 }, async ({ page, gateway }) => {
+      await page.getByText('1,000 newest records, more below').waitFor()
+      const loaded = await measure(page, 'tr.record', async () => {
+        await page.evaluate(async () => {
+          while (!document.querySelector('.feed-bar')?.textContent?.includes('100,000 records')) {
+            scrollTo(0, document.documentElement.scrollHeight)
+            await new Promise((resolve) => setTimeout(resolve, 5))
           }
-          await page.waitForFunction(() =>
-            document.querySelector('a.opener')?.getAttribute('title')?.endsWith('record 101000'),
-          )
         })
-        report(t, '1,000 more in a second, at the top', streamed)
-        assert.ok((await page.locator('tr.record').count()) < MAX_RENDERED)
-        assert.equal(await page.locator('table').getAttribute('aria-rowcount'), '100001')
-        assert.deepEqual(strayed, [])
-      } finally {
-        await context.close()
-        await gateway.close()
-      }
-    })
-  })
+      })
+      report(t, '100,000 records, fetched by scrolling down', loaded)
+      assert.ok((await page.locator('tr.record').count()) < MAX_RENDERED)
+      await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
+      await page.getByRole('link', { name: / record 1$/ }).waitFor()
+      report(t, '100,000 records, scrolled through', await measure(page, 'tr.record', () => scrollThrough(page)))
+      const streamed = await measure(page, 'tr.record', async () => {
+        await page.evaluate(() => scrollTo(0, 0))
+        for (let i = 0; i < 20; i++) {
+          gateway.record(50)
+          await new Promise((resolve) => setTimeout(resolve, 50))
+        }
+        await page.waitForFunction(() =>
+          document.querySelector('a.opener')?.getAttribute('title')?.endsWith('record 101000'),
+        )
+      })
+      report(t, '1,000 more in a second, at the top', streamed)
+      assert.ok((await page.locator('tr.record').count()) < MAX_RENDERED)
+      assert.equal(await page.locator('table').getAttribute('aria-rowcount'), '100001')
+    }))
+
+  const withPage = (
+    address: string,
+    ready: string,
+    gateway: Partial<FakeOptions>,
+    work: (opened: OpenedPage) => Promise<void>,
+  ) => withFakePage(stage, { address, ready, gateway, browser: { viewport: { width: 1280, height: 900 } } }, work)
+})
 
 /** Resolves with the milliseconds from the navigation to the frame in which a part is there. */
 function untilShown(selector: string): Promise<number> {

@@ -3,11 +3,12 @@ import { join } from 'node:path'
 import { beforeEach, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import type { AgentCallBody, AuditBody } from '../../gateway/src/model/rows.ts'
-import { type GatewayConfig, type RunningGateway, startGateway } from '../../gateway/src/index.ts'
+import type { RunningGateway } from '../../gateway/src/index.ts'
 import { send } from '../../../tests/support/http.ts'
 import { callerConfig, CALLERS, KEYS } from '../../../tests/support/keys.ts'
 import { nodeServer } from '../../../tests/support/servers.ts'
-import { checkPage, logIn, type Stage } from './browser.ts'
+import { checkForms, enter } from './browser.ts'
+import { keepGateway } from './real-gateway.ts'
 import { describeConsole } from './suite.ts'
 
 const SERVER = join(import.meta.dirname, '../../../tests/support/reload-server.js')
@@ -16,9 +17,8 @@ describeConsole('servers in the console', (stage) => {
   let gateway: RunningGateway
   let page: Page
   beforeEach(async () => {
-    gateway = await stage.keep(startGateway(CONFIG, { consoleDir: stage.consoleDir }))
-    await gateway.ready
-    await openPage()
+    gateway = await keepGateway(stage, CONFIG)
+    ;({ page } = await stage.open())
   })
 
   const ask = async <Body>(path: string, key: string, body?: object): Promise<Body> => {
@@ -96,38 +96,21 @@ describeConsole('servers in the console', (stage) => {
     assert.equal(await page.getByRole('button', { name: 'Restart…' }).count(), 0)
   })
 
-  for (const [colorScheme, width] of [
-    ['light', 1440],
-    ['dark', 1440],
-    ['light', 390],
-    ['dark', 390],
-  ] as const)
-    it(`has no accessibility fault and no sideways scroll, ${colorScheme}, ${width} wide`, async () => {
-      await page.context().close()
-      await openPage({ colorScheme, viewport: { width, height: 1000 } })
-      await openAs(KEYS.console, 'broken')
-      await details('broken').getByText('no such thing').first().waitFor()
-      await checkPage(page, 'the servers')
-      const folder = process.env['TOOLGATE_SCREENSHOTS']
-      if (folder !== undefined) await page.screenshot({ path: `${folder}/servers-${colorScheme}-${width}.png` })
-      await details('broken').getByRole('button', { name: 'Restart…' }).click()
-      await checkPage(page, 'the question')
-    })
-
-  async function openPage(options?: Parameters<Stage['open']>[0]): Promise<void> {
-    ;({ page } = await stage.open(options))
-  }
+  it('has no accessibility fault and no sideways scroll, light and dark, wide and narrow', async () => {
+    await openAs(KEYS.console, 'broken')
+    await details('broken').getByText('no such thing').first().waitFor()
+    await checkForms(page, 'the servers')
+    await details('broken').getByRole('button', { name: 'Restart…' }).click()
+    await checkForms(page, 'the question before a restart')
+  })
 
   async function openAs(key: string, server = ''): Promise<void> {
-    await page.goto(`${gateway.url}/#/servers${server === '' ? '' : `?server=${server}`}`)
-    await logIn(page, key)
+    await enter(page, `${gateway.url}/#/servers${server === '' ? '' : `?server=${server}`}`, key)
     await page.getByRole('heading', { level: 1, name: 'Servers' }).waitFor()
   }
 })
 
-const CONFIG: GatewayConfig = {
-  file: '/test/toolgate.yaml',
-  listen: { host: '127.0.0.1', port: 0 },
+const CONFIG = {
   servers: [
     nodeServer('proc', [SERVER]),
     nodeServer('own', [SERVER], { per: 'user' }),
@@ -138,8 +121,4 @@ const CONFIG: GatewayConfig = {
     callerConfig('demo-looker', { user: 'looker' }, 'console'),
     callerConfig('demo-tina', { user: 'tina', tenant: 'acme', roles: ['operator'] }, 'console'),
   ],
-  groups: [],
-  policy: [{ allow: ['*'] }],
-  limits: [],
-  audit: { store: 'memory', mode: 'batched' },
 }

@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core'
+import { pressTab } from './keyboard.ts'
 
 /** More than any page of the tests has. */
 const MAX_STOPS = 250
@@ -10,7 +11,7 @@ const MAX_STOPS = 250
 export async function findTabFaults(page: Page): Promise<readonly string[]> {
   await page.evaluate(startWatch)
   for (let pressed = 0; pressed < MAX_STOPS; pressed += 10) {
-    for (let i = 0; i < 10; i++) await page.keyboard.press('Tab')
+    await pressTab(page, 10)
     if (await page.evaluate(() => (globalThis as unknown as Watched).tabWalk.isOver())) break
   }
   return page.evaluate(() => (globalThis as unknown as Watched).tabWalk.end())
