@@ -2,7 +2,8 @@
 // `npm run build`, then `node --conditions=toolgate-source scripts/take-policy-screenshots.ts`.
 import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { chromium, type Locator } from 'playwright-core'
+import type { Locator } from 'playwright-core'
+import { findChromium, launchChromium } from '../packages/console/test/chromium.ts'
 import { loadConfig, startGateway } from '../packages/gateway/src/index.ts'
 import { tempFolder } from '../tests/support/gateway.ts'
 import { send } from '../tests/support/http.ts'

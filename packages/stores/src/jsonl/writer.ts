@@ -206,7 +206,7 @@ class JsonlWriter implements AuditFile {
     return closed.path
   }
 
-  query(...[query]: Parameters<AuditFile['query']>): ReturnType<AuditFile['query']> {
+  async query(...[query]: Parameters<AuditFile['query']>): ReturnType<AuditFile['query']> {
     return queryLines(this.#view(), query)
   }
 
