@@ -73,7 +73,7 @@ export interface WrapToolMapOptions<Name extends string = string> extends ToolMa
   /** Returns the caller of each call. Missing fields come from the other options. If it throws, the call is refused. */
   readonly context?: ((execution: ToolMapExecution) => ToolMapCaller) | undefined
   /**
-   * Tools to keep although others execute them, so hooks cannot stop them: `true` for all.
+   * Tools to keep although hooks cannot stop them, because another process executes them. `true` keeps all.
    * Default: none.
    */
   readonly acceptUnenforceable?: boolean | readonly Name[] | undefined

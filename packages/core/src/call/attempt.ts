@@ -159,7 +159,7 @@ export interface CallView {
   usesOf(decided: Decided): readonly LimitUseOf[]
   /** Returns the same object until something changes. */
   visibleToday(): Visible
-  /** Returns the visible tools, and those that a search would unlock. */
+  /** Returns the tools that a search can find: the visible ones, and those that the search would unlock. */
   findableToday(): Visible
   /** The locked groups that a call of `request_tools` through this view opens. */
   openable(): readonly string[]
@@ -225,11 +225,11 @@ export interface CallPorts {
   readonly telemetry: Telemetry | undefined
   readonly redactor: Redactor
   readonly deadlineMs: number
-  /** Milliseconds to wait for a store. */
+  /** The longest time to wait for a store, in milliseconds. */
   readonly storeDeadlineMs: number
-  /** Milliseconds to wait for a hook. */
+  /** The longest time to wait for a hook, in milliseconds. */
   readonly hookDeadlineMs: number
-  /** Characters of JSON. */
+  /** The maximum length of an output, in characters of JSON. */
   readonly maxOutputChars: number
   /** Called when an approval is requested. */
   readonly onApproval: (approval: Approval) => void
@@ -311,7 +311,7 @@ export interface HistoryOfCall {
   /** The known facts about its run, read before the first decision with the input. */
   facts: RunFacts | undefined
   shadowFacts: RunFacts | undefined
-  /** The call in the history of its run. */
+  /** The entry of this call in the history of its run. */
   entered: CallHistory | undefined
   shadow: CallHistory | undefined
   /** The labels of its output, once it has begun. */

@@ -30,7 +30,7 @@ interface RunEvent {
   readonly calls: EarlierCall[]
 }
 
-/** A label of a history. Times are wall-clock milliseconds. */
+/** A label that calls of a run have raised. Times are wall-clock milliseconds. */
 export interface RaisedLabel {
   readonly label: string
   /** When it was first raised. */

@@ -22,19 +22,19 @@ export interface ReloadRequestBody {
 
 /** The body of `POST /api/what-if`. */
 export interface WhatIfRequestBody {
-  /** The text of a configuration, in the place of the gateway's file. */
+  /** The text of a configuration, used instead of the gateway's file. */
   readonly config?: string
-  /** Instead of `config`: the file with this in the place of its section `policy`, as `GET /api/policy` shows it. */
+  /** Instead of `config`: a section `policy`, as in `GET /api/policy`, that replaces the one in the gateway's file. */
   readonly policy?: string
-  /** RFC 3339, or milliseconds since 1970: calls from then on are judged. Default: seven days ago. */
+  /** Only calls since this time are judged. RFC 3339, or milliseconds since 1970. Default: seven days ago. */
   readonly since?: string | number
 }
 
-/** `POST /api/what-if`: what the rules of another configuration would mean. */
+/** `POST /api/what-if`: what would change with the rules of another configuration. */
 export interface WhatIfBody extends TallyState {
   /** Whether all records were read. A gateway reads for a minute at most, the oldest first. */
   readonly isWhole: boolean
-  /** Who gains and who loses what: at most 1,000 callers, and 100 ids of each kind. */
+  /** The callers who gain or lose access: at most 1,000 callers, and 100 ids of each kind. */
   readonly access: readonly WhatIfAccessRow[]
   /** How many callers gain or lose something. */
   readonly callers: number
@@ -44,7 +44,7 @@ export interface WhatIfAccessRow extends AccessDifference {
   readonly counts: { readonly gains: number; readonly loses: number; readonly unknown: number }
 }
 
-/** The body of `POST /api/compare`: one of the two. */
+/** The body of `POST /api/compare`: either `config` or `policy`. */
 export type CompareRequestBody = Pick<WhatIfRequestBody, 'config' | 'policy'>
 
 /** `POST /api/compare`: whether another configuration grants no more than the one in force. */
@@ -52,15 +52,18 @@ export type CompareBody = ConfigComparison
 
 /** The body of `POST /api/test`. */
 export interface PolicyTestsRequestBody extends CompareRequestBody {
-  /** The text of a file of tests, without `config` and `catalog`. Without `config` and `policy` here, it tests what is in force. */
+  /**
+   * The text of a file of tests, without `config` and `catalog`. If the request has no `config` or `policy`, the rules
+   * in force are tested.
+   */
   readonly tests: string
 }
 
-/** `POST /api/test`: what tests of a policy come to. */
+/** `POST /api/test`: the results of a policy's tests. */
 export interface PolicyTestsBody {
   /** One file, named `tests`. */
   readonly files: readonly FileResults[]
-  /** Every clause, with how many of the expected calls it held for. */
+  /** Every clause, with the number of expected calls that it matched. */
   readonly clauses: readonly TestedClauseRow[]
   readonly warnings: readonly string[]
 }

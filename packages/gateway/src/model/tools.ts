@@ -14,16 +14,16 @@ export interface ToolsBody {
   readonly tools: readonly ToolRow[]
   readonly servers: readonly ServerRow[]
   readonly groups: readonly GroupRow[]
-  /** Whose lists are shown, of the servers with a list for each user. Absent if there are none. */
+  /** For each server with a list per user, the user whose list is shown. Absent if there is no such server. */
   readonly lists?: readonly ListRow[]
 }
 
-/** `GET /api/tools/columns`: a `ToolsBody` in columns, which is half as long, and parsed in a fourth of the time. */
+/** `GET /api/tools/columns`: a `ToolsBody` in columns. It is half as long and is parsed four times as fast. */
 export interface ToolColumnsBody extends Omit<ToolsBody, 'tools'> {
   readonly columns: ToolColumns
 }
 
-/** Fields of `ToolRow`s, each in the order of the items. A column is absent where no item has the field. */
+/** The fields of `ToolRow`s as columns, in the order of the items. A column is absent if no item has the field. */
 export interface ToolColumns {
   /** The distinct decisions. */
   readonly decisions: readonly Pick<ToolRow, 'outcome' | 'visible' | 'reasons' | 'mayStill'>[]
@@ -31,11 +31,11 @@ export interface ToolColumns {
   readonly tagSets: readonly (readonly string[])[]
   readonly id: readonly string[]
   readonly description: readonly string[]
-  /** Places in `decisions`. */
+  /** For each tool, the index of its decision in `decisions`. */
   readonly decision: readonly number[]
-  /** Places in `tagSets`. */
+  /** For each tool, the index of its tags in `tagSets`. */
   readonly tags: readonly number[]
-  /** Absent where each is the id with `__` for `:`. */
+  /** Absent if every name is the id with `__` instead of `:`. */
   readonly wireName?: readonly string[]
   /** Empty for none. */
   readonly title?: readonly string[]

@@ -121,8 +121,8 @@ export function replicasIn({ renewing, database, leaseMs, identity }: PostgresRe
 const NOT_COPIED = ['gateway/', 'key-used:', 'pin-definition']
 
 /**
- * Returns the tables of replicas, for the migrations. Each change of the state increments the revision in the same
- * transaction.
+ * Returns the SQL that creates the tables of replicas, for the migrations. Triggers increment the revision in the
+ * transaction of each change of the state.
  */
 export function replicaTables(schema: string): string {
   const isCopied = (row: string) =>

@@ -124,7 +124,7 @@ const GLUED_ENDINGS: readonly string[] = wordsOf(
 export interface KeyNames {
   /** Returns the row of a key that names a secret. @throws {WorkSpentError} if `work` is given and spent */
   find(key: string, work?: Work): SecretKey | undefined
-  /** Whether a key that ends here in a text may name a secret. Looks at its last three characters. */
+  /** Returns whether a key that ends at `end` may name a secret, judged by its last three characters. */
   mayEnd(text: string, end: number): boolean
 }
 

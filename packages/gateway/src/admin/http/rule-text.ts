@@ -38,7 +38,8 @@ export function reasonFor(person: Caller, reason: Reason): Reason {
 }
 
 /**
- * Returns the reasons that may still refuse a call. There are no examples for a person who may not read the conditions.
+ * Returns the reasons that may still refuse a call. A person who may not read conditions gets no example and a general
+ * text.
  */
 export function mayStillFor(person: Caller, may: MayStill): MayStill {
   if (readsRules(person)) return may

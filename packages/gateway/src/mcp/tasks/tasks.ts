@@ -269,7 +269,7 @@ export class Tasks {
     }
   }
 
-  /** Pauses a task until a restart, or until the client's answers arrive. */
+  /** Stores a paused task. It continues after a restart, or when the client's answers arrive. */
   async #pause(task: OpenTask, work: UpstreamWork, outcome: CallInputRequired, before: Task): Promise<void> {
     const { payload, continues } = outcome
     if (isStartedTask(payload)) {
