@@ -4,7 +4,7 @@ import type { Redactor } from '@toolgate/values/redact'
 
 /** Characters of a preview. */
 export const MAX_PREVIEW = 200
-/** The most characters that are redacted as a whole. Of a longer input, only the beginning is redacted. */
+/** The maximum length of an input that is redacted as a whole. Of a longer input, only the beginning is redacted. */
 const MAX_WHOLE = 16_384
 const MAX_STRING = 16_384
 const MAX_VALUES = 256

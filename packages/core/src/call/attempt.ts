@@ -62,8 +62,8 @@ interface CallInstead {
 
 /**
  * Reads current data for a person who decides an approval, with the rights of the caller who requested it. The call passes
- * the same checks, but takes no limit, is not in the history of the run, counts for no clause, and calls no `afterToolCall`
- * hook. A call that would need an approval is refused.
+ * the same checks, but does not count towards limits or the hits of clauses. It is not in the history of the run and
+ * calls no `afterToolCall` hook. A call that would need an approval is refused.
  */
 interface CallToCompare {
   readonly kind: 'compare'

@@ -7,15 +7,15 @@ import type { ConfigPlace } from './config-place.ts'
 
 /** The body of `POST /api/reload`. */
 export interface ReloadRequestBody {
-  /** Only says what would change. */
+  /** Only returns what would change. */
   readonly dryRun?: boolean
-  /** Has all replicas run the file of this one. Refused with `config_invalid` if a live one cannot. */
+  /** Makes all replicas run the file of this one. Refused with `config_invalid` if a live replica cannot run it. */
   readonly publish?: boolean
-  /** Publishes it also then. A replica that cannot run it starts no call. */
+  /** Publishes the file even if a replica cannot run it. Such a replica starts no call. */
   readonly force?: boolean
   /**
-   * The `preview` of a dry run. Without it, what the file says now is applied; with it, `reload_outdated` if that is something
-   * else.
+   * The `preview` of a dry run. If the file would now change something else, nothing is applied, and the error is
+   * `reload_outdated`. Without a preview, the current file is applied.
    */
   readonly preview?: string
 }
@@ -36,7 +36,7 @@ export interface WhatIfBody extends TallyState {
   readonly isWhole: boolean
   /** The callers who gain or lose access: at most 1,000 callers, and 100 ids of each kind. */
   readonly access: readonly WhatIfAccessRow[]
-  /** How many callers gain or lose something. */
+  /** The number of callers who gain or lose something. */
   readonly callers: number
 }
 
@@ -84,43 +84,45 @@ export interface SuggestedClause {
   readonly input?: string
 }
 
-/** `POST /api/suggest`: the least that recorded calls show to be needed. */
+/** `POST /api/suggest`: the smallest policy that allows what recorded calls needed. */
 export interface SuggestBody extends Omit<Suggestion, 'policy'> {
   readonly policy: {
     readonly name: string
     readonly allow: readonly SuggestedClause[]
     readonly ask?: readonly SuggestedClause[]
   }
-  /** What it would mean for the same calls. */
+  /** What the suggested policy would change for the same calls. */
   readonly whatIf: WhatIfBody
 }
 
-/** `POST /api/reload`: what has changed, or would. */
+/** `POST /api/reload`: what has changed, or would change in a dry run. */
 export type ReloadBody = Reload
 
-/** `GET /api/policy`. For a person of a tenant, only the revision: the rest is of all tenants. */
+/** `GET /api/policy`. A person with a tenant gets only the revision, because the rest is about all tenants. */
 export interface PolicyBody {
   /** Grows with each reload. */
   readonly revision: number
-  /** As it was named when the gateway started. For approvers without a tenant, as `text` and `line` are. */
+  /**
+   * The name of the file when the gateway started. Only approvers without a tenant get `file`, `text` and `line`.
+   */
   readonly file?: string
-  /** The section `policy`, as it is written. */
+  /** The section `policy` of the file. */
   readonly text?: string
   /** The line of the file in which the text begins. */
   readonly line?: number
-  /** Something in the text is redacted, so that it cannot be sent back changed. */
+  /** Part of the text is redacted, so you cannot edit it and send it back. */
   readonly isRedacted?: boolean
-  /** Of the gateway's policies and its apps, in their order. */
+  /** The clauses of the gateway's policies and of its apps, in their order. */
   readonly clauses: readonly ClauseRow[]
-  /** The state store did not answer: the counts are those of this process since its start. */
+  /** The state store did not answer, so the counts are only those of this process since its start. */
   readonly countsAreOwn?: true
 }
 
-/** A clause, and how often it held when a call was decided, at any replica. */
+/** A clause, and how often it matched a decided call, on all replicas together. */
 export interface ClauseRow {
-  /** A hash of what it says: equal wherever it stands in the file, and at every replica. */
+  /** A hash of the clause. It does not depend on the place in the file and is equal on all replicas. */
   readonly id: string
-  /** As in records: `baseline#deny[2]`. */
+  /** The name of the clause in audit records, such as `baseline#deny[2]`. */
   readonly clause: string
   readonly ref: ClauseRef
   /** Such as `policy[0].deny[2]`. */
@@ -128,13 +130,13 @@ export interface ClauseRow {
   readonly place?: ConfigPlace
   readonly shadow?: true
   readonly hits: number
-  /** Calls that a shadow could not judge, as it was unknown what their runs had done. Absent: none. */
+  /** The number of calls that a shadow could not judge, because the history of their run was unknown. Absent for 0. */
   readonly unjudged?: number
-  /** Wall-clock milliseconds. Absent: none since `countedSince`. */
+  /** Wall-clock milliseconds. Absent if the clause has not matched since `countedSince`. */
   readonly lastHitAt?: number
   /** Wall-clock milliseconds. */
   readonly countedSince: number
-  /** How many tools and other items its selectors match now. */
+  /** The number of tools and other items that its selectors match now. */
   readonly matchesTools: number
 }
 
@@ -146,7 +148,7 @@ export interface WarningsBody {
 export interface WarningRow {
   /** Such as `selector_unmatched`. */
   readonly code: string
-  /** Where it was written, such as `policy[0].deny[1]`. */
+  /** The place in the configuration, such as `policy[0].deny[1]`. */
   readonly path: string
   /** For people. */
   readonly text: string

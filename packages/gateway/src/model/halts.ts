@@ -21,7 +21,7 @@ export interface HaltRow {
   readonly reach: HaltReach
   /** Whether this person may release it. */
   readonly mayRelease: boolean
-  /** Absent where this gateway is alone, and while the database does not answer. */
+  /** Absent if this gateway has no replicas, and while the database does not answer. */
   readonly inForce?: InForceBody
 }
 
