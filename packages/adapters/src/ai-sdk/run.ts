@@ -45,7 +45,7 @@ export class LoopRun {
   readonly gate: AnyGate
   readonly view: View
   readonly options: GuardOptions
-  /** By wire name. The SDK's loop reads this object in each step. */
+  /** The tools by wire name. The SDK's loop reads this object in each step. */
   readonly tools: Record<string, object> = {}
   /** The mark on each tool of this run. */
   readonly mark: object = Object.freeze({})

@@ -77,7 +77,7 @@ export interface WrapToolMapOptions<Name extends string = string> extends ToolMa
    * Default: none.
    */
   readonly acceptUnenforceable?: boolean | readonly Name[] | undefined
-  /** For each hook. Default: 10 s. */
+  /** The time that each hook may take, in milliseconds. Default: 10 s. */
   readonly deadlineMs?: number | undefined
   readonly clock?: Pick<Clock, 'monotonicMs'> | undefined
   /** Called with the errors that hooks throw. */

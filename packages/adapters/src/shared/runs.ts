@@ -97,7 +97,7 @@ export interface GuardedRunParts {
   readonly onCall?: ReturnType<typeof createOnCall>
 }
 
-/** One run of an agent: the upper bound of what it sees. All its calls reach the gate through this object. */
+/** One run of an agent, with the upper bound of what it may see. All its calls reach the gate through this object. */
 export class GuardedRun {
   readonly id: string
   readonly view: View

@@ -271,7 +271,7 @@ export interface Attempt {
   /** The caller that the call was decided for, if the host reads callers again. */
   readonly asked: Caller | undefined
   readonly hooks: readonly Hooks[]
-  /** For an attempt that only requests an approval, it is set once the attempt is recorded. */
+  /** Set after the attempt is recorded, if the attempt only requests an approval. */
   trace: CallTrace | undefined
   /** The attempt stops at the approval, and takes and runs nothing. */
   readonly onlyAsks: boolean

@@ -40,7 +40,7 @@ export interface CallWaiting {
 export class InputRequired {
   /** Plain JSON for the host. */
   readonly payload: unknown
-  /** For a tool that calls another tool, whose call needs the input: continues that inner call. */
+  /** Continues the inner call, if the tool called another tool that needs more input. */
   readonly inner: Continuation | undefined
 
   constructor(payload: unknown, inner?: Continuation) {

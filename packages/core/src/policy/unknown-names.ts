@@ -80,7 +80,7 @@ function isItemSelector(selector: Selector): selector is ServerOrItems {
   return 'server' in selector
 }
 
-/** As with tools, a name without `*` that no item has is a mistake. */
+/** Returns the problem of a selector. A name without `*` that no item has is a mistake, as with tools. */
 function problemOfItem(
   selector: ServerOrItems,
   snapshot: Toolset,

@@ -75,7 +75,10 @@ export interface ApprovalBinding {
   readonly behind?: readonly string[] | undefined
   /** What the policy demands of the approver. A stricter demand needs another approval. */
   readonly approver?: ApproverRule | undefined
-  /** The clauses that ask and what they read of the run, where one of them reads it. Another one needs another approval. */
+  /**
+   * The clauses that ask, and what they read of the run. Present if one of them reads it. If this changes, the call
+   * needs another approval.
+   */
   readonly asked?: readonly string[] | undefined
 }
 
@@ -114,7 +117,7 @@ export interface ApprovalTrail {
   readonly read: readonly { readonly label: string; readonly calls: readonly EarlierCall[] }[]
   /** At most 32 addressees of the call, redacted. They have an `origin` only if a rule reads it. */
   readonly sends: readonly { readonly field: string; readonly value: string; readonly origin?: Origin }[]
-  /** Nobody knows what the run has done. */
+  /** Whether the history of the run is unknown. */
   readonly isUnknown?: boolean
 }
 

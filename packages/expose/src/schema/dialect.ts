@@ -216,7 +216,7 @@ export function overLimit(schema: JsonSchema, limits: Limits): string | undefine
   return over && `${size[over]} ${WORDS[over]}, at most ${limits[over]}`
 }
 
-/** Counts what is in a schema as it was written. */
+/** Counts the parts of a schema in its original form. */
 function measure(schema: JsonSchema): Record<keyof Limits, number> {
   const size = { properties: 0, optionalProperties: 0, depth: 0, enumValues: 0, textLength: 0, longEnumLength: 0 }
 

@@ -83,7 +83,7 @@ export interface Servers {
 
 /** Authenticates callers, has the URL that they use, and knows whether they may still come. */
 export interface Door extends OpenedAuthenticator {
-  /** `isLeaving`: the gateway is about to stop. `isStopping`: it accepts no more calls. */
+  /** `isLeaving`: the gateway will stop soon. `isStopping`: it no longer accepts calls. */
   readonly stopping: { readonly isLeaving: boolean; readonly isStopping: boolean }
   readonly origins: OriginRules
   readonly port: number

@@ -60,7 +60,7 @@ export interface TrialRequestBody {
    * @maxLength 256
    */
   readonly app?: string
-  /** Default: `{}`. For a resource, its URI is added if it is absent. */
+  /** Default: `{}`, or `{ uri }` for a resource. */
   readonly input?: JsonObject
 }
 
