@@ -52,7 +52,7 @@ export type FailureReason =
   | 'model_failed'
   /** The host's code threw: `prepareStep`, a stop condition or something else. */
   | 'step_failed'
-  /** The signal aborted, while the run was active or waiting. */
+  /** The signal aborted the run, while it was active or waiting. */
   | 'aborted'
   /** The run's turn in its session did not come in time. */
   | 'queue_timeout'

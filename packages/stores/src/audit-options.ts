@@ -22,8 +22,8 @@ export interface AuditFileOptions extends SealOptions {
   /** Signed checkpoints of the audit, stored in a second place. `false` for none. */
   readonly checkpoints?: CheckpointOptions | false
   /**
-   * The shortest time that records are kept, in milliseconds. Older ones are removed in whole groups that a checkpoint
-   * has signed, so that the others still verify. Default: for ever.
+   * The shortest time that records are kept, in milliseconds. Older records are removed in whole groups that a
+   * checkpoint has signed, so that the rest still verifies. Default: for ever.
    */
   readonly retainMs?: number
   /** When a file of JSON lines is closed and a new one begins. Default: each day if `retainMs` is set, else never. */

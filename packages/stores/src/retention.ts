@@ -101,7 +101,7 @@ export class Retention {
   /**
    * Removes the remaining records of an earlier round that a crash interrupted.
    *
-   * @throws if the audit has changed since, such as a new audit with old checkpoints: nobody has decided to prune it
+   * @throws if the audit has changed since, such as a new audit beside old checkpoints
    */
   async #removeRest({ prunedSeq: seq, points }: SignedRecords): Promise<void> {
     const { file } = this.#parts

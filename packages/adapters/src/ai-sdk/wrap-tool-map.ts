@@ -336,7 +336,7 @@ function toError(decision: Decision, name: string): ToolgateError {
 }
 
 /**
- * The refusal of a hook. The SDK shows the model the error's text, which begins with the class name for other errors.
+ * The error when a hook refuses. The SDK shows its text to the model; the text of other errors begins with the class.
  */
 class RefusedByHook extends ToolgateError {
   override toString(): string {

@@ -38,7 +38,7 @@ export interface HooksOf<Before, After> {
 export interface Hooks extends HooksOf<BeforeToolCall, AfterToolCall> {}
 
 export interface BeforeAnswer {
-  /** `false` refuses. `true` grants nothing: it is the same as no answer. */
+  /** `false` refuses the call. `true` has no effect, like no answer. */
   readonly allow?: boolean | undefined
   /** Why the hook refuses. The model sees it. */
   readonly reason?: string | undefined

@@ -35,7 +35,7 @@ export interface Decision {
 
 const RANK: Readonly<Record<OutcomeWord, number>> = { allow: 0, ask: 1, wait: 2, deny: 3 }
 
-/** Compares by strictness: negative when `a` is the stricter. */
+/** Compares outcomes by strictness. Returns a negative number if `a` is stricter. */
 export function compareStrictness(a: OutcomeWord, b: OutcomeWord): number {
   return RANK[b] - RANK[a]
 }

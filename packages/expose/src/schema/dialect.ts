@@ -183,7 +183,7 @@ export function takes(dialect: TargetDialect, keyword: string, atRoot: boolean):
   return dialect.keywords ? dialect.keywords.has(keyword) : true
 }
 
-/** Returns whether a keyword is one that JSON Schema 2020-12 has. */
+/** Returns whether JSON Schema 2020-12 has a keyword. */
 export function isKnown(keyword: string): boolean {
   return KEYWORDS.has(keyword)
 }

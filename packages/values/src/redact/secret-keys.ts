@@ -169,7 +169,7 @@ export function createKeyNames(further: readonly string[] = []): KeyNames {
   function mayEnd(text: string, end: number): boolean {
     const last = text.charCodeAt(end - 1)
     const [second, third] = [text.charCodeAt(end - 2), text.charCodeAt(end - 3)]
-    // The letters of abbreviations have signs between them; other scripts may have marks.
+    // Abbreviations may have signs between their letters, and other scripts may have combining marks.
     return (
       isDigit(last) ||
       isSign(last) ||
