@@ -139,7 +139,7 @@ export interface FileAudit extends AuditSink, AuditReader, AuditExporter, AuditC
    */
   rotate(): Promise<string | undefined>
   /**
-   * Returns the keyed hash of a text as `facts` contain it, for `whatIf`. Absent if this process does not have the key.
+   * Returns the keyed hash that replaces a text in `facts`, for `whatIf`. Absent if this process does not have the key.
    */
   hashText?: ((text: string) => string) | undefined
   /** The number of entries that were refused, or lost when the audit was closed on a failing disk. */

@@ -87,7 +87,7 @@ export class Retention {
   async #round(): Promise<void> {
     const { record, sign, nowMs, retainMs } = this.#parts
     await this.#removeRest(await this.#signed())
-    // The start time counts, so that the records of a round do not prolong it.
+    // Uses the start time of the round, so that records that the round itself writes do not prolong it.
     const untilMs = nowMs() - retainMs
     const next = () => this.#plan(untilMs)
     for (let plan = await next(); plan !== undefined && !this.#rounds.isClosed; plan = await next()) {

@@ -206,7 +206,7 @@ function inputOf({ input }: LoopCall, answered: { readonly input: unknown } | un
   return written === input && answered ? answered.input : written
 }
 
-/** A step change, as the SDK takes it. */
+/** A step change in the form that the SDK expects. */
 export type StepChange = Readonly<Record<string, unknown>> & {
   readonly activeTools?: readonly string[] | undefined
   readonly messages?: readonly unknown[] | undefined

@@ -165,7 +165,10 @@ export class GuardedRun {
   }
 }
 
-/** The current runs, by an object that the framework creates for each run, and by a key such as the caller's. */
+/**
+ * The current runs. They are found by an object that the framework creates for each run, and by a key such as the
+ * caller's.
+ */
 export class RunRegistry<Run> {
   // When the framework drops the object, its runs are dropped too.
   readonly #byOwner = new WeakMap<object, Map<string, Promise<Run>>>()

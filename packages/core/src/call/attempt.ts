@@ -113,8 +113,8 @@ export interface CallRequest<Name extends string = string> {
    */
   readonly spends?: string | true | undefined
   /**
-   * The host's own name of the requester, such as the id of their credential. Stored with an approval of the call; decides
-   * nothing.
+   * The host's own name of the requester, such as the id of their credential. It is stored with an approval of the call
+   * and does not affect decisions.
    */
   readonly asker?: string | undefined
   /**

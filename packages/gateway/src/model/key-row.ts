@@ -1,4 +1,4 @@
-/** A key, as people see it: never the key itself, nor its hash. */
+/** What people see of a key. It contains neither the key itself nor its hash. */
 export interface KeyRow {
   readonly id: string
   readonly for: 'mcp' | 'console' | 'host'

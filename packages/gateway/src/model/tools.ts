@@ -121,9 +121,9 @@ export interface ToolRow {
   /** The deciding reason first. Empty if the item is allowed and no reason is needed. */
   readonly reasons: readonly Reason[]
   /**
-   * The outcomes that a call may still get, each once: by its input, its run, a hook, or the state now, such as a
-   * used-up limit. Absent: each call with an input that fits the schema gets this outcome now. `/api/why` says by which
-   * rules.
+   * The distinct outcomes that a call may still get because of its input, its run, a hook or the current state, such as
+   * a used-up limit. Absent: each call with an input that fits the schema gets this outcome now. `/api/why` says by
+   * which rules.
    */
   readonly mayStill?: readonly MayStillRow[]
 }
@@ -175,7 +175,7 @@ export interface CallersBody {
   }[]
 }
 
-/** `GET /api/pins?status=`: every tool of the catalog; empty if neither pins nor the definition check are on */
+/** `GET /api/pins?status=`: every tool of the catalog. Empty if neither pins nor the definition check are on. */
 export interface PinsBody {
   readonly pins: readonly PinRow[]
 }

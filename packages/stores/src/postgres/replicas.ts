@@ -3,7 +3,7 @@ import { numberIn, type Row, textIn } from '../rows.ts'
 import { type PostgresDatabase, type Statement, statement } from './database.ts'
 import { ownersIn, type PostgresOwners } from './owners.ts'
 
-/** A replica, and one start of it. */
+/** One start of a replica. */
 export interface Replica {
   readonly id: string
   /** An id that differs at each start. */
