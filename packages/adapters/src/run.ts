@@ -59,8 +59,8 @@ export interface Run<Tool extends object = RunTool> {
    */
   call(call: RunCall): Promise<RunAnswer>
   /**
-   * Asks a person for a call that needs approval, and runs nothing: for frameworks that ask before they run a tool.
-   * `undefined`: nobody has to be asked, so make the call, which is decided again.
+   * Requests approval for a call and runs nothing, for frameworks that ask before they run a tool. `undefined`: no
+   * approval is needed, so make the call, which is then decided again.
    */
   requestApproval(call: RunCall): Promise<RunAnswer | undefined>
 }

@@ -16,17 +16,17 @@ import {
 } from './supposed-callers.ts'
 import type { Both } from './side.ts'
 
-/** A call that comes to less after than before. */
+/** A call that is decided less strictly after the change than before. */
 export interface MoreGranted {
   readonly caller: string
-  /** A caller whom nobody has named, and who may come. */
+  /** A possible caller that is not configured. */
   readonly supposed?: Caller
   readonly tool: string
   readonly before: OutcomeWord
   readonly after: OutcomeWord
   /** The input of the call. Absent: any. */
   readonly input?: unknown
-  /** Both ask a person, and now of somebody who could not have approved before. */
+  /** Both outcomes ask for approval, but now somebody may approve who could not before. */
   readonly weakerApproval?: true
 }
 

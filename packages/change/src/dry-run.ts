@@ -45,8 +45,8 @@ export interface DryRun {
 }
 
 /**
- * Returns the result that a call would have now, or after a stated history. Runs nothing, takes nothing from limits, asks
- * nobody, counts for no clause, and leaves no record and no history.
+ * Returns the result that a call would have now, or after a stated history. Runs nothing and asks
+ * nobody. Limits and clauses do not count it, and it leaves no record and no history.
  */
 export async function dryRun(view: View, dry: AskedDryRun): Promise<DryRun> {
   checkShape('dryRun', dry, ASKED)

@@ -118,7 +118,7 @@ function readPreview(preview: string | undefined): object | undefined {
   }
 }
 
-/** Returns the test of a field's values, if all of them are URLs, or all of them paths. */
+/** Returns the test for a field whose values are all URLs or all paths, if it is such a field. */
 function testOf({ texts, isOther }: LearnedField): ((value: string) => string) | undefined {
   if (isOther || texts.size === 0) return undefined
   const all = [...texts]

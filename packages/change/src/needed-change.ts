@@ -4,18 +4,21 @@ import type { ReasonCode } from '@toolgate/core'
 /** One change of a caller, an input, a policy or a state. */
 export interface NeededChange {
   readonly on: 'caller' | 'input' | 'policy' | 'state'
-  /** `release`: of a state, such as a lock or a halt. `allow`: an `allow` for the item. `untag`: a required tag less. */
+  /**
+   * `release`: ends a state, such as a lock or a halt. `allow`: adds an `allow` for the item. `untag`: requires one tag
+   * less.
+   */
   readonly does: 'add' | 'remove' | 'set' | 'allow' | 'untag' | 'release'
   /** For people. */
   readonly text: string
-  /** Of a caller or an input: the field, such as `roles` or `order.id`. */
+  /** The field of a caller or an input, such as `roles` or `order.id`. */
   readonly field?: string
   readonly value?: string | number | boolean
-  /** Of a policy: where the rule is written, such as `policy[0].deny[1]`. */
+  /** The place of the rule, for a change of a policy, such as `policy[0].deny[1]`. */
   readonly path?: string
-  /** Of a state: the code of the reason that it gives. */
+  /** The reason code of the state, for a change of a state. */
   readonly code?: ReasonCode
-  /** Of a state: which one. */
+  /** The name of the state, for a change of a state. */
   readonly state?: string
 }
 

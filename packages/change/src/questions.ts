@@ -47,7 +47,7 @@ export class Questions {
     this.#options = options
   }
 
-  /** Returns the question of a record, synchronously if it is cached. */
+  /** Returns the question that a recorded call asks the rules, synchronously if the question is cached. */
   of(record: AuditRecord): Question | Promise<Question> {
     const caller = this.#options.callers.after.of(record)
     const key = record.app === undefined ? (record.tool as string) : `${record.tool}\0${record.app}`

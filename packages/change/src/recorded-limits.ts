@@ -24,7 +24,7 @@ export class RecordedLimits {
     if (cost === 'invalid' || (cost ?? 0) > use.max) return 'over'
     const used = log?.uses?.usedIn(use.windowMs, nowMs) ?? 0
     const isOver = used + (cost ?? 0) > use.max
-    // The real cost of a call is not recorded.
+    // The audit does not record the cost of a call after it was settled or refunded, so such counts are uncertain.
     const isSettled = use.costing !== undefined && (use.costing.settle !== undefined || use.costing.refundsFailed)
     const isFixed = !isSettled || used === 0
     if (isOver && isFixed) return 'over'

@@ -252,7 +252,7 @@ function limitRule({ rule, label }: { readonly rule: string; readonly label: str
   return `limit ${rule}:${label}`
 }
 
-/** A refusal by another rule counts as the same end. */
+/** Two refusals count as the same end, even if different rules refuse. */
 function isSameEnd(one: string, other: string): boolean {
   return one === other || (isRefusal(one) && isRefusal(other))
 }

@@ -28,7 +28,9 @@ export interface Restrictions {
   /** Conditions over input and run that deny a call. */
   readonly deny: ReadonlySet<string>
   readonly ask: readonly { readonly text: string; readonly approver: ApproverRule | undefined }[]
-  /** For each policy whose allow list depends on input or run: the conditions of which one must hold. */
+  /**
+   * For each policy whose allowlist depends on the input or the run, its conditions. At least one of them must hold.
+   */
   readonly allow: readonly ReadonlySet<string>[]
 }
 

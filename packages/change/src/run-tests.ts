@@ -41,7 +41,7 @@ export interface PolicyTestResult {
   readonly missed: readonly MissedExpectation[]
 }
 
-/** A clause, and how often it held. */
+/** A clause, and the number of calls that it matched. */
 export type TestedClause = Pick<ClauseCoverage, 'id' | 'ref' | 'path' | 'hits' | 'shadow'>
 
 export interface PolicyTestReport {

@@ -5,7 +5,7 @@ import { type CatalogSnapshot, itemsOfSnapshot, type RunStub, toSnapshot } from 
 /** The catalog that policies are tested on: a snapshot, or items. Their own code never runs. */
 export type StagedCatalog = CatalogSnapshot | readonly Tool[]
 
-/** Returns a resource that its server does not list. */
+/** Finds the resource with a URI, although its server does not list it. */
 export type FindUnlisted = (server: string, uri: string) => Tool | undefined
 
 /** The items of a catalog, with stubs instead of their own code. */

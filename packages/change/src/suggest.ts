@@ -23,7 +23,10 @@ export interface SuggestOptions {
   readonly role?: string | undefined
   /** Returns the whole input of a call that the audit sealed, from {@link withInputs}. */
   readonly inputOf?: InputOf | undefined
-  /** Returns how many records are missing before one, from {@link readRecords}. What runs had read before a gap is unknown. */
+  /**
+   * Returns how many records are missing before a record, from {@link readRecords}. What runs had read before a gap is
+   * unknown.
+   */
   readonly missing?: MissingBefore | undefined
   readonly signal?: AbortSignal | undefined
 }

@@ -15,7 +15,7 @@ export interface OtherCallers {
   readonly anyUser?: string | undefined
 }
 
-/** Any caller at all. */
+/** Callers about whom nothing is known: each field may have any value. */
 export const ANYBODY: OtherCallers = {
   fields: Object.fromEntries(READ_FIELDS.map((field) => [field, 'maybe' as const])),
 }

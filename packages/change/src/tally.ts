@@ -18,7 +18,7 @@ export interface ChangedCalls {
   readonly to: OutcomeWord | 'limited'
   /** The rule that decides: of what is refused or asked, the new one; else the one that let it be refused. */
   readonly rule: string
-  /** For people: what the rule says. */
+  /** The rule as text, for people. */
   readonly why: string
   count: number
   readonly examples: CallExample[]

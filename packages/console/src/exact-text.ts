@@ -153,8 +153,7 @@ export function toJsonParts(value: unknown): readonly JsonPart[] {
 }
 
 /**
- * Returns the difference between a text and its replacement in an object. `undefined` unless it has both and they
- * differ.
+ * Returns the difference between a text and its replacement in an object, or `undefined` if there is none.
  */
 function replacementIn(object: object): (JsonPart & { readonly kind: 'diff' }) | undefined {
   const fields = new Map<string, unknown>(Object.entries(object))

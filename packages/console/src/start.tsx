@@ -6,8 +6,8 @@ import type { FIRST } from './first.ts'
 import { keepFocus } from './kept-focus.ts'
 
 /**
- * How long the first view waits for its data, in milliseconds. On a slow machine, drawing "Loading" takes longer than
- * this.
+ * How long the first view waits for its data before it shows "Loading", in milliseconds. On a slow machine, drawing
+ * "Loading" alone takes longer than that.
  */
 const MAX_WAIT_MS = 400
 

@@ -9,7 +9,7 @@ import type { FromThread, Reads, ReadWhat, ToThread } from './admin/change/threa
 import { ConfigFileError } from './config/problems.ts'
 
 // A separate thread, which `change/change-thread.ts` starts. It answers one question at a time, and has only the data
-// that it is sent.
+// that it receives.
 
 const waiting = new Map<number, (found: never) => void>()
 const hashes = new Map<string, Promise<string>>()

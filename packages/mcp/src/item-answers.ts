@@ -9,7 +9,7 @@ export type ItemAnswer = { readonly result: JsonObject } | { readonly error: Jso
 
 /** MCP before 2026-07-28: resources, "error handling". */
 const RESOURCE_NOT_FOUND = -32_002
-/** The range that JSON-RPC leaves to servers; the SDKs use this code for any error of theirs. */
+/** A code in the range that JSON-RPC reserves for servers. The SDKs use it for all their own errors. */
 const REFUSED = -32_000
 
 /** Returns the error for a URI that is hidden or does not exist. Both get the same bytes. */

@@ -66,7 +66,7 @@ export class ItemLists {
   }
 }
 
-/** Prompts are named as tools are; the `name` of a resource or template is a text for people. */
+/** Prompts have names like tools. The `name` of a resource or a template is a text for people. */
 function nameOf({ kind, id, name }: Tool, names: WireNames): string {
   return kind === 'prompt' ? (names.toName(id) ?? name) : name
 }

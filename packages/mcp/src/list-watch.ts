@@ -8,7 +8,7 @@ export interface ListWatchOptions {
   /** `isFirst`: the client's list is not known yet. */
   readonly openView: (caller: Caller, isFirst: boolean) => Promise<View>
   readonly lists: Pick<ToolLists, 'of'>
-  /** The lists other than tools. Absent if there are none. */
+  /** The lists of resources, templates and prompts. Absent if the gateway has none. */
   readonly items?: Pick<ItemLists, 'keyOf'> | undefined
   readonly availability?: Pick<AvailabilitySource, 'subscribe'> | undefined
   readonly onFault: (error: unknown) => void

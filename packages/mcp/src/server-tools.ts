@@ -23,7 +23,7 @@ export interface ServerOverlay extends ToolOverlay {
 /** What the operator declares about a server and its tools. */
 export interface ServerClaims {
   readonly namespace: string | undefined
-  /** By name or glob. All that match a tool apply; later ones take precedence. */
+  /** Overlays by tool name or glob. Every overlay that matches a tool applies; later ones take precedence. */
   readonly overlays: OverlayEntries<ServerOverlay>
   /** Whether the server's hints count as the operator's own. Otherwise they only tighten. */
   readonly trustHints: boolean

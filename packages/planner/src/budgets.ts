@@ -41,7 +41,7 @@ const REASONS: Readonly<Record<BudgetName, BudgetReason>> = {
 export interface Meter {
   readonly budgets: Budgets
   used(): Used
-  /** Returns the budget that is used up so that no further step may begin, if any. */
+  /** Returns the budget that forbids a further step because it is used up, if any. */
   spent(): BudgetReason | undefined
   /** Returns the milliseconds until the time budget is used up. */
   timeLeftMs(): number

@@ -14,7 +14,7 @@ export interface CatalogFacts {
  */
 export type RenderCatalog = (facts: CatalogFacts) => string
 
-/** Returns the notices, one a line. The tools themselves are sent as tools. */
+/** Returns the notices, one per line. It does not describe the tools, because the model gets these as tools. */
 export const renderNotices: RenderCatalog = ({ notices }) =>
   notices.length === 0 ? '' : `About your tools:\n${notices.map((notice) => `- ${notice}`).join('\n')}`
 

@@ -7,7 +7,7 @@ import type { AgentCall, PendingCall, RunResult, Usage } from './result.ts'
 /** An event of a run, for its listeners. */
 export type PlannerEvent = EventOrigin & EventDetails
 
-/** The run, and the time. */
+/** The fields that every event has: its run and its time. */
 export interface EventOrigin {
   readonly runId: string
   /** Wall-clock milliseconds. */
@@ -15,7 +15,7 @@ export interface EventOrigin {
   readonly tenant: string | undefined
   readonly user: string | undefined
   readonly session: string | undefined
-  /** The sub-agent calls in which it happened, the outermost first; empty for the run itself. */
+  /** The sub-agent calls in which the event happened, the outermost first. Empty for the run itself. */
   readonly agents: readonly AgentCall[]
 }
 
@@ -33,7 +33,7 @@ export type EventDetails =
     }
   | { readonly type: 'step-started'; readonly step: number; readonly model: string; readonly tools: readonly string[] }
   | { readonly type: 'step-ended'; readonly step: number; readonly calls: readonly StepCall[]; readonly usage: Usage }
-  /** A call was decided and has ended: it ran, was refused or waits. `code`: why it did not run, or failed. */
+  /** A call was decided, and ran, was refused or waits. `code`: the reason why it did not run, or failed. */
   | ({ readonly type: 'call-decided'; readonly step: number; readonly code: string | undefined } & StepCall)
   | { readonly type: 'agent-started' }
   | { readonly type: 'agent-ended'; readonly status: 'done' | 'paused' | 'failed' }

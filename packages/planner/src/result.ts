@@ -52,7 +52,7 @@ export type FailureReason =
   | 'model_failed'
   /** The host's code threw: `prepareStep`, a stop condition or something else. */
   | 'step_failed'
-  /** The signal aborted, while the run was active or waiting. */
+  /** The signal aborted the run, while it was active or waiting. */
   | 'aborted'
   /** The run's turn in its session did not come in time. */
   | 'queue_timeout'
@@ -104,7 +104,7 @@ export interface PendingApproval extends PendingBase {
 export interface PendingInput extends PendingBase {
   readonly kind: 'input'
   readonly question: string
-  /** The schema of an answer. */
+  /** The schema that an answer must match. */
   readonly schema: JsonSchema
 }
 
@@ -114,7 +114,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return { input: a.input + b.input, output: a.output + b.output, total: a.total + b.total }
 }
 
-/** A sub-agent at work: its tool, and the call that started it. */
+/** The call that started a sub-agent. */
 export interface AgentCall {
   readonly tool: string
   readonly callId: string

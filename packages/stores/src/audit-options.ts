@@ -22,8 +22,8 @@ export interface AuditFileOptions extends SealOptions {
   /** Signed checkpoints of the audit, stored in a second place. `false` for none. */
   readonly checkpoints?: CheckpointOptions | false
   /**
-   * The shortest time that records are kept, in milliseconds. Older ones are removed in whole groups that a checkpoint
-   * has signed, so that the others still verify. Default: for ever.
+   * The shortest time that records are kept, in milliseconds. Older records are removed in whole groups that a
+   * checkpoint has signed, so that the rest still verifies. Default: for ever.
    */
   readonly retainMs?: number
   /** When a file of JSON lines is closed and a new one begins. Default: each day if `retainMs` is set, else never. */
@@ -139,7 +139,7 @@ export interface FileAudit extends AuditSink, AuditReader, AuditExporter, AuditC
    */
   rotate(): Promise<string | undefined>
   /**
-   * Returns the keyed hash of a text as `facts` contain it, for `whatIf`. Absent if this process does not have the key.
+   * Returns the keyed hash that replaces a text in `facts`, for `whatIf`. Absent if this process does not have the key.
    */
   hashText?: ((text: string) => string) | undefined
   /** The number of entries that were refused, or lost when the audit was closed on a failing disk. */

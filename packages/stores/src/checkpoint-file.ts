@@ -171,7 +171,7 @@ export class CheckpointFile {
     return [createNoteVerifier(this.#signer.verifierKey), ...readVerifiers(this.path)]
   }
 
-  /** Checks that the file still exists, because lines that are appended to a removed file are lost. */
+  /** Checks that the file was not removed or replaced, because lines appended to it would be lost. */
   #checkIsThere(): void {
     const here = statSync(this.path, { throwIfNoEntry: false })
     const { dev, ino } = fstatSync(this.#fd)

@@ -14,7 +14,7 @@ const FIRST_MS = 1000
 export interface Checkpoints {
   /** Compares the checkpoints with the last signed record that the audit names. */
   compareWith(claimedSeq: number): void
-  /** Starts to create checkpoints. `sync` is the sink's function, which remembers a failure. */
+  /** Starts to create checkpoints. Before each one, `sync` makes the sink write its records to the disk. */
   start(sync: () => Promise<void>): void
   /** Counts stored records. */
   stored(count: number): void

@@ -28,12 +28,12 @@ export class EntryQueue {
     this.#options = options
   }
 
-  /** The number of waiting entries, without the audit's own. */
+  /** The number of entries that wait to be stored, not counting the audit's own. */
   get count(): number {
     return this.#entries.length
   }
 
-  /** Returns whether `max` entries wait, or too many sealed inputs. */
+  /** Returns whether `max` entries wait, or their sealed inputs are too long. */
   isFull(max: number): boolean {
     return this.#entries.length >= max || this.#boxes >= MAX_BOXES
   }

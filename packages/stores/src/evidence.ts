@@ -8,7 +8,7 @@ interface GivenPlace {
   readonly path?: string | undefined
 }
 
-/** The problems of an audit's checkpoints. The audit still records. */
+/** The problems that an audit's checkpoints may have. Calls are still recorded. */
 export type EvidenceProblemCode =
   | 'checkpoints_missing'
   | 'checkpoints_failing'

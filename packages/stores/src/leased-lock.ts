@@ -4,7 +4,7 @@ import { toCancelling } from '@toolgate/values'
 import { type Lease, type LockOptions, memoryLock, type SessionLock } from '@toolgate/core/stores'
 
 export interface LeasedLockOptions {
-  /** How long a lease lasts without renewal, such as after its process died. Default 15,000 ms. */
+  /** How long a lease lasts if it is not renewed, for example because its process died. Default 15,000 ms. */
   readonly leaseMs?: number | undefined
 }
 

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 /**
  * Takes a lock beside a file. Returns a function that releases it; the end of the process releases it too.
  *
- * Node has no file locks; an SQLite transaction holds one that the system releases.
+ * Node has no file locks, so an SQLite transaction holds a lock, which the system releases.
  *
  * @throws {Error} if another process holds it
  */

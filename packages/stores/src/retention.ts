@@ -87,7 +87,7 @@ export class Retention {
   async #round(): Promise<void> {
     const { record, sign, nowMs, retainMs } = this.#parts
     await this.#removeRest(await this.#signed())
-    // The start time counts, so that the records of a round do not prolong it.
+    // Uses the start time of the round, so that records that the round itself writes do not prolong it.
     const untilMs = nowMs() - retainMs
     const next = () => this.#plan(untilMs)
     for (let plan = await next(); plan !== undefined && !this.#rounds.isClosed; plan = await next()) {
@@ -101,7 +101,7 @@ export class Retention {
   /**
    * Removes the remaining records of an earlier round that a crash interrupted.
    *
-   * @throws if the audit has changed since, such as a new audit with old checkpoints: nobody has decided to prune it
+   * @throws if the audit has changed since, such as a new audit beside old checkpoints
    */
   async #removeRest({ prunedSeq: seq, points }: SignedRecords): Promise<void> {
     const { file } = this.#parts

@@ -19,7 +19,7 @@ import { Retention } from './retention.ts'
 import type { Rounds } from './rounds.ts'
 import type { EntryQueue } from './entry-queue.ts'
 
-/** The longest wait of a flush or a required write for another process to release the file. */
+/** The longest time that a flush or a required write waits for another process to release the file. */
 const PATIENCE_MS = 2000
 const BUSY_MS = 10
 /** The time until refused entries are tried again, in milliseconds. */

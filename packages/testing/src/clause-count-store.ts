@@ -5,7 +5,7 @@ import { manualClock } from './manual-clock.ts'
 
 export interface ClauseCountsUnderTest {
   readonly store: ClauseCountStore
-  /** Returns another handle on the same counts, as in another process. */
+  /** Returns another handle on the same counts, like one in another process. */
   readonly beside: () => Promise<ClauseCountStore>
 }
 

@@ -168,7 +168,7 @@ function follow(lease: Promise<Lease>): { readonly lease: Promise<Lease>; readon
   return followed
 }
 
-/** Waits long enough for a request that should wait to get in, if the lock is broken. */
+/** Waits until a request that should wait would have obtained the lock, if the lock were broken. */
 async function settle(): Promise<void> {
   await sleep(20)
 }

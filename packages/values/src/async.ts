@@ -54,7 +54,7 @@ export type Outcome<T> = { readonly value: T } | { readonly error: unknown }
 interface TimedTask<T> {
   run(signal: AbortSignal): T | PromiseLike<T>
   readonly deadlineMs: number
-  /** Called once; synchronously if the work is synchronous; not after `stop`. */
+  /** Called once, and synchronously if the work is synchronous. Not called after `stop`. */
   readonly onEnd: (outcome: Outcome<T>) => void
   /** Called when the work itself has ended, even after the deadline. */
   readonly onOver?: () => void

@@ -25,7 +25,7 @@ function isGuarded(run: LoopRun, name: string, tool: unknown): boolean {
   return execute === undefined && run.offered(name)?.isEnforceable === false
 }
 
-/** Returns a listener that keeps the tools of each SDK call, for {@link checkGivenTools}. */
+/** Returns a listener that remembers what is wrong with the tools of an SDK call, for {@link checkGivenTools}. */
 export function createOnStart(run: LoopRun): (event: StartEvent) => void {
   return ({ tools, messages }) => {
     if (messages === undefined || tools === run.tools) return
@@ -34,7 +34,7 @@ export function createOnStart(run: LoopRun): (event: StartEvent) => void {
   }
 }
 
-/** @throws {ConfigError} in a step whose tools are not the guard's: nothing is sent */
+/** @throws {ConfigError} if the tools of the call are not the guard's. The step then sends nothing. */
 export function checkGivenTools(run: LoopRun, initialMessages: readonly unknown[] | undefined): void {
   const problem = initialMessages && run.spoiled.get(initialMessages)
   if (problem !== undefined) throw new ConfigError('tools', problem)

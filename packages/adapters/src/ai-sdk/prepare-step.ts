@@ -81,7 +81,7 @@ const SHAPE = shapeOf<AnyChange>(
 )
 
 /**
- * Returns a change as the SDK takes it: Toolgate's `options` and `context` become the SDK's fields.
+ * Returns a change in the SDK's form: Toolgate's `options` and `context` become the SDK's fields.
  *
  * @throws {ConfigError} for anything else: it may have been written to narrow, so it must not leave all tools open
  */

@@ -45,7 +45,7 @@ export class LoopRun {
   readonly gate: AnyGate
   readonly view: View
   readonly options: GuardOptions
-  /** By wire name. The SDK's loop reads this object in each step. */
+  /** The tools by wire name. The SDK's loop reads this object in each step. */
   readonly tools: Record<string, object> = {}
   /** The mark on each tool of this run. */
   readonly mark: object = Object.freeze({})
@@ -206,7 +206,7 @@ function inputOf({ input }: LoopCall, answered: { readonly input: unknown } | un
   return written === input && answered ? answered.input : written
 }
 
-/** A step change, as the SDK takes it. */
+/** A step change in the form that the SDK expects. */
 export type StepChange = Readonly<Record<string, unknown>> & {
   readonly activeTools?: readonly string[] | undefined
   readonly messages?: readonly unknown[] | undefined

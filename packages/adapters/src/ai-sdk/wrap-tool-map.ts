@@ -73,11 +73,11 @@ export interface WrapToolMapOptions<Name extends string = string> extends ToolMa
   /** Returns the caller of each call. Missing fields come from the other options. If it throws, the call is refused. */
   readonly context?: ((execution: ToolMapExecution) => ToolMapCaller) | undefined
   /**
-   * Tools to keep although others execute them, so hooks cannot stop them: `true` for all.
+   * Tools to keep although hooks cannot stop them, because another process executes them. `true` keeps all.
    * Default: none.
    */
   readonly acceptUnenforceable?: boolean | readonly Name[] | undefined
-  /** For each hook. Default: 10 s. */
+  /** The time that each hook may take, in milliseconds. Default: 10 s. */
   readonly deadlineMs?: number | undefined
   readonly clock?: Pick<Clock, 'monotonicMs'> | undefined
   /** Called with the errors that hooks throw. */
@@ -336,7 +336,7 @@ function toError(decision: Decision, name: string): ToolgateError {
 }
 
 /**
- * The refusal of a hook. The SDK shows the model the error's text, which begins with the class name for other errors.
+ * The error when a hook refuses. The SDK shows its text to the model; the text of other errors begins with the class.
  */
 class RefusedByHook extends ToolgateError {
   override toString(): string {

@@ -17,7 +17,7 @@ interface MastraCall extends Pick<CallRequest, 'input' | 'callId' | 'signal' | '
   readonly view?: View | undefined
 }
 
-/** The step of a call. Mastra passes it to processors, not to tools. */
+/** The step that a call belongs to. Mastra tells processors the step, but not tools. */
 interface CallPlace {
   readonly request: Request
   /** The view of the step. */

@@ -48,7 +48,7 @@ export function fromMastra<Tools extends MastraTools>(
   return toNativeRecord<Tools>(definitions, overlay)
 }
 
-/** Returns Mastra's tool behind a gate tool's `execute`. */
+/** Returns the Mastra tool that a gate tool was imported from, by the gate tool's `execute`. */
 export function nativeOf(execute: unknown): MastraTool | undefined {
   return typeof execute === 'function' ? natives.get(execute) : undefined
 }

@@ -21,7 +21,7 @@ export interface Requests {
   open(requestContext: RequestContext): Promise<Request>
   /** Returns the current request, or a new one if the caller has changed. */
   current(requestContext: RequestContext): Promise<Request>
-  /** Returns the same for a tool's context. Mastra merges several contexts when a run is resumed. */
+  /** As `current`, for the context that a tool receives. On a resume, Mastra merges several contexts into it. */
   ofTool(requestContext: RequestContext): Promise<Request>
   /** Gives a run its own request, so that runs with a shared context get different ids. */
   claim(request: Request): Request

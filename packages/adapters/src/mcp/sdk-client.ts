@@ -106,7 +106,7 @@ function linkOfSdk(client: OfficialClient): McpLink {
     },
     call: (call) =>
       asOwnErrors(
-        // v1 takes a result schema as its second argument, which has a default.
+        // In v1 the second argument is a result schema, and `undefined` selects the default.
         isV2
           ? client.callTool(toParams(call), toOptions(call))
           : client.callTool(toParams(call), undefined, toOptions(call)),

@@ -135,7 +135,7 @@ interface Fitting {
   fitResult(result: McpResult, outputSchema: JsonSchema | undefined): object
 }
 
-/** Adapts for v2, which converts lists by itself, and results on request. */
+/** Converts for SDK v2. The SDK converts lists itself, and has a function that converts results. */
 function fittingV2(server: {
   projectCallToolResult(result: object, outputSchema: JsonSchema | undefined): object
 }): Fitting {

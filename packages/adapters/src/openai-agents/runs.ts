@@ -10,9 +10,9 @@ import type { AnyContext, AnyRunContext } from './sdk.ts'
 
 /** The runs of one guard. Any number of callers may run one shared agent at once. */
 export interface AgentRuns {
-  /** Returns the run of a context. It stays the same while its caller is the same. */
+  /** Returns the run of a context. A context keeps its run until its caller changes. */
   of(runContext: AnyRunContext): Promise<OpenRun>
-  /** Whether the step sees a tool. The caller is read once for all tools of a step. */
+  /** Returns whether the current step may see a tool. The caller is looked up once for all tools of a step. */
   sees(runContext: AnyRunContext, agent: object, id: string): boolean | Promise<boolean>
 }
 
@@ -25,7 +25,7 @@ export function createRuns(gate: RunOrigin['gate'], names: ExposedNames, options
   const runsOf = createPerParent(() => new RunRegistry<OpenRun>())
   const listings = createPerParent(() => new WeakMap<AnyRunContext, OpenRun>())
 
-  /** Returns the run that started this one as a sub-agent, unless both are the same run. */
+  /** Returns the run whose call started this one as a sub-agent. A run is not its own parent. */
   const parentOf = (runContext: AnyRunContext): OpenRun | undefined => {
     const parent = callingRun()
     if (parent?.origin.gate !== gate) return undefined

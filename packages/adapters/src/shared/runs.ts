@@ -97,7 +97,7 @@ export interface GuardedRunParts {
   readonly onCall?: ReturnType<typeof createOnCall>
 }
 
-/** One run of an agent: the upper bound of what it sees. All its calls reach the gate through this object. */
+/** One run of an agent, with the upper bound of what it may see. All its calls reach the gate through this object. */
 export class GuardedRun {
   readonly id: string
   readonly view: View
@@ -165,7 +165,10 @@ export class GuardedRun {
   }
 }
 
-/** The current runs, by an object that the framework creates for each run, and by a key such as the caller's. */
+/**
+ * The current runs. They are found by an object that the framework creates for each run, and by a key such as the
+ * caller's.
+ */
 export class RunRegistry<Run> {
   // When the framework drops the object, its runs are dropped too.
   readonly #byOwner = new WeakMap<object, Map<string, Promise<Run>>>()

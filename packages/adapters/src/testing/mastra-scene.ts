@@ -88,7 +88,7 @@ export function createAgent(
   return { agent: agent as unknown as Agent, model }
 }
 
-/** Creates the same with a store for paused runs, without which Mastra cannot pause. */
+/** Creates the same scene with a store for paused runs. Mastra cannot pause without one. */
 export function createStored(
   gate: Gate,
   turns: readonly Turn[],

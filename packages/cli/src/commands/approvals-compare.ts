@@ -55,7 +55,7 @@ function differenceLines(present: string, proposed: string, paint: Paint): reado
 
 function opsOf(before: readonly string[], after: readonly string[]): readonly Op[] {
   if (before.length + after.length <= MAX_LINES)
-    // The signs are negated, because `diff` marks lines of only the first text with 1.
+    // The signs are negated, because `diff` marks lines that only the first text has with 1.
     return diff(before, after).map(([sign, line]) => [-sign as Op[0], line] as const)
   return [...before.map((line) => [-1, line] as const), ...after.map((line) => [1, line] as const)]
 }

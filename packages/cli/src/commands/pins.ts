@@ -116,7 +116,7 @@ function stateOf({ status, quarantined }: PinRow): string {
 
 const MAX_WHO = 3
 
-/** Returns the users whose lists have a definition. */
+/** Returns the names of the users whose tool lists have this definition. */
 function whoOf({ users }: PinRow): string {
   if (!users) return 'all'
   const names = users

@@ -22,7 +22,7 @@ export interface SuggestCommandOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-/** The time before `since` whose records are read, so that labels of runs are known. */
+/** How long before `since` reading starts, in milliseconds, so that labels of runs are known. */
 const BEFORE_MS = 86_400_000
 const MAX_ROWS = 20
 

@@ -137,7 +137,7 @@ interface FieldText {
   readonly schema: JsonObject
 }
 
-/** Returns the fields of the input, and with dots those of objects in it. */
+/** Returns the fields of an input. The fields of nested objects have names with dots, such as `to.email`. */
 function fieldsOf(schema: unknown, prefix = '', depth = 0): readonly FieldText[] {
   if (!isObject(schema) || !isObject(schema['properties']) || depth > 3) return []
   return Object.entries(schema['properties']).flatMap(([key, value]) => {

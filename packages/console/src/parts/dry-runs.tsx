@@ -69,7 +69,7 @@ function afterOf({ history }: DryRunView): string {
   return history === undefined ? '' : ' It was judged after what you have stated.'
 }
 
-/** Shows the layers that do not oppose the call. */
+/** Shows the layers that allow the call. */
 function SaidYes({ body: { reasons, answers } }: Pick<DryRunView, 'body'>): ReactElement | null {
   const yes = answers.filter(({ outcome }) => outcome === 'allow').map(({ layer }) => layer)
   return reasons.length > 0 && yes.length > 0 ? <p className="dim">Layers that allow it: {yes.join(', ')}.</p> : null

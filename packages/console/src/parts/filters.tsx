@@ -115,7 +115,7 @@ export function Segmented<Value extends string>(props: SegmentedProps<Value>): R
   )
 }
 
-/** A search field for a list. It is applied with each letter. */
+/** A search field for a list. It filters the list as the user types. */
 export function SearchField({ name, example }: { name: string; example: string }): ReactElement {
   const value = useChoices()(name)
   return (

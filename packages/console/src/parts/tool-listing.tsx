@@ -98,7 +98,7 @@ interface SectionRowProps {
   readonly toggle: (key: string) => void
 }
 
-/** Shows the head of a group or a server: its state with its start and reason, and what to do. */
+/** Shows the header of a group or a server: its state, since when, why, and what to do about it. */
 function SectionRow({ kind, section, isClosed, toggle }: SectionRowProps): ReactElement {
   const { key, name, group, server, tools } = section
   const seen = tools.filter(({ visible }) => visible).length

@@ -42,7 +42,7 @@ export function parseLeaf(text: string): Leaf | undefined {
   }
 }
 
-/** Returns what a leaf says about the records of its chain. */
+/** Returns the statement of a leaf about the records of its chain. */
 export function pointOf({ seq, count = seq, head: headHash, root: merkleRoot, ts }: ChainLeaf): SignedPoint {
   return { seq, count, headHash, merkleRoot, ts }
 }

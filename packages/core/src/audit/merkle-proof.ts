@@ -149,7 +149,7 @@ interface Consistency {
   readonly path: MerklePath
 }
 
-/** Returns whether a proof is valid (RFC 9162 §2.1.4.2). Any tree goes on from one without leaves, which needs no proof. */
+/** Returns whether a proof is valid (RFC 9162 §2.1.4.2). Every tree extends the empty tree, which needs no proof. */
 export function verifyConsistency({ oldSize, oldRoot, size, root, path }: Consistency): boolean {
   if (!isIndex(oldSize) || !isIndex(size) || oldSize > size || ![oldRoot, root, ...path].every(isHash)) return false
   if (oldSize === size) return path.length === 0 && oldRoot === root

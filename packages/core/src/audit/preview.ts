@@ -4,7 +4,7 @@ import type { Redactor } from '@toolgate/values/redact'
 
 /** Characters of a preview. */
 export const MAX_PREVIEW = 200
-/** The most characters that are redacted as a whole. Of a longer input, only the beginning is redacted. */
+/** The maximum length of an input that is redacted as a whole. Of a longer input, only the beginning is redacted. */
 const MAX_WHOLE = 16_384
 const MAX_STRING = 16_384
 const MAX_VALUES = 256
@@ -23,7 +23,10 @@ export function previewInput(input: unknown, canonical: string, redact: Redactor
   return text.length <= MAX_PREVIEW ? text : cut(text, MAX_PREVIEW)
 }
 
-/** Returns the redacted beginning of one field, at most 200 characters: a text as it is, any other value in RFC 8785 form. */
+/**
+ * Returns the redacted beginning of one field, at most 200 characters. A text is not changed; any other value is in RFC
+ * 8785 form.
+ */
 export function previewField(name: string, value: unknown, redact: Redactor): string {
   const isShort = typeof value !== 'string' && canonicalize(value).length <= MAX_WHOLE
   const shown = isShort ? value : beginningOf(value, { values: MAX_VALUES })

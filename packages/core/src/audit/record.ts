@@ -319,7 +319,7 @@ interface RecordKeys {
   readonly user: string | undefined
   readonly session: string | undefined
   readonly call: string | undefined
-  /** Of `ts`. */
+  /** The time `ts` in milliseconds. */
   readonly atMs: number
 }
 

@@ -6,7 +6,7 @@ import { coversApprover, strictestApprover } from '../policy/approver.ts'
 import type { ApprovalBinding } from '../ports/ports.ts'
 import type { CallView } from './attempt.ts'
 
-/** What asking clauses demand of the approver. Includes the clauses and what they read, if any of them reads the run. */
+/** The rules of `ask` clauses about the approver. If a clause reads the run, also the clauses and what they read. */
 export type ApprovalDemand = Pick<ApprovalBinding, 'approver' | 'asked'>
 
 /** Returns the reasons that require an approval. */

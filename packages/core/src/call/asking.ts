@@ -33,7 +33,7 @@ function needsApproval(attempt: Attempt, tool: Tool): boolean {
   return before?.approvalId === undefined || !coversDemand(before, wantedBy(attempt))
 }
 
-/** Returns what the asking clauses demand. */
+/** Returns the combined rules of the `ask` clauses about the approver. */
 function wantedBy({ view, decided, withInput }: Attempt): ApprovalDemand {
   return demandOf(askingReasons(view, decided, withInput))
 }

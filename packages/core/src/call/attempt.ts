@@ -62,8 +62,8 @@ interface CallInstead {
 
 /**
  * Reads current data for a person who decides an approval, with the rights of the caller who requested it. The call passes
- * the same checks, but takes no limit, is not in the history of the run, counts for no clause, and calls no `afterToolCall`
- * hook. A call that would need an approval is refused.
+ * the same checks, but does not count towards limits or the hits of clauses. It is not in the history of the run and
+ * calls no `afterToolCall` hook. A call that would need an approval is refused.
  */
 interface CallToCompare {
   readonly kind: 'compare'
@@ -113,8 +113,8 @@ export interface CallRequest<Name extends string = string> {
    */
   readonly spends?: string | true | undefined
   /**
-   * The host's own name of the requester, such as the id of their credential. Stored with an approval of the call; decides
-   * nothing.
+   * The host's own name of the requester, such as the id of their credential. It is stored with an approval of the call
+   * and does not affect decisions.
    */
   readonly asker?: string | undefined
   /**
@@ -159,7 +159,7 @@ export interface CallView {
   usesOf(decided: Decided): readonly LimitUseOf[]
   /** Returns the same object until something changes. */
   visibleToday(): Visible
-  /** Returns the visible tools, and those that a search would unlock. */
+  /** Returns the tools that a search can find: the visible ones, and those that the search would unlock. */
   findableToday(): Visible
   /** The locked groups that a call of `request_tools` through this view opens. */
   openable(): readonly string[]
@@ -225,11 +225,11 @@ export interface CallPorts {
   readonly telemetry: Telemetry | undefined
   readonly redactor: Redactor
   readonly deadlineMs: number
-  /** Milliseconds to wait for a store. */
+  /** The longest time to wait for a store, in milliseconds. */
   readonly storeDeadlineMs: number
-  /** Milliseconds to wait for a hook. */
+  /** The longest time to wait for a hook, in milliseconds. */
   readonly hookDeadlineMs: number
-  /** Characters of JSON. */
+  /** The maximum length of an output, in characters of JSON. */
   readonly maxOutputChars: number
   /** Called when an approval is requested. */
   readonly onApproval: (approval: Approval) => void
@@ -271,7 +271,7 @@ export interface Attempt {
   /** The caller that the call was decided for, if the host reads callers again. */
   readonly asked: Caller | undefined
   readonly hooks: readonly Hooks[]
-  /** For an attempt that only requests an approval, it is set once the attempt is recorded. */
+  /** Set after the attempt is recorded, if the attempt only requests an approval. */
   trace: CallTrace | undefined
   /** The attempt stops at the approval, and takes and runs nothing. */
   readonly onlyAsks: boolean
@@ -311,7 +311,7 @@ export interface HistoryOfCall {
   /** The known facts about its run, read before the first decision with the input. */
   facts: RunFacts | undefined
   shadowFacts: RunFacts | undefined
-  /** The call in the history of its run. */
+  /** The entry of this call in the history of its run. */
   entered: CallHistory | undefined
   shadow: CallHistory | undefined
   /** The labels of its output, once it has begun. */

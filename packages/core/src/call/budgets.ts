@@ -8,7 +8,7 @@ export interface Budget {
   readonly rule: string
   /** The limit as written in the configuration: `50000/86400`. */
   readonly limit: string
-  /** Whose it is, by the parts that the rule counts apart. */
+  /** The holder: a value for each part, such as the user, that the rule counts separately. */
   readonly holder: Readonly<Partial<Record<LimitPart, string>>>
   readonly max: number
   readonly used: number

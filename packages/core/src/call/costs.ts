@@ -34,7 +34,7 @@ export interface LimitUseOf extends LimitUse {
   readonly rule: string
   /** How to compute the cost from the input. */
   readonly costing?: Costing | undefined
-  /** For a limit with a cost: whose budget it is. */
+  /** The holder of the budget, for a limit with a cost. */
   readonly holder?: Readonly<Record<string, string>> | undefined
 }
 

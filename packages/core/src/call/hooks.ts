@@ -38,7 +38,7 @@ export interface HooksOf<Before, After> {
 export interface Hooks extends HooksOf<BeforeToolCall, AfterToolCall> {}
 
 export interface BeforeAnswer {
-  /** `false` refuses. `true` grants nothing: it is the same as no answer. */
+  /** `false` refuses the call. `true` has no effect, like no answer. */
   readonly allow?: boolean | undefined
   /** Why the hook refuses. The model sees it. */
   readonly reason?: string | undefined
@@ -65,7 +65,7 @@ export interface AfterToolCall extends BeforeToolCall {
   readonly durationMs: number
   /** Whether the tool returned an output. */
   readonly ok: boolean
-  /** An `InputRequired` if the tool asks for more input: the next round calls the hooks again. */
+  /** The tool's output. If the tool asks for more input, an `InputRequired`; the next round calls the hooks again. */
   readonly output?: unknown
   /** The tool's error, or the reason why it was stopped. */
   readonly error?: unknown

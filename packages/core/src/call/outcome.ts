@@ -40,7 +40,7 @@ export interface CallWaiting {
 export class InputRequired {
   /** Plain JSON for the host. */
   readonly payload: unknown
-  /** For a tool that calls another tool, whose call needs the input: continues that inner call. */
+  /** Continues the inner call, if the tool called another tool that needs more input. */
   readonly inner: Continuation | undefined
 
   constructor(payload: unknown, inner?: Continuation) {
@@ -51,15 +51,15 @@ export class InputRequired {
 
 /** Links the rounds of one call. Plain JSON that the host stores and passes on unchanged. */
 export interface Continuation {
-  /** The id of the first round. */
+  /** The call id of the first round. */
   readonly callId: string
-  /** How many rounds have ended. */
+  /** The number of rounds that have ended. */
   readonly round: number
   /** SHA-256, hex, of caller, tool, definition and input. A call that differs in any of them does not continue this one. */
   readonly binding: string
   /** The approval that the first round used. */
   readonly approvalId?: string | undefined
-  /** The demand on the approver of that approval. */
+  /** The rule about who may approve that approval. */
   readonly approver?: ApproverRule | undefined
   /** The clauses that required the approval. */
   readonly asked?: readonly string[] | undefined

@@ -39,7 +39,7 @@ export function continuedBy(attempt: RoundAttempt & Pick<Attempt, 'continues'>, 
   return attempt.continues
 }
 
-/** Returns the link from this round to the next. */
+/** Returns the continuation that the next round of the call must pass. */
 export function nextRound(attempt: Attempt, tool: Tool, inner?: Continuation): Continuation {
   const before = continuedBy(attempt, tool)
   const history = attempt.history?.entered ?? attempt.history?.shadow

@@ -135,7 +135,7 @@ const TOOL_ERROR = 'tool_error'
 
 const OUTPUT_CUT = 'the output was cut'
 
-/** The audit stores fewer characters. This many are enough for the redactor to see a secret whole. */
+/** More than the audit stores, so that the redactor sees a whole secret even where the stored text is cut. */
 const MAX_ERROR_LENGTH = 16_384
 
 function toFailed(

@@ -48,12 +48,12 @@ function tookLimits(attempt: Attempt, answer: LimitAnswer): Stop | undefined {
     return undefined
   }
   if (attempt.request.idempotencyKey === undefined) return { decision: rateLimited(attempt.uses, answer) }
-  // The first use belongs to the idempotency key: an earlier call with that key was already counted.
+  // The first use is that of the idempotency key. If it was refused, an earlier call with the key was already counted.
   if (answer.refused === 0) return undefined
   return { decision: rateLimited(attempt.uses, { ...answer, refused: answer.refused - 1 }) }
 }
 
-/** Only `true` counts, because a store may return invalid answers. */
+/** Returns whether a store answered exactly `true`. A store may return an invalid answer, which is not a yes. */
 export function isYes(answer: unknown): boolean {
   return answer === true
 }

@@ -28,7 +28,7 @@ export interface ClauseCoverage extends ClauseCount {
   readonly matches: number
 }
 
-/** The most clauses of a gate that are counted, in a process that may reload any number of times. */
+/** The maximum number of clauses that a gate counts, because reloads may add clauses without end. */
 const MAX_CLAUSES = 100_000
 /** Longer clauses are stored as a hash, because whoever starts a run chooses its clauses. */
 const MAX_CONTENT = 256

@@ -213,7 +213,7 @@ function withoutRepeats(reasons: readonly Reason[]): readonly Reason[] {
   })
 }
 
-/** The answer of one layer about a tool. */
+/** What one layer alone decides about a tool. */
 export interface LayerAnswer {
   readonly layer: Layer
   readonly outcome: OutcomeWord

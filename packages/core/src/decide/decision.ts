@@ -35,7 +35,7 @@ export interface Decision {
 
 const RANK: Readonly<Record<OutcomeWord, number>> = { allow: 0, ask: 1, wait: 2, deny: 3 }
 
-/** Compares by strictness: negative when `a` is the stricter. */
+/** Compares outcomes by strictness. Returns a negative number if `a` is stricter. */
 export function compareStrictness(a: OutcomeWord, b: OutcomeWord): number {
   return RANK[b] - RANK[a]
 }
@@ -147,27 +147,30 @@ export interface Reason {
   readonly outcome: OutcomeWord
   /** Position among the reasons of its layer: policies and clauses in the order they were written. */
   readonly order: number
-  /** For people: the policy, clause, group or rule, and why. */
+  /** The policy, clause, group or rule, and why it decided so. For people. */
   readonly text: string
-  /** For the caller: the author's message of a denial, or why a tool is unavailable. */
+  /** The text for the caller: the author's message of a denial, or why a tool is unavailable. */
   readonly message?: string | undefined
   /** The name of the policy that gave it. */
   readonly policy?: string | undefined
-  /** The clause that gave it. Absent where the policy as a whole did: a function, an allow list of which no clause held, a required tag. */
+  /**
+   * The clause that gave the reason. Absent if the policy as a whole did: a function, an allowlist without a matching
+   * clause, or a required tag.
+   */
   readonly clause?: ClauseRef | undefined
-  /** Where that is written, such as `policy[0].deny[1]`. */
+  /** The place of that clause or policy in the configuration, such as `policy[0].deny[1]`. */
   readonly path?: string | undefined
   readonly group?: string | undefined
   readonly suggestion?: string | undefined
   /** The scopes that the caller lacks. */
   readonly scopes?: readonly string[] | undefined
-  /** Of an `ask`: what it demands of the approver. */
+  /** The rule about the approver, for a reason that asks. */
   readonly approver?: ApproverRule | undefined
   /** What counted against the call of what is known of its run. */
   readonly read?: readonly FactRead[] | undefined
   /** RFC 6901 pointer into the input. */
   readonly pointer?: string | undefined
-  /** As `20/60`: at most 20 in 60 seconds. */
+  /** The limit, such as `20/60`: at most 20 calls in 60 seconds. */
   readonly limit?: string | undefined
   readonly resetMs?: number | undefined
   readonly since?: number | undefined

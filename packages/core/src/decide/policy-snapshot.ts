@@ -32,7 +32,7 @@ export interface PolicySnapshot {
   readonly catalogRevision: number
   /** The resources, templates and prompts of the catalog. */
   readonly items: Toolset
-  /** The snapshot of the tools; for tools, this object itself. */
+  /** The snapshot of the tools. For a snapshot of tools, this is the object itself. */
   readonly whole: PolicySnapshot
   /** Returns a snapshot of the same policies and state over items that are not tools. The same object for the same items. */
   over(items: Toolset): PolicySnapshot

@@ -357,7 +357,7 @@ async function close(shared: Shared, { live }: CallPorts): Promise<void> {
 }
 
 function checkNames(names: readonly string[], catalog: Catalog, unlisted: Unlisted): void {
-  // `null`, which can come from a request, would otherwise count as no list and narrow nothing.
+  // Rejects `null`, which can come from a request. It would otherwise mean no list and so narrow nothing.
   if (!Array.isArray(names)) throw new ConfigError('activeTools', 'must be a list of tool ids; [] for none')
   const wrong = names.findIndex((name) => typeof name !== 'string')
   if (wrong !== -1) throw new ConfigError(`activeTools[${wrong}]`, 'must be the id of a tool')

@@ -21,7 +21,7 @@ interface Options {
 
 /**
  * Returns the reasons that may still refuse a call of an item, each with an example input for its rule if one is found.
- * Limits and caps are included only if they refuse the call now. Takes nothing from limits and counts for no clause.
+ * Limits and caps are included only if they refuse the call now. Limits and clauses do not count it.
  */
 export async function mayStillNow(view: View, id: string, options: Options = {}): Promise<readonly MayStill[]> {
   const ports = portsOf(view)

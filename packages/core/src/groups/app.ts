@@ -175,7 +175,7 @@ type OwnTool = string | Tool | ToolDefinition
 
 const made = new WeakMap<object, Tool>()
 
-/** Returns the tools of an app as selectors: a definition becomes its id. */
+/** Returns the tools of an app as selectors. A tool that the app defines is selected by its id. */
 function readOwnTools(path: string, tools: readonly OwnTool[] = []): readonly string[] {
   return tools.map((tool, i) => (typeof tool === 'string' ? tool : toTool(`${path}.tools[${i}]`, tool).id))
 }

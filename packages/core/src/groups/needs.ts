@@ -111,7 +111,7 @@ interface FoundNeed {
   readonly groups: Set<string>
   /** The suggestion of the first group that names the probe and has one. */
   named: string | undefined
-  /** The suggestion of the first group that depends on such a group. */
+  /** The suggestion of the first group that depends on one of these groups. */
   above: string | undefined
 }
 

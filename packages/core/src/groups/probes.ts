@@ -151,7 +151,7 @@ class SharedProbe {
     return this.#groups.size > 0
   }
 
-  /** Removes the probe from all groups, before groups join again. */
+  /** Removes the probe from all groups. After a change of the groups, those that name it join again. */
   leaveAll(): void {
     this.#groups.clear()
     this.#ttlMs = Infinity

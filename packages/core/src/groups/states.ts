@@ -72,7 +72,7 @@ function link(groups: ReadonlyMap<string, Group>): ReadonlyMap<string, GroupNode
   return nodes
 }
 
-/** Returns some groups and all that require them, each after the groups that it requires. */
+/** Returns the named groups and all groups that require them. Each comes after the groups that it requires. */
 function inOrder(nodes: ReadonlyMap<string, GroupNode>, names: Iterable<string>): readonly GroupNode[] {
   const reached = new Set<GroupNode>()
   const waiting = [...names]

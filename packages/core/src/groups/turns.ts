@@ -32,7 +32,7 @@ export function createTurns(max: number, maxLate: number): Turns {
     return prompt.size() > 0 ? prompt : undefined
   }
   const advance = () => {
-    // Work that ends synchronously must not recurse: the loop that began it continues.
+    // Work that ends synchronously must not start another loop, because the loop that started the work continues.
     if (isAdvancing) return
     isAdvancing = true
     for (let line = nextLine(); line; line = nextLine()) begin(line.next(), line === late)

@@ -11,7 +11,7 @@ export interface Unlocks {
 }
 
 const NOTHING: ReadonlySet<string> = new Set()
-/** The most sessions of one user, so that a user with many sessions cannot displace others. */
+/** The maximum number of sessions of one user, so that a user with many sessions cannot displace others. */
 const MAX_SESSIONS_OF_USER = 1000
 /** The sessions that opened a group longest ago are dropped first, which locks their groups. */
 const MAX_SESSIONS = 100_000

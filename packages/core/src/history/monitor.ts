@@ -8,7 +8,7 @@ import { createOriginIndex, type OriginBounds, type OriginIndex } from './origin
 /** How long facts count, in milliseconds. In the history of a run they count until its end. */
 export interface Lifetimes {
   readonly calledMs: number
-  /** For labels, and for calls that began. */
+  /** How long labels, and calls that began, count. */
   readonly labelMs: number
 }
 
@@ -30,7 +30,7 @@ interface RunEvent {
   readonly calls: EarlierCall[]
 }
 
-/** A label of a history. Times are wall-clock milliseconds. */
+/** A label that calls of a run have raised. Times are wall-clock milliseconds. */
 export interface RaisedLabel {
   readonly label: string
   /** When it was first raised. */

@@ -48,7 +48,7 @@ export class OpenHistory {
     this.#expiresAt = part.expiresAt
   }
 
-  /** Returns whether the history must be written, so that the store keeps it long enough after this use. */
+  /** Returns whether the history must be written now to extend its expiry in the store. */
   isDue(nowMs: number): boolean {
     return this.#expiresAt - nowMs <= this.#host.keepMs / 2
   }
@@ -70,7 +70,7 @@ export class OpenHistory {
   /** Notes that something was not added, so that every process knows that the history is incomplete. */
   lose(): MaybePromise<void> {
     const notes = this.monitor.notesOfLoss(this.#host.wallMs())
-    // The note counts in this process even if it cannot be written.
+    // Take the notes in this process first, because the store may fail to write them.
     for (const note of notes) this.monitor.take(note)
     return this.add(notes)
   }

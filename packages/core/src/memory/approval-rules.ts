@@ -19,7 +19,7 @@ export function approvalAt(approval: Approval, nowMs: number): Approval {
 /** The fields of an approval that decide its status. */
 export type DatedApproval = Pick<Approval, 'status' | 'requestedAt' | 'expiresAt'>
 
-/** Returns the status of an approval at a time. */
+/** Returns the status that an approval has at a time: an open one whose time is over is `expired`. */
 export function approvalStatusAt(approval: DatedApproval, nowMs: number): ApprovalStatus {
   const isOpen = approval.status === 'pending' || approval.status === 'approved'
   return isOpen && isOver(approval, nowMs) ? 'expired' : approval.status

@@ -86,7 +86,7 @@ function newApproval(
 
 class KeptApprovals {
   readonly #ttlMs: number
-  /** By id, in the order of requests, which is also that of expiry. */
+  /** The approvals by id, in the order of their requests, which is also the order of their expiry. */
   readonly #byId = new Map<string, Approval>()
   readonly #idByBinding = new Map<string, string>()
   /** The use that consumed each approval, by id. */

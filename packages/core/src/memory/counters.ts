@@ -11,13 +11,13 @@ export interface SyncCounterStore extends CounterStore {
 }
 
 export interface MemoryCounters extends SyncCounterStore {
-  /** How many keys are held now. */
+  /** The current number of keys. */
   readonly size: number
 }
 
 interface MemoryCountersOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /** The most keys at one time; a use of another key is refused. Default 200,000, which take about 64 MB. */
+  /** The maximum number of keys. Beyond it, new keys are refused. Default 200,000, about 64 MB. */
   readonly maxKeys?: number
 }
 
@@ -26,8 +26,8 @@ const OPTIONS = shapeOf<MemoryCountersOptions>({ clock: true, maxKeys: true })
 /**
  * Returns counters that live in this process.
  *
- * The cost of a use does not depend on the number of keys, and later uses remove keys that have passed. If there is no
- * room for a new key, its use is refused; no use goes uncounted.
+ * The time that a use takes does not depend on the number of keys. Later uses remove expired keys. If there is no room
+ * for a new key, its use is refused, so every allowed use is counted.
  *
  * @throws {RangeError} from `take` and `peek` when the clock does not return a finite number
  */
@@ -47,7 +47,7 @@ export function memoryCounters(options: MemoryCountersOptions): MemoryCounters {
   }
 }
 
-/** How many keys one `peek` or `take` checks for having passed. */
+/** The number of keys that one `peek` or `take` checks for expiry. */
 const SWEPT_AT_ONCE = 64
 /** The most uses of a key at one time. With costs, a limit may allow more. */
 const MAX_USES = 1_000_000

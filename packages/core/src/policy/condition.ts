@@ -271,7 +271,7 @@ function attempt<T>(read: () => T, fail: Fail): T {
   }
 }
 
-/** The most steps of all conditions of one decision together, about 5 ns each. */
+/** The maximum number of steps of all conditions of one decision together. A step takes about 5 ns. */
 const MAX_STEPS = 5_000_000
 
 export function conditionWork(): Work {

@@ -10,7 +10,7 @@ type OperandUse = 'equality' | 'value'
 export interface Operands {
   readonly input: ReadonlyMap<string, OperandUse>
   readonly attributes: readonly string[]
-  /** The texts that paths are compared with. */
+  /** The texts that the condition compares input paths with. */
   readonly texts: readonly string[]
 }
 

@@ -56,7 +56,7 @@ function isOrigin(node: CelNode): boolean {
   return node.op === 'call' && node.args[0] === 'origin'
 }
 
-/** Checks a boolean part. `tightens`: whether the rule gets stricter when the part is true. */
+/** Checks a boolean part of a condition. `tightens`: whether the rule gets stricter when this part is true. */
 function judge(node: CelNode, tightens: boolean, use: PolarityReading): void {
   if (!readsRun(node)) return
   switch (node.op) {

@@ -80,7 +80,7 @@ function isItemSelector(selector: Selector): selector is ServerOrItems {
   return 'server' in selector
 }
 
-/** As with tools, a name without `*` that no item has is a mistake. */
+/** Returns the problem of a selector. A name without `*` that no item has is a mistake, as with tools. */
 function problemOfItem(
   selector: ServerOrItems,
   snapshot: Toolset,
@@ -103,7 +103,7 @@ function problemOfItem(
   }
 }
 
-/** A server that makes resources on demand has the templates that it lists, and URIs in normal form. */
+/** A server that makes resources on demand may have any URI in normal form, but only the templates that it lists. */
 function problemOfUri({ text, name }: ItemSelector): Pick<UnknownName, 'text' | 'isMistake'> | undefined {
   const isMistake = name.length === 1
   if (name.some((part) => /[{}]/.test(part)))

@@ -20,7 +20,7 @@ export interface Caller {
   readonly keyMadeBy?: string | undefined
   /** The makers of that key and of credentials behind it, the nearest first. For approvals. Default: `keyMadeBy`. */
   readonly makerChain?: readonly string[] | undefined
-  /** The run that the caller's token is for: `runs` of the gate says what it may do. */
+  /** The run that the caller's token is for. The gate's `runs` returns what this run may do. */
   readonly run?: string | undefined
   readonly attributes?: Readonly<Record<string, unknown>> | undefined
 }

@@ -75,7 +75,10 @@ export interface ApprovalBinding {
   readonly behind?: readonly string[] | undefined
   /** What the policy demands of the approver. A stricter demand needs another approval. */
   readonly approver?: ApproverRule | undefined
-  /** The clauses that ask and what they read of the run, where one of them reads it. Another one needs another approval. */
+  /**
+   * The clauses that ask, and what they read of the run. Present if one of them reads it. If this changes, the call
+   * needs another approval.
+   */
   readonly asked?: readonly string[] | undefined
 }
 
@@ -96,20 +99,25 @@ export interface ApprovalAbout {
   readonly asker?: ApprovalAsker | undefined
 }
 
-/** Who asked first, as the host names them, and where. For the host: no person sees it, and an approval is not bound to it. */
+/**
+ * The first requester, as the host names them, with app and session. It is only for the host: no approver sees it, and
+ * the approval is not bound to it.
+ */
 interface ApprovalAsker {
   readonly id: string
   readonly app?: string
   readonly session?: string
 }
 
-/** What the run of a call has read, and where the call sends something: for the person who decides. Recorded when it was asked for. */
+/**
+ * Shows the approver what the run has read and where the call sends data, as known when the approval was requested.
+ */
 export interface ApprovalTrail {
   /** The labels of the run, and calls that raised them. */
   readonly read: readonly { readonly label: string; readonly calls: readonly EarlierCall[] }[]
-  /** The addressees of the call, redacted; without origins where no rule reads them. At most 32. */
+  /** At most 32 addressees of the call, redacted. They have an `origin` only if a rule reads it. */
   readonly sends: readonly { readonly field: string; readonly value: string; readonly origin?: Origin }[]
-  /** Nobody knows what the run has done. */
+  /** Whether the history of the run is unknown. */
   readonly isUnknown?: boolean
 }
 
@@ -118,7 +126,7 @@ export interface Approval extends ApprovalBinding {
   /** The chat of the first request. The approval is not bound to it. */
   readonly chat?: string
   readonly why?: string
-  /** Absent where no rule reads runs. */
+  /** Absent if no rule reads runs. */
   readonly trail?: ApprovalTrail
   readonly asker?: ApprovalAsker
   readonly status: ApprovalStatus
@@ -231,20 +239,23 @@ export const TERMINAL_EVENTS: ReadonlySet<AuditEvent> = new Set(ATTEMPT_EVENTS.f
 
 /** One line of the audit, as it is stored and shown. Absent means unknown or not applicable. */
 export interface AuditRecord {
-  /** Given by the sink: 1, 2, 3 … without a gap, in the order of writing. In an audit of several replicas: the place in all of it. */
+  /** The sink numbers records 1, 2, 3 … as it writes them, without gaps. Replicas share one numbering. */
   readonly seq: number
-  /** The replica that has recorded it, one start of it, and the number in the chain of that start. Absent without replicas. */
+  /** The replica that wrote the record. `incarnation` is one of its starts. Each start has its own chain. */
   readonly replica?: string
   readonly incarnation?: string
   readonly chain_seq?: number
   readonly event: AuditEvent
   /** RFC 3339, UTC, milliseconds. */
   readonly ts: string
-  /** The requested id; at most 256 characters, and 2,400 of other kinds than tools. Absent from an event of the gate that is not about a tool. */
+  /**
+   * The requested id: at most 256 characters for a tool, and 2,400 for other kinds. Absent from events of the gate that
+   * are not about a tool.
+   */
   readonly tool?: string
   /** Absent for tools. */
   readonly kind?: 'resource' | 'template' | 'prompt'
-  /** Why the item was called, other than to run it. */
+  /** The purpose of the call, if it was not to run the item. */
   readonly purpose?: 'complete' | 'subscribe' | 'compare'
   /** Absent only on events of the gate. */
   readonly tool_call_id?: string
@@ -257,18 +268,18 @@ export interface AuditRecord {
   readonly client?: string
   /** Who acted for the user. */
   readonly actor?: string
-  /** All actors, the current one first, as a JSON list. */
+  /** All who acted for the user, the current actor first, as a JSON list. */
   readonly act_chain?: string
-  /** Who made the key of the call, if another person than its user did. */
+  /** The person who made the key of the call, unless its user made it. */
   readonly key_made_by?: string
   readonly app?: string
   readonly run_id?: string
   /**
-   * Whose history the call had part in, where that was not its own run's: as JSON, `["run", id]`, or `["caller", user, client]` of a
-   * run that began in a call without one.
+   * The history that the call used, if it was not that of its own run. As JSON: `["run", id]`, or
+   * `["caller", user, client]` for a run that began in a call without a run.
    */
   readonly run_history?: string
-  /** Of the run, counted from 0. */
+  /** The step of the run, counted from 0. */
   readonly step?: number
   /** The model that made the call, as the host names it. */
   readonly model?: string
@@ -278,11 +289,11 @@ export interface AuditRecord {
   readonly reason?: string
   /** The deciding rule, for people: the policy, clause, group or rule. Never shown to the model. */
   readonly detail?: string
-  /** The clause that decided, such as `baseline#deny[2]`; or only its policy, where that decided as a whole. */
+  /** The deciding clause, such as `baseline#deny[2]`, or only the policy if it decided as a whole. */
   readonly clause?: string
   /**
-   * What the shadows of policies would have decided, if that is stricter than what was decided; and the clause of it. `unknown`:
-   * that depends on what the run has done, which nobody knows.
+   * The decision of the shadows of policies, if it is stricter than the real one; `would_clause` is its clause.
+   * `unknown`: their decision depends on the history of the run, which is not known.
    */
   readonly would_outcome?: 'ask' | 'deny' | 'unknown'
   readonly would_clause?: string
@@ -293,13 +304,13 @@ export interface AuditRecord {
   /** The tool answered with a result that reports a failure (MCP `isError`). `error` is its text. */
   readonly is_error?: true
   readonly approval_id?: string
-  /** The labels of the output of a call that began, sorted, a space between two. Recorded where rules read runs. */
+  /** The labels of the output of a call that began, sorted and separated by spaces. Present if a rule reads runs. */
   readonly labels?: string
-  /** The labels of the run when a rule that reads it decided, likewise. */
+  /** The labels of the run when a rule that reads the run decided, in the same form as `labels`. */
   readonly run_labels?: string
   /**
-   * What counted against the call of what its run has done, as JSON of at most 4,096 characters: a list of labels, earlier calls and
-   * origins of values. Values are redacted; absent if previews are switched off.
+   * The facts about the run that led to the decision, as a JSON list of at most 4,096 characters: labels, earlier
+   * calls and origins of values. Values are redacted, and absent if previews are switched off.
    */
   readonly operands?: string
   /** The `tool_call_id` of the first round, if this is a later round of that call. */
@@ -308,24 +319,25 @@ export interface AuditRecord {
   readonly catalog_revision: number
   /** SHA-256, hex, of the policies that decided, see {@link PolicyDocument}. */
   readonly policy_hash?: string
-  /** Of `policy_recorded`: the policies with that hash, as JSON in RFC 8785 form. */
+  /** Only in `policy_recorded`: the policies with that hash, as JSON in RFC 8785 form. */
   readonly policy?: string
   /**
-   * `hmac-sha256:` and the HMAC, hex, of the input in RFC 8785 form, with a key of the audit's own: equal inputs of one audit have
-   * equal hashes, and a short input cannot be guessed without the key. Records of earlier versions have the bare SHA-256.
+   * `hmac-sha256:` and the HMAC, hex, of the input in RFC 8785 form. Its key is the audit's own, so a short input
+   * cannot be guessed from the hash. Equal inputs in one audit have equal hashes. Records of earlier versions have a
+   * plain SHA-256.
    */
   readonly input_hash?: string
   /** About the first 200 characters of the input in RFC 8785 form, redacted. Absent if previews are switched off. */
   readonly input_preview?: string
-  /** What the rules read of the call, as JSON. Only with `inputs: facts` and sealed inputs. */
+  /** The parts of the call that rules read, as JSON. Only with `inputs: facts` and sealed inputs. */
   readonly facts?: string
-  /** SHA-256, hex, of the sealed input, which is kept beside the records; `too_large` for one that was not kept. */
+  /** SHA-256, hex, of the sealed input, which is stored beside the records; `too_large` if it was not stored. */
   readonly input_box?: string
-  /** Of `inputs_pruned`: the sealed inputs of records before this time were removed. RFC 3339, UTC. */
+  /** Only in `inputs_pruned`: the sealed inputs of records before this time were removed. RFC 3339, UTC. */
   readonly inputs_before?: string
-  /** Of `audit_opened` and `audit_closed`, if checkpoints are made: the last record that a checkpoint had signed, or 0. */
+  /** Only in `audit_opened` and `audit_closed`, with checkpoints: the last record that a checkpoint signed, or 0. */
   readonly signed_seq?: number
-  /** Hash of the record before it, 64 hex digits. Absent in an audit that is not chained. */
+  /** Hash of the previous record, 64 hex digits. Absent in an audit that is not chained. */
   readonly prev?: string
   /** SHA-256, hex, of `prev` and of this record in RFC 8785 form without this field. */
   readonly hash?: string

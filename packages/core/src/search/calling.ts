@@ -50,7 +50,7 @@ export function callingOf(call: CallContext): Calling {
   const { idOf, onProgress, deadlineMs, hooks, run, context } = request
   // Names are translated both ways or not at all: a search must return names that a call takes.
   const nameOf = idOf && request.nameOf
-  // A tool calls tools: ids of resources and prompts are no names of tools.
+  // Only tools can be called here, so an id of a resource or a prompt is not accepted as a name.
   const toId = (name: string) => (nameOf ? idOf(name) : isItemId(name) ? undefined : name)
   return {
     caller: view.caller,

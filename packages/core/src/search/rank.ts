@@ -135,7 +135,7 @@ function inverseFrequency(count: number, withTerm: number): number {
   return Math.log(1 + (count - withTerm + 0.5) / (withTerm + 0.5))
 }
 
-/** Returns the weight of `frequency` repetitions in a text of `length` words, if the average is `averageLength`. */
+/** Returns the weight of a word that occurs `frequency` times in a text of `length` words. */
 function saturation(frequency: number, length: number, averageLength: number): number {
   return frequency / (frequency + K1 * (1 - B + (B * length) / averageLength))
 }

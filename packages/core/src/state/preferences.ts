@@ -152,7 +152,7 @@ function readNames(field: string, written: unknown): readonly string[] {
   return Object.freeze([...names].toSorted(compareToolIds))
 }
 
-/** Each part has a length prefix, so that no two users share a key. A missing tenant counts as a tenant of its own. */
+/** Each part has a length prefix, so that no two users share a key. A missing tenant differs from every named one. */
 function keyOf(caller: Caller): string | undefined {
   const { tenant, user } = callerParts(caller)
   return user === undefined ? undefined : PREFIX + part(tenant) + part(user)

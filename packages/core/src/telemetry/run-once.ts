@@ -1,8 +1,8 @@
 import { catchRejection } from '@toolgate/values'
 
 /**
- * Runs work exactly once, inside a function that should call it, and returns or throws the work's result. If the function
- * throws or does not call the work, the result is the same; an error goes to `onFault`.
+ * Runs work exactly once, inside a function that should call it, and returns or throws the work's result. The work also
+ * runs if the function throws or does not call it; `onFault` receives the error.
  */
 export function runOnce<T>(
   through: (step: () => void) => unknown,

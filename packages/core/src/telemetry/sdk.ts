@@ -61,7 +61,7 @@ export function createSdkFinder<Instruments>(options: SdkOptions<Instruments>): 
   }
 }
 
-/** Runs work in a context of OpenTelemetry. The error of a context manager goes to `onFault`; the work runs once. */
+/** Runs work once in a context of OpenTelemetry, even if the context manager throws; `onFault` receives that error. */
 export function runWithin<T>(within: Context, work: () => T, onFault: (error: unknown) => void): T {
   return runOnce((step) => context.with(within, step), work, onFault)
 }

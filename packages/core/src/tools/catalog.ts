@@ -221,7 +221,7 @@ class Contents {
   part: CatalogPart
   #parts: ReadParts
   readonly #listening: CatalogListeners
-  /** A source that listed its tools once stays in this set, also when it lists none later. */
+  /** The sources that have listed their tools at least once, even if they list none now. */
   readonly #listed = new Set<Source>()
   readonly #seen: Set<string>
   // Items have their own set, so that many resources do not push tools out.

@@ -31,13 +31,13 @@ export function byNamespace(...namespaces: readonly string[]): ToolFilter {
   return ({ namespace }) => namespace !== undefined && wanted.has(namespace)
 }
 
-/** Keeps tools with at least one of the tags; without tags, nothing. */
+/** Keeps tools that have at least one of the tags. Without tags it keeps no tool. */
 export function byTagsAny(...tags: readonly string[]): ToolFilter {
   const wanted = textSet('byTagsAny', tags)
   return (tool) => tool.tags.some((tag) => wanted.has(tag))
 }
 
-/** Keeps tools with every one of the tags; without tags, all. */
+/** Keeps tools that have all of the tags. Without tags it keeps all tools. */
 export function byTagsAll(...tags: readonly string[]): ToolFilter {
   const wanted = textSet('byTagsAll', tags)
   return (tool) => wanted.isSubsetOf(new Set(tool.tags))

@@ -56,7 +56,7 @@ export interface ToolOverlay {
   readonly labels?: readonly string[] | undefined
   /** `true` if the output is trusted. Otherwise it is `untrusted`. */
   readonly trusted?: boolean | undefined
-  /** Input fields that say where the tool sends data. */
+  /** The input fields that name recipients, such as `to`. */
   readonly addressees?: readonly string[] | undefined
   readonly annotations?: ToolAnnotations | undefined
 }

@@ -183,7 +183,7 @@ interface NamespaceEntry {
   readonly size: number
 }
 
-/** A list that is returned in pages: ordered entries, and a hash of all of them. */
+/** A list that is returned in pages. `hash` covers all entries in their order. */
 interface Pageable<T> {
   readonly entries: readonly T[]
   hash(): string

@@ -17,7 +17,7 @@ const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/
 const PARTS = /^([^:/?#]+):(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(#.*)?$/
 /** RFC 3986, section 2: unreserved and reserved characters, and percent-encoding in upper case. */
 const CHARACTERS = /^(?:[A-Za-z0-9._~:/?#[\]@!$&'()*+,;=-]|%[0-9A-F]{2})+$/
-/** A user must not be empty, and a port has no leading zero. */
+/** An optional non-empty user, a host, and an optional port without a leading zero. */
 const AUTHORITY = /^(?:[^@:]+(?::[^@:]+)?@)?(?:\[[^\]]*\]|[^:@[\]]*)(?::(?:0|[1-9]\d*))?$/
 /** Schemes with hosts. Their URIs have a host and a path. */
 const HOST_SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp'])

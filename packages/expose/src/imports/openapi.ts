@@ -72,7 +72,7 @@ const SPELLINGS: ReadonlyMap<string, SpellOpenApi> = new Map<string, SpellOpenAp
   ),
 ])
 
-/** `nullable` in JSON Schema: a type, a listed value, or a branch. */
+/** How to add null in JSON Schema, by keyword: to `type`, to the `enum` values, or as an `anyOf` branch. */
 const NULLABLE: ReadonlyMap<string, (word: unknown) => unknown> = new Map<string, (word: unknown) => unknown>([
   ['type', (type) => [type, 'null']],
   ['enum', (values) => (Array.isArray(values) ? [...(values as unknown[]), null] : values)],

@@ -183,7 +183,7 @@ export function takes(dialect: TargetDialect, keyword: string, atRoot: boolean):
   return dialect.keywords ? dialect.keywords.has(keyword) : true
 }
 
-/** Returns whether a keyword is one that JSON Schema 2020-12 has. */
+/** Returns whether JSON Schema 2020-12 has a keyword. */
 export function isKnown(keyword: string): boolean {
   return KEYWORDS.has(keyword)
 }
@@ -216,7 +216,7 @@ export function overLimit(schema: JsonSchema, limits: Limits): string | undefine
   return over && `${size[over]} ${WORDS[over]}, at most ${limits[over]}`
 }
 
-/** Counts what is in a schema as it was written. */
+/** Counts the parts of a schema in its original form. */
 function measure(schema: JsonSchema): Record<keyof Limits, number> {
   const size = { properties: 0, optionalProperties: 0, depth: 0, enumValues: 0, textLength: 0, longEnumLength: 0 }
 

@@ -115,7 +115,7 @@ const EARLIER: ReadonlyMap<string, SpellEarlier> = new Map<string, SpellEarlier>
   ['dependencies', spellDependencies],
   ['$recursiveRef', (value, at) => [['$ref', value, at]]],
   ['$dynamicRef', (value, at) => [['$ref', value, at]]],
-  // OpenAPI's `nullable`, which only affects a `type` beside it.
+  // OpenAPI's `nullable` has an effect only beside a `type`.
   ['nullable', (value, at) => (typeof value === 'boolean' ? [] : [['nullable', value, at]])],
   ['type', (value, at, raw) => [['type', raw['nullable'] === true ? [value, 'null'].flat() : value, at]]],
 ])

@@ -18,7 +18,10 @@ import { constToEnum, exclusiveBounds, listedValues, narrowValues } from './rewr
 /** Changes a draft where its target lacks a feature, with a note. */
 type Rewrite = (draft: SchemaDraft, writer: Writer, at: At) => void
 
-/** The rewrites in order. Each may leave work to later ones, and the last removes every feature that the target still lacks. */
+/**
+ * The rewrites, in the order in which they run. One rewrite may leave work for later ones. The last one removes every
+ * feature that the target does not support.
+ */
 export const REWRITES: readonly Rewrite[] = [
   oneOfToAnyOf,
   unionToOneObject,

@@ -85,7 +85,7 @@ export function present<T extends object>(fields: T): { [K in keyof T]: Exclude<
   return kept as never
 }
 
-/** The request of a provider that takes `tools`, where an empty list is an error. */
+/** The request of a provider whose `tools` must not be an empty list. */
 export function withTools(tools: readonly object[], more: object = {}): Readonly<Record<string, unknown>> {
   return tools.length === 0 ? {} : { tools, ...more }
 }

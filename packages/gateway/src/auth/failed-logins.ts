@@ -25,7 +25,7 @@ interface FailedLoginsDeps {
   readonly wait?: (ms: number, stopped: AbortSignal) => Promise<void>
 }
 
-/** The number of failures without a delay, as people mistype keys. */
+/** The number of failures without a delay, because people mistype keys. */
 const FREE_FAILURES = 5
 const FIRST_DELAY_MS = 100
 const MAX_DELAY_MS = 5_000

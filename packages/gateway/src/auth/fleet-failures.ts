@@ -59,7 +59,7 @@ export class FleetFailures {
     return this.#others
   }
 
-  /** Published failures count until they expire, so a restart does not reset them. */
+  /** Published failures stay in the store until they expire, so a restart does not reset them. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)

@@ -18,8 +18,8 @@ export interface EndedCallers {
   /** Callers whose credentials were removed or lost rights. Their sessions and logins end. */
   readonly ended: ReadonlySet<Caller>
   /**
-   * All `ended` callers, and those that gained rights, each with its current caller. Streams that were opened for them
-   * end.
+   * The current caller for each former one: all `ended` callers, and callers that gained rights. Streams of the former
+   * callers end.
    */
   readonly replaced: ReadonlyMap<Caller, Caller | undefined>
 }

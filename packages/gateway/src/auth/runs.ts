@@ -67,8 +67,8 @@ const NEW_MS = 60_000
 /**
  * The runs that hosts have started, by their tokens.
  *
- * Only the hash of a token is stored. A row never changes: the end of a run is a row of its own, which every replica
- * follows.
+ * Only the hash of a token is stored. The row of a run never changes. Its end is stored as another row, and every
+ * replica reads such rows.
  */
 export class Runs implements CredentialSource, RunSource {
   readonly #deps: RunsDeps

@@ -32,7 +32,7 @@ export function findUnproven(before: ComparedRules, after: ComparedRules): reado
   return Object.entries(proofs).flatMap(([section, isProven]) => (isProven ? [] : [section]))
 }
 
-/** Without a policy, every tool is allowed and no other item. A policy without an allowlist means the same. */
+/** Without a policy, or with a policy without an allowlist, all tools are allowed and all other items are not. */
 function orBare(policies: readonly Policy[]): readonly Policy[] {
   return policies.length === 0 ? [{}] : policies
 }

@@ -35,7 +35,7 @@ const MAX_LOOKED_AT = 50
 /** MCP 2025-11-25, "URL elicitation required". */
 const URL_ELICITATION_REQUIRED = -32_042
 
-/** Where the page of an approval is served. */
+/** The path of the page of an approval. */
 export const APPROVAL_PATH = '/approvals/'
 
 /** Returns the URL of an approval's page; `undefined` without a public URL. */

@@ -106,7 +106,7 @@ export interface GatewayConfig {
 /** The options of `secretCommands`, for every `${command:…}` of a file. */
 export type SecretCommandsConfig = Written<typeof secretCommandsSchema>
 
-/** How long the history of callers without a run counts. */
+/** How long calls without a run stay in the history of their caller. */
 type HistoryConfig = Written<typeof historySchema>
 
 /** How clients name the tools of a server. */

@@ -34,9 +34,9 @@ export type OpenedAudit = AuditSink &
     inputBoxes?: InputBoxes['inputBoxes']
     /** Absent for an audit in memory. */
     rotate?(): Promise<string | undefined>
-    /** Absent for an audit without evidence, such as one in memory. */
+    /** Returns the state of the checkpoints. Absent if the audit cannot have checkpoints, such as one in memory. */
     evidence?(): AuditEvidence
-    /** Why nothing can be recorded now. */
+    /** The reason why nothing can be recorded now. */
     readonly problem?: AuditProblem | undefined
     /** The records that are only on this replica's disk. Present if records are written there first. */
     readonly unshipped?: { readonly records: number; readonly ageMs: number } | undefined

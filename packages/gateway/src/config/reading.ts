@@ -139,7 +139,7 @@ function closestBranch(branches: readonly (readonly Issue[])[], node: SourceNode
   return fitting.length === 1 ? fitting[0] : undefined
 }
 
-/** Returns the expected value of an issue, as a noun. */
+/** Returns what an issue expects, as a noun for an error text, such as `one of a, b`. */
 function expectation(issue: Issue | undefined): string {
   if (!issue) return 'another value'
   switch (issue.code) {

@@ -44,11 +44,11 @@ export interface HttpDeps {
 
 export interface Listening {
   readonly port: number
-  /** Absent over HTTP. */
+  /** The current certificate. Absent if the gateway listens over HTTP. */
   readonly certificate: Certificate | undefined
   /**
-   * Reads the files of the certificate again. Returns the function that uses it for new connections; `undefined` if it
-   * is the same. Open connections keep the former certificate.
+   * Reads the files of the certificate again. Returns a function that starts to use it for new connections, or
+   * `undefined` if the certificate is unchanged. Open connections keep the old certificate.
    *
    * @throws {ConfigError}
    */

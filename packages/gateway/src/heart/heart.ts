@@ -23,7 +23,7 @@ import type { FindTracing } from '../telemetry/tracing.ts'
 import type { ClientAddresses } from '../util/client-address.ts'
 import type { Warnings } from './warnings.ts'
 
-/** The services that every room of a gateway may use. A capability that only some gateways have is a room instead. */
+/** The services that every room may use. A room is a capability that only some gateways have. */
 export interface Heart {
   /** The settings that are read once. `revisions` has the rules that a reload replaces. */
   readonly config: Settings
@@ -83,7 +83,7 @@ export interface Servers {
 
 /** Authenticates callers, has the URL that they use, and knows whether they may still come. */
 export interface Door extends OpenedAuthenticator {
-  /** `isLeaving`: the gateway is about to stop. `isStopping`: it accepts no more calls. */
+  /** `isLeaving`: the gateway will stop soon. `isStopping`: it no longer accepts calls. */
   readonly stopping: { readonly isLeaving: boolean; readonly isStopping: boolean }
   readonly origins: OriginRules
   readonly port: number

@@ -32,7 +32,7 @@ export interface OpenedRooms {
   metrics(person: Caller | undefined): Promise<readonly Family[]>
   /** The methods of MCP that the rooms opened so far serve in the current revision. */
   methods(): readonly Method[]
-  /** What these rooms declare to a client of MCP. */
+  /** The capabilities that these rooms declare to MCP clients. */
   capabilities(client: Declaring): JsonObject
   /** The warnings of all rooms. */
   warnings(): readonly WarningRow[]

@@ -29,8 +29,7 @@ export interface Subject {
 }
 
 /**
- * Returns the caller that a person asks about. It throws for a refused request, which is then answered by the replica
- * that received it.
+ * Returns the caller that a person asks about. If it throws, the replica that received the request answers it.
  */
 export type FindSubject = (asked: {
   readonly request: Request

@@ -119,7 +119,7 @@ export class AnswerStream implements StreamOwner, Timed {
     response.end('}')
   }
 
-  /** Ends a failed request without an answer. */
+  /** Ends a request that failed, without sending an answer. */
   drop(): void {
     this.#rest()
     this.#held?.end()
@@ -206,7 +206,7 @@ function openStream(response: ServerResponse): void {
   response.flushHeaders()
 }
 
-/** Caches the bytes of results that answer many requests. */
+/** Caches the serialized form of results, because one result may answer many requests. */
 export class KeptBytes<Reply extends object> {
   readonly #bytes = new WeakMap<Reply, Buffer>()
 

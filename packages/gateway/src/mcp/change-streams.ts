@@ -34,7 +34,7 @@ interface StreamSubscription {
 /** The event streams that notify clients of changes to their lists. All apps share the limits. */
 export class ChangeStreams {
   readonly #options: ChangeStreamsOptions
-  /** The streams, each with the caller whose limit it counts towards. */
+  /** The open streams. Each counts towards the limit of its caller. */
   readonly #streams = new Map<ChangeStream, Caller>()
   #keepAlive: NodeJS.Timeout | undefined
 
@@ -133,7 +133,7 @@ export class ChangeStreams {
     for (const stream of this.#streams.keys()) if (stream.session === session) stream.send(notification(method, params))
   }
 
-  /** Ends the streams that these callers' keys opened. */
+  /** Ends the streams of these callers. */
   endOf(callers: { has(caller: Caller): boolean }): void {
     for (const [stream, owner] of this.#streams) if (callers.has(owner)) stream.end()
   }

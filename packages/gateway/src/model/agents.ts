@@ -7,14 +7,14 @@ export interface AgentItemsBody {
 }
 
 export interface AgentItemRow {
-  /** What `/api/decide` and `/api/call` take as `tool`. */
+  /** The value of `tool` for `/api/decide` and `/api/call`. */
   readonly id: string
   readonly name: string
   readonly title?: string
   readonly description: string
-  /** A JSON Schema, of tools and prompts. */
+  /** A JSON Schema. Present for tools and prompts. */
   readonly inputSchema?: unknown
-  /** Of resources, and the URI template of templates. */
+  /** The URI of a resource, or the URI template of a template. */
   readonly uri?: string
   readonly mimeType?: string
 }
@@ -29,7 +29,7 @@ export interface AgentCallRequestBody {
   readonly input?: Readonly<Record<string, unknown>>
 }
 
-/** `POST /api/decide`: what the call would get now. Nothing runs, and no limit is taken. */
+/** `POST /api/decide`: the decision that the call would get now. No tool runs, and limits do not count the request. */
 export type AgentDecisionBody = { readonly tool: string } & (
   | { /** `ask`: a person must approve, or has already. */ readonly outcome: 'allow' | 'ask' }
   | AgentRefusal
@@ -39,9 +39,9 @@ export type AgentDecisionBody = { readonly tool: string } & (
 export interface AgentRefusal {
   /** `wait`: it may be allowed later. */
   readonly outcome: 'deny' | 'wait'
-  /** For the model. */
+  /** The text for the model. */
   readonly text: string
-  /** Of a used-up limit. */
+  /** The time until a used-up limit allows calls again. */
   readonly retryAfterSeconds?: number
 }
 
@@ -49,20 +49,20 @@ export interface AgentRefusal {
 export type AgentCallBody = { readonly callId: string; readonly text: string } & (
   | {
       readonly status: 'done'
-      /** The tool ran and says that it failed. */
+      /** Whether the result reports a failure of the tool. */
       readonly isError: boolean
       /** The server's result, such as MCP's `CallToolResult`. */
       readonly result: unknown
     }
   | ({ readonly status: 'refused' } & AgentRefusal)
   | {
-      /** A person decides. Make the same call again then. */
+      /** A person must decide. Make the same call again after that. */
       readonly status: 'waiting'
       readonly approval: {
         readonly id: string
         /** Wall-clock milliseconds. */
         readonly expiresAt: number
-        /** Where a person decides. */
+        /** The page where a person decides. */
         readonly url?: string
       }
     }

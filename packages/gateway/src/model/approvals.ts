@@ -27,28 +27,31 @@ export interface ApprovalRow extends Approval {
   readonly mayDecide: boolean
   /** The users whose console keys may approve it, as far as this person may see them. Empty if it is already decided. */
   readonly deciders: readonly string[]
-  /** Whether this person can compare what it would write with what is there. */
+  /** Whether this person can compare the proposed text with the present one. */
   readonly mayCompare?: true
 }
 
-/** `POST /api/approvals/<id>/compare`: what was there when it was read. It may change until the call runs. */
+/** `POST /api/approvals/<id>/compare`: the present and the proposed text. The present one may still change. */
 export interface ApprovalComparisonBody {
   readonly approval: string
-  /** When it was read. */
+  /** When the present text was read, in wall-clock milliseconds. */
   readonly atMs: number
-  /** The tool that read it. */
+  /** The tool that read the present text. */
   readonly reader?: string
   /** The field of the call with the proposed text, such as `input.content`. */
   readonly field?: string
   readonly present?: string
   readonly proposed?: string
-  /** Secrets in what is there are masked. */
+  /** Secrets in the present text are masked. */
   readonly masked?: true
   /** Why nothing is shown. */
   readonly notShown?: string
 }
 
-/** `POST /api/approvals/<id>`: answered with the approval, as a row. `revoke` is for an approved one that was not used yet. */
+/**
+ * The body of `POST /api/approvals/<id>`, which returns the row of the approval. `revoke` is for an approved one that
+ * was not used yet.
+ */
 export interface ApprovalVerdictBody {
   readonly decision: ApprovalDecision
   /**

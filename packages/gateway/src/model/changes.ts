@@ -7,36 +7,36 @@ import type { ConfigPlace } from './config-place.ts'
 
 /** The body of `POST /api/reload`. */
 export interface ReloadRequestBody {
-  /** Only says what would change. */
+  /** Only returns what would change. */
   readonly dryRun?: boolean
-  /** Has all replicas run the file of this one. Refused with `config_invalid` if a live one cannot. */
+  /** Makes all replicas run the file of this one. Refused with `config_invalid` if a live replica cannot run it. */
   readonly publish?: boolean
-  /** Publishes it also then. A replica that cannot run it starts no call. */
+  /** Publishes the file even if a replica cannot run it. Such a replica starts no call. */
   readonly force?: boolean
   /**
-   * The `preview` of a dry run. Without it, what the file says now is applied; with it, `reload_outdated` if that is something
-   * else.
+   * The `preview` of a dry run. If the file would now change something else, nothing is applied, and the error is
+   * `reload_outdated`. Without a preview, the current file is applied.
    */
   readonly preview?: string
 }
 
 /** The body of `POST /api/what-if`. */
 export interface WhatIfRequestBody {
-  /** The text of a configuration, in the place of the gateway's file. */
+  /** The text of a configuration, used instead of the gateway's file. */
   readonly config?: string
-  /** Instead of `config`: the file with this in the place of its section `policy`, as `GET /api/policy` shows it. */
+  /** Instead of `config`: a section `policy`, as in `GET /api/policy`, that replaces the one in the gateway's file. */
   readonly policy?: string
-  /** RFC 3339, or milliseconds since 1970: calls from then on are judged. Default: seven days ago. */
+  /** Only calls since this time are judged. RFC 3339, or milliseconds since 1970. Default: seven days ago. */
   readonly since?: string | number
 }
 
-/** `POST /api/what-if`: what the rules of another configuration would mean. */
+/** `POST /api/what-if`: what would change with the rules of another configuration. */
 export interface WhatIfBody extends TallyState {
   /** Whether all records were read. A gateway reads for a minute at most, the oldest first. */
   readonly isWhole: boolean
-  /** Who gains and who loses what: at most 1,000 callers, and 100 ids of each kind. */
+  /** The callers who gain or lose access: at most 1,000 callers, and 100 ids of each kind. */
   readonly access: readonly WhatIfAccessRow[]
-  /** How many callers gain or lose something. */
+  /** The number of callers who gain or lose something. */
   readonly callers: number
 }
 
@@ -44,7 +44,7 @@ export interface WhatIfAccessRow extends AccessDifference {
   readonly counts: { readonly gains: number; readonly loses: number; readonly unknown: number }
 }
 
-/** The body of `POST /api/compare`: one of the two. */
+/** The body of `POST /api/compare`: either `config` or `policy`. */
 export type CompareRequestBody = Pick<WhatIfRequestBody, 'config' | 'policy'>
 
 /** `POST /api/compare`: whether another configuration grants no more than the one in force. */
@@ -52,15 +52,18 @@ export type CompareBody = ConfigComparison
 
 /** The body of `POST /api/test`. */
 export interface PolicyTestsRequestBody extends CompareRequestBody {
-  /** The text of a file of tests, without `config` and `catalog`. Without `config` and `policy` here, it tests what is in force. */
+  /**
+   * The text of a file of tests, without `config` and `catalog`. If the request has no `config` or `policy`, the rules
+   * in force are tested.
+   */
   readonly tests: string
 }
 
-/** `POST /api/test`: what tests of a policy come to. */
+/** `POST /api/test`: the results of a policy's tests. */
 export interface PolicyTestsBody {
   /** One file, named `tests`. */
   readonly files: readonly FileResults[]
-  /** Every clause, with how many of the expected calls it held for. */
+  /** Every clause, with the number of expected calls that it matched. */
   readonly clauses: readonly TestedClauseRow[]
   readonly warnings: readonly string[]
 }
@@ -81,43 +84,45 @@ export interface SuggestedClause {
   readonly input?: string
 }
 
-/** `POST /api/suggest`: the least that recorded calls show to be needed. */
+/** `POST /api/suggest`: the smallest policy that allows what recorded calls needed. */
 export interface SuggestBody extends Omit<Suggestion, 'policy'> {
   readonly policy: {
     readonly name: string
     readonly allow: readonly SuggestedClause[]
     readonly ask?: readonly SuggestedClause[]
   }
-  /** What it would mean for the same calls. */
+  /** What the suggested policy would change for the same calls. */
   readonly whatIf: WhatIfBody
 }
 
-/** `POST /api/reload`: what has changed, or would. */
+/** `POST /api/reload`: what has changed, or would change in a dry run. */
 export type ReloadBody = Reload
 
-/** `GET /api/policy`. For a person of a tenant, only the revision: the rest is of all tenants. */
+/** `GET /api/policy`. A person with a tenant gets only the revision, because the rest is about all tenants. */
 export interface PolicyBody {
   /** Grows with each reload. */
   readonly revision: number
-  /** As it was named when the gateway started. For approvers without a tenant, as `text` and `line` are. */
+  /**
+   * The name of the file when the gateway started. Only approvers without a tenant get `file`, `text` and `line`.
+   */
   readonly file?: string
-  /** The section `policy`, as it is written. */
+  /** The section `policy` of the file. */
   readonly text?: string
   /** The line of the file in which the text begins. */
   readonly line?: number
-  /** Something in the text is redacted, so that it cannot be sent back changed. */
+  /** Part of the text is redacted, so you cannot edit it and send it back. */
   readonly isRedacted?: boolean
-  /** Of the gateway's policies and its apps, in their order. */
+  /** The clauses of the gateway's policies and of its apps, in their order. */
   readonly clauses: readonly ClauseRow[]
-  /** The state store did not answer: the counts are those of this process since its start. */
+  /** The state store did not answer, so the counts are only those of this process since its start. */
   readonly countsAreOwn?: true
 }
 
-/** A clause, and how often it held when a call was decided, at any replica. */
+/** A clause, and how often it matched a decided call, on all replicas together. */
 export interface ClauseRow {
-  /** A hash of what it says: equal wherever it stands in the file, and at every replica. */
+  /** A hash of the clause. It does not depend on the place in the file and is equal on all replicas. */
   readonly id: string
-  /** As in records: `baseline#deny[2]`. */
+  /** The name of the clause in audit records, such as `baseline#deny[2]`. */
   readonly clause: string
   readonly ref: ClauseRef
   /** Such as `policy[0].deny[2]`. */
@@ -125,13 +130,13 @@ export interface ClauseRow {
   readonly place?: ConfigPlace
   readonly shadow?: true
   readonly hits: number
-  /** Calls that a shadow could not judge, as it was unknown what their runs had done. Absent: none. */
+  /** The number of calls that a shadow could not judge, because the history of their run was unknown. Absent for 0. */
   readonly unjudged?: number
-  /** Wall-clock milliseconds. Absent: none since `countedSince`. */
+  /** Wall-clock milliseconds. Absent if the clause has not matched since `countedSince`. */
   readonly lastHitAt?: number
   /** Wall-clock milliseconds. */
   readonly countedSince: number
-  /** How many tools and other items its selectors match now. */
+  /** The number of tools and other items that its selectors match now. */
   readonly matchesTools: number
 }
 
@@ -143,7 +148,7 @@ export interface WarningsBody {
 export interface WarningRow {
   /** Such as `selector_unmatched`. */
   readonly code: string
-  /** Where it was written, such as `policy[0].deny[1]`. */
+  /** The place in the configuration, such as `policy[0].deny[1]`. */
   readonly path: string
   /** For people. */
   readonly text: string

@@ -45,7 +45,7 @@ export const API_FAULTS = {
   body_too_large: 413,
   what_if_too_large: 413,
   media_type_unsupported: 415,
-  /** An answer between replicas: the asker looks for the home again. */
+  /** Only sent between replicas: the user's home is another one, so the asking replica looks for it again. */
   home_elsewhere: 421,
   too_many_connections: 429,
   what_if_busy: 429,

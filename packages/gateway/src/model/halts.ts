@@ -1,7 +1,7 @@
 import type { HaltTarget } from '@toolgate/core/internal'
 import type { InForceBody } from './replicas.ts'
 
-/** `GET /api/halts`: halts, newest first. A person of a tenant sees those of the tenant */
+/** `GET /api/halts`: halts, newest first. A person with a tenant sees only the halts of that tenant. */
 export interface HaltsBody {
   readonly halts: readonly HaltRow[]
   /** Whether this person may halt. */
@@ -10,7 +10,7 @@ export interface HaltsBody {
 
 /** One halt. `POST /api/halts` and `DELETE /api/halts/<id>` answer with it too. */
 export interface HaltRow {
-  /** Follows from the target. */
+  /** Derived from the target, so equal targets have equal ids. */
   readonly id: string
   readonly target: HaltTarget
   readonly reason: string
@@ -21,7 +21,7 @@ export interface HaltRow {
   readonly reach: HaltReach
   /** Whether this person may release it. */
   readonly mayRelease: boolean
-  /** Absent where this gateway is alone, and while the database does not answer. */
+  /** Absent if this gateway has no replicas, and while the database does not answer. */
   readonly inForce?: InForceBody
 }
 
@@ -31,7 +31,10 @@ export interface HaltReach {
   readonly tools: number
   /** The nearest ids, at most 3, if no tool matches. */
   readonly nearestTools?: readonly string[]
-  /** The number of matching users with a key, a login or a call in the last week, if the target names a user or a tenant. */
+  /**
+   * The number of matching users with a key, a login or a call in the last week. Present if the target names a user or
+   * a tenant.
+   */
   readonly people?: number
   /** The nearest names, if nobody matches: users, tenants, or `vera of acme`. */
   readonly nearestPeople?: readonly string[]

@@ -2,9 +2,9 @@ import type { Owner } from './owner.ts'
 
 /** Finds the replica that has the instances of a user. */
 export interface UserHomes {
-  /** Whether this replica is the user's home. */
+  /** Returns whether this replica has the user's instances. */
   has(owner: Owner): boolean
-  /** Returns whether the instance of a server was lost with another replica. It returns `true` only once. */
+  /** Returns whether the user's instance of a server was lost because its replica ended. Returns `true` only once. */
   takeLost(owner: Owner, server: string): boolean
   note(owner: Owner, server: string, isOpen: boolean): void
   /**

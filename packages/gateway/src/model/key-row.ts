@@ -1,24 +1,24 @@
-/** A key, as people see it: never the key itself, nor its hash. */
+/** What people see of a key. It contains neither the key itself nor its hash. */
 export interface KeyRow {
   readonly id: string
   readonly for: 'mcp' | 'console' | 'host'
   readonly user: string | undefined
   readonly tenant?: string | undefined
-  /** Absent: none, or the key opens nothing. */
+  /** Absent if the key has no roles or no longer works. */
   readonly roles?: readonly string[] | undefined
-  /** Of a made key: the id of the key in the file whose rights it has. Absent: all of its user have the same. */
+  /** The id of the key in the file whose rights a made key has. Absent if all keys of its user have the same rights. */
   readonly like?: string | undefined
-  /** The apps that it opens. Absent: all. */
+  /** The apps that the key opens. Absent for all. */
   readonly apps?: readonly string[] | undefined
-  /** Wall-clock milliseconds, as the other times. */
+  /** Wall-clock milliseconds, like the other times. */
   readonly expiresAt?: number | undefined
-  /** Within a minute. Absent: not since it is known. */
+  /** To within a minute. Absent if no use is known. */
   readonly lastUsedAt?: number | undefined
   readonly createdAt?: number | undefined
   readonly createdBy?: string | undefined
-  /** `file`: of the configuration. `made`: by `toolgate keys create`, and kept in the state store. */
+  /** `file`: a key of the configuration. `made`: a key of `toolgate keys create`, which is in the state store. */
   readonly from: 'file' | 'made'
   readonly isExpired: boolean
-  /** Of a made key: it opens nothing, as the file has no key of its user, or none that it is like. */
+  /** Whether a made key no longer works, because the file has no key of its user, or not the one that it follows. */
   readonly isOrphan?: boolean
 }

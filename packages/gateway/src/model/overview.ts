@@ -4,7 +4,7 @@ import type { ServerRow } from './servers.ts'
 /** The period of an overview, up to now. */
 export type OverviewPeriod = '1h' | '24h' | '7d'
 
-/** How long calls took, in milliseconds; at most 3 % off. */
+/** How long calls took, in milliseconds. The error is at most 3 %. */
 export interface LatencyRow {
   readonly p50: number
   readonly p95: number
@@ -13,53 +13,53 @@ export interface LatencyRow {
 
 /** How the attempts to call something ended. An MCP result with `isError` is `failed`. */
 export interface AttemptsRow {
-  /** All of them. */
+  /** The number of all attempts. */
   readonly attempts: number
   readonly outcomes: AuditCounts['buckets'][number]
-  /** Of those that ran to their end. Absent if none did. */
+  /** The latency of the calls that ran to their end. Absent if none did. */
   readonly latency?: LatencyRow
 }
 
 /**
- * `GET /api/overview?period=`: what happened in a period, for all calls that this person may see. Not of one replica: of all
- * that share the audit.
+ * `GET /api/overview?period=`: what happened in a period, for all calls that this person may see. It covers all
+ * replicas that share the audit.
  */
 export interface OverviewBody extends AttemptsRow {
   readonly period: OverviewPeriod
   /** Wall-clock milliseconds. */
   readonly since: number
   readonly until: number
-  /** `false`: the audit is still being counted, so that the figures grow. Ask again. */
+  /** If `false`, the audit is still being counted, and the figures will grow. Ask again. */
   readonly isComplete: boolean
   readonly bucketMs: number
   /** Oldest first, from `since` on. */
   readonly buckets: AuditCounts['buckets']
   /** The most called first, at most 200. */
   readonly tools: readonly OverviewToolRow[]
-  /** How many other tools were called. */
+  /** The number of other tools that were called. */
   readonly moreTools: number
   readonly servers: readonly OverviewServerRow[]
-  /** What was refused most, at most 20. */
+  /** The most frequent refusals, at most 20. */
   readonly denied: readonly DeniedRow[]
   readonly waiting: {
     readonly count: number
     /** Wall-clock milliseconds. Absent if nothing waits. */
     readonly oldestAt?: number
   }
-  /** What the lists of agents cost, the most expensive first, at most 100. */
+  /** The token cost of agents' tool lists, the most expensive first, at most 100. */
   readonly lists: readonly ListCostRow[]
-  /** How many other agents are configured. */
+  /** The number of other configured agents. */
   readonly moreLists: number
 }
 
 export interface OverviewToolRow extends AttemptsRow {
-  /** Absent: names that no tool has, and tools beyond those that are counted apart. */
+  /** Absent in the row that sums unknown names and the tools without counts of their own. */
   readonly tool?: string
 }
 
 export interface OverviewServerRow extends AttemptsRow {
   readonly name: string
-  /** Absent for tools of no server, such as the gateway's own. */
+  /** Absent for tools that belong to no server, such as the gateway's own. */
   readonly status?: ServerRow['status']
   readonly reason?: string
   readonly since?: number
@@ -77,7 +77,7 @@ export interface DeniedRow {
   readonly count: number
 }
 
-/** What the list of tools of an agent costs its model: an estimate of 4 bytes a token. */
+/** The token cost of an agent's tool list, estimated at 4 bytes a token. */
 export interface ListCostRow {
   readonly user: string
   readonly tenant?: string

@@ -3,11 +3,11 @@ import type { KeyRow } from './key-row.ts'
 /** `GET /api/people?text=&tenant=&role=&limit=`: by name. */
 export interface PeopleBody {
   readonly people: readonly PersonRow[]
-  /** How many match. */
+  /** The number of people that match. */
   readonly total: number
   /** Every tenant of the people that this person may see. */
   readonly tenants: readonly string[]
-  /** Every role of theirs. */
+  /** Every role of these people. */
   readonly roles: readonly string[]
   /** `false`: calls are still being counted, or lists of tools are still being made. Ask again. */
   readonly isComplete: boolean
@@ -15,19 +15,19 @@ export interface PeopleBody {
 
 /** A user of one tenant: with keys, with calls in the last week, or both. Times are wall-clock milliseconds. */
 export interface PersonRow {
-  /** The user; of a key without one, its agent. */
+  /** The user, or the agent of a key without a user. */
   readonly name: string
   readonly user?: string
   readonly tenant?: string
-  /** The person who asks. */
+  /** Whether this is the person who sent the request. */
   readonly isSelf?: true
-  /** Of the configuration. Empty: known by their login, their calls or a key that opens nothing. */
+  /** Their configured callers. Empty if they are known only by a login, calls or a key that no longer works. */
   readonly callers: readonly PersonCaller[]
-  /** Of a user without callers: those of the latest call, if the audit keeps facts. */
+  /** The roles of the latest call, for a user without callers. Present if the audit keeps facts. */
   readonly seenRoles?: readonly string[]
-  /** For people who may manage keys. */
+  /** Only people who may manage keys see them. */
   readonly keys?: PersonKeys
-  /** For approvers and the user, where servers want connections. */
+  /** Only approvers and the user see them. Absent if no server needs connections. */
   readonly connections?: { readonly wanted: number; readonly connected: number }
   /** Attempts that ended, in the last week. */
   readonly calls: number
@@ -39,24 +39,24 @@ export interface PersonRow {
 
 export interface PersonKeys {
   readonly count: number
-  /** How many of them have expired, or open nothing. */
+  /** The number of keys that have expired or no longer work. */
   readonly unusable: number
-  /** When the first of the others expires. */
+  /** When the first of the other keys expires. */
   readonly expiresAt?: number
   readonly lastUsedAt?: number
 }
 
-/** Equal rights of some keys of a user. */
+/** A set of rights that one or more keys of a user have. */
 export interface PersonCaller {
-  /** As `as` takes it. */
+  /** The value of `as` for this caller. */
   readonly as: string
   readonly for: KeyRow['for']
   readonly roles: readonly string[]
-  /** The person who asks may make calls as this caller. */
+  /** Whether the person who sent the request may make calls as this caller. */
   readonly mayCall?: true
-  /** Of agents: how many tools they see. Absent: not made yet. */
+  /** The number of tools that an agent sees. Absent while the list is not yet made. */
   readonly visible?: number
-  /** What their list of tools costs a model: an estimate of 4 bytes a token. */
+  /** The token cost of their tool list, estimated at 4 bytes a token. */
   readonly tokens?: number
 }
 
@@ -65,18 +65,18 @@ export interface ConnectionsBody {
   readonly connections: readonly ConnectionRow[]
 }
 
-/** One server that wants a connection, with that of the user. */
+/** A server that needs a connection, with the user's connection, if there is one. */
 export interface ConnectionRow {
   readonly server: string
-  /** The path of the page where the person connects it. */
+  /** The path of the page where the person connects the server. */
   readonly page: string
-  /** Absent: the user has not connected it. */
+  /** Absent if the user has not connected the server. */
   readonly connected?: {
     /** Wall-clock milliseconds. */
     readonly since: number
     /** The authorization server. */
     readonly issuer: string
-    /** As which account, if the authorization server says so. */
+    /** The connected account, if the authorization server names it. */
     readonly account?: string
     readonly scopes?: readonly string[]
   }
@@ -102,14 +102,14 @@ export interface NewKeyRequestBody {
    */
   readonly tenant?: string
   /**
-   * The id of the key in the file whose rights it has. Needed where the user has keys with different rights.
+   * The id of the key in the file whose rights the new key has. Required if the user's keys have different rights.
    *
    * @minLength 1
    * @maxLength 300
    */
   readonly like?: string
   /**
-   * The apps that it opens. Default: all.
+   * The apps that the key opens. Default: all.
    *
    * @minItems 1
    */

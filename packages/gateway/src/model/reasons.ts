@@ -2,7 +2,7 @@ import type { OutcomeWord, Reason } from '@toolgate/core'
 import type { DependsOn } from '@toolgate/core/decide'
 import type { ConfigPlace } from './config-place.ts'
 
-/** A reason with the place of its rule in the configuration, and how often its clause has held for calls. */
+/** A reason, with the place of its rule in the configuration and the number of calls that its clause has matched. */
 export interface PlacedReason extends Reason {
   readonly place?: ConfigPlace
   readonly hits?: number
@@ -12,10 +12,10 @@ export interface PlacedReason extends Reason {
   readonly countedSince?: number
 }
 
-/** A reason that is not against an item in a list, and that may be against a call of it. */
+/** A reason that does not hide an item from the list but may refuse a call of it. */
 export interface PlacedMayStill extends PlacedReason {
   readonly on: DependsOn
-  /** An input for which it is. Absent where none was found, and for a person of a tenant. */
+  /** An input that the reason refuses. Absent if none was found, and for a person with a tenant. */
   readonly example?: unknown
 }
 

@@ -1,4 +1,4 @@
-/** A part of the rules that differs between two revisions. Names only: no key, header or variable is in it. */
+/** A part of the rules that differs between two revisions. It has only names, no key, header or variable. */
 export interface RuleChange {
   readonly section: 'servers' | 'callers' | 'groups' | 'apps' | 'aliases' | 'labels' | 'limits' | 'policy' | 'listen'
   readonly what: 'added' | 'removed' | 'changed'
@@ -8,24 +8,24 @@ export interface RuleChange {
   readonly fields?: readonly string[]
 }
 
-/** What the configured callers with one name gain and lose by a reload, of the tools that are known now. */
+/** The currently known tools that the configured callers with one name gain or lose by a reload. */
 export interface AccessChange {
   readonly caller: string
   readonly gains: readonly string[]
   readonly loses: readonly string[]
 }
 
-/** What a reload changed, or would change. It holds no secrets. */
+/** What a reload changed, or would change. It contains no secrets. */
 export interface Reload {
   /** Whether the rules were replaced. */
   readonly isApplied: boolean
   readonly revision: { readonly id: string; readonly number: number }
   readonly changes: readonly RuleChange[]
   readonly access: readonly AccessChange[]
-  /** The fields that are read at the start only, and that differ now. */
+  /** The changed fields that need a restart, because they are read only at start. */
   readonly restartNeeded: readonly string[]
-  /** Of a dry run: its name, for a reload that is to apply exactly this. */
+  /** The id of a dry run. Send it with a reload to apply exactly these changes. */
   readonly preview?: string
-  /** The same in words, a line each. */
+  /** The changes as lines of text. */
   readonly text: readonly string[]
 }

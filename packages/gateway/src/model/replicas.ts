@@ -5,43 +5,43 @@
  */
 export type ReplicaProblem = 'silent' | 'behind' | 'taken' | 'older' | 'timeline' | 'unconfirmed'
 
-/** A gateway of several that share their stores, as it sees itself. */
+/** The state of one replica, as the replica itself sees it. */
 export interface ReplicaState {
   readonly id: string
-  /** Absent while it starts calls. */
+  /** Absent while the replica starts calls. */
   readonly problem?: ReplicaProblem
-  /** The same in words. */
+  /** The problem as a sentence. */
   readonly reason?: string
-  /** How long ago the query of its lease was sent. */
+  /** How long ago the replica sent the query for its lease. */
   readonly leaseAgeMs?: number
-  /** Of the shared state: what it has applied, and the newest that it knows of. */
+  /** The revision of the shared state that the replica has applied, and the newest that it knows of. */
   readonly revision: { readonly applied: number; readonly seen: number }
   /**
-   * The published configuration that it runs, and since when, in wall-clock milliseconds. `file`: its own file is another one,
-   * with this id; or `invalid`.
+   * The published configuration that the replica runs, and since when, in wall-clock milliseconds. `file` is present if
+   * the replica's own file is different: the id of that file, or `invalid`.
    */
   readonly configuration: { readonly id: string; readonly since: number; readonly file?: string }
   /** Why limited calls are refused. */
   readonly limits?: string
 }
 
-/** A replica, as its row in the database says. Times are wall-clock milliseconds. */
+/** The row of a replica in the database. Times are wall-clock milliseconds. */
 export interface ReplicaRowBody {
   readonly id: string
   readonly url?: string | undefined
   readonly version: string
-  /** The revision of the shared state that it has applied. */
+  /** The revision of the shared state that the replica has applied. */
   readonly applied: number
-  /** It may start calls. */
+  /** Whether the replica may start calls. */
   readonly isLive: boolean
   readonly isSelf: boolean
-  /** The published configuration that it runs, and since when by its own clock. */
+  /** The published configuration that the replica runs, and since when by its own clock. */
   readonly configuration?: { readonly id: string; readonly since: number } | undefined
-  /** Its own file is another one, with this id; or `invalid`. */
+  /** The id of the replica's own file, if it differs from the published configuration; or `invalid`. */
   readonly file?: string | undefined
-  /** Why it starts no call, as it said last. */
+  /** The reason why the replica starts no call, as it last reported. */
   readonly refuses?: string | undefined
-  /** It is about to end. */
+  /** The replica is about to stop. */
   readonly isStopping?: true | undefined
   readonly joinedAt: number
   readonly renewedAt: number
@@ -49,15 +49,15 @@ export interface ReplicaRowBody {
 
 /** Where a change that all replicas share is in force. */
 export interface InForceBody {
-  /** How many replicas may start calls. */
+  /** The number of replicas that may start calls. */
   readonly replicas: number
-  /** Those that have not confirmed it. */
+  /** The replicas that have not confirmed the change. */
   readonly unconfirmed: readonly string[]
-  /** When it is in force on these, too, as their leases have run out: wall-clock milliseconds. */
+  /** When the change is in force there too, because their leases have ended. Wall-clock milliseconds. */
   readonly by: number
 }
 
-/** `GET /api/replicas`: empty where this gateway is alone. */
+/** `GET /api/replicas`: empty if this gateway has no replicas. */
 export interface ReplicasBody {
   readonly self?: ReplicaState
   readonly replicas: readonly ReplicaRowBody[]
@@ -65,6 +65,6 @@ export interface ReplicasBody {
 
 /** The body of `POST /api/replicas/accept`. */
 export interface AcceptReplicasBody {
-  /** `database`: it lost changes. `limits`: their counts are lost. */
+  /** `database`: accept that the database lost changes. `limits`: accept that the counts of limits are lost. */
   readonly what: 'database' | 'limits'
 }

@@ -1,6 +1,9 @@
 import type { Budget } from '@toolgate/core/call'
 
-/** The body of `POST /api/runs`: of a caller in the file, or with `parent` of a sub-agent, which has the caller of its parent. */
+/**
+ * The body of `POST /api/runs`: starts a run of a caller in the file. With `parent` it starts the run of a sub-agent,
+ * which has the caller of its parent.
+ */
 export interface NewRunRequestBody {
   /**
    * @minLength 1
@@ -13,7 +16,7 @@ export interface NewRunRequestBody {
    */
   readonly tenant?: string
   /**
-   * The id of the caller's key whose rights the run has, where several differ.
+   * The id of the caller's key whose rights the run has. Required if the caller's keys have different rights.
    *
    * @minLength 1
    * @maxLength 300
@@ -21,15 +24,15 @@ export interface NewRunRequestBody {
   readonly like?: string
   readonly apps?: readonly string[]
   /**
-   * The id of the run whose history it shares. It brings no words.
+   * The id of the parent run, whose history the new run shares. Such a run has no `userWords` of its own.
    *
    * @minLength 1
    * @maxLength 300
    */
   readonly parent?: string
-  /** Selectors: no other tool is allowed. */
+  /** Selectors of the only tools that the run may use. */
   readonly tools?: readonly string[]
-  /** Policies, as in the file. They can only narrow. */
+  /** Policies, as in the file. They can only deny more. */
   readonly policy?: readonly object[]
   /** What the user has written, for `origin`. */
   readonly userWords?: readonly string[]
@@ -37,7 +40,7 @@ export interface NewRunRequestBody {
   readonly ttlMs?: number
 }
 
-/** `POST /api/runs`. The token is nowhere else. */
+/** `POST /api/runs`. No other response contains the token. */
 export interface StartedRunBody {
   readonly id: string
   readonly token: string
@@ -45,11 +48,11 @@ export interface StartedRunBody {
   readonly expiresAt: number
 }
 
-/** A run, or the session of a client that has no run. Its token is nowhere. Times are wall-clock milliseconds. */
+/** A run, or the session of a client without a run. It never contains the token. Times are wall-clock milliseconds. */
 export interface RunRow {
   readonly id: string
   readonly kind: 'run' | 'session'
-  /** For whom its agent acts. */
+  /** The user for whom its agent acts. */
   readonly user?: string | undefined
   readonly tenant?: string | undefined
   /** The OAuth client of its calls. */
@@ -57,21 +60,21 @@ export interface RunRow {
   readonly app?: string | undefined
   /** The user of the host that started it. */
   readonly host?: string | undefined
-  /** While it goes on: the run that it is a sub-agent of. It has the history of the root. */
+  /** The run that this one is a sub-agent of. Both share the history of the root. Absent after the end. */
   readonly parent?: string | undefined
-  /** While it goes on: what narrows it, for people. */
+  /** The restrictions of the run, for people. Absent after the run has ended. */
   readonly narrows?: string | undefined
-  /** Of one that began more than a week ago: its first record since. */
+  /** When the run began. If that was more than a week ago, the time of its first record in the last week. */
   readonly startedAt: number
   /** Its latest call, or its start. */
   readonly lastAt: number
   readonly expiresAt?: number | undefined
-  /** Absent: not known, as of sessions and of runs in a program. */
+  /** Absent if unknown, as for sessions and for runs in a program. */
   readonly state?: 'open' | 'ended' | undefined
   readonly endedAt?: number
-  /** Why it ended, as in its record `run_ended`. */
+  /** The reason of its end, as in its record `run_ended`. */
   readonly end?: string
-  /** Of its latest record. Absent: it has none yet. */
+  /** The `seq` of its latest record. Absent if it has no record yet. */
   readonly seq?: number | undefined
   /** Attempts that ended, in the last week. */
   readonly calls: number
@@ -84,12 +87,12 @@ export interface RunRow {
 }
 
 /**
- * `GET /api/runs?user=&tenant=&label=&text=&state=&since=&until=&before=&limit=`: those with the latest records first. For a person
- * those of their tenant, of the last week; for a host its own that go on.
+ * `GET /api/runs?user=&tenant=&label=&text=&state=&since=&until=&before=&limit=`: runs, those with the latest
+ * records first. A person sees the runs of their tenant in the last week. A host sees its own open runs.
  */
 export interface RunsBody {
   readonly runs: readonly RunRow[]
-  /** How many match, of the 10,000 with the latest records. */
+  /** The number of matches among the 10,000 runs with the latest records. */
   readonly total: number
   /** The `before` of the next page. */
   readonly next?: number
@@ -99,22 +102,22 @@ export interface RunsBody {
   readonly isComplete: boolean
 }
 
-/** What is left of a budget: of a limit with a cost, for one holder. */
+/** The rest of a budget: a limit with a cost, for one holder. */
 export interface LimitRow {
   /** The selector of its rule. */
   readonly rule: string
-  /** As `50000/86400`. */
+  /** The limit as written in the configuration, such as `50000/86400`. */
   readonly limit: string
-  /** Whose it is, by the parts that the rule counts apart. */
+  /** The holder: a value for each part, such as the user, that the rule counts separately. */
   readonly holder: Budget['holder']
   readonly max: number
   readonly used: number
   readonly remaining: number
-  /** When some of it is free again, in wall-clock milliseconds. Absent where nothing is used. */
+  /** When part of the budget is free again, in wall-clock milliseconds. Absent if nothing is used. */
   readonly until?: number
 }
 
-/** `GET /api/limits?limit=`: of budgets that calls through this gateway have asked for lately. */
+/** `GET /api/limits?limit=`: the budgets that calls through this gateway used most recently. */
 export interface LimitsBody {
   readonly limits: readonly LimitRow[]
 }

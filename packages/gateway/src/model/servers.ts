@@ -7,44 +7,44 @@ export interface ServerRow {
   readonly reason?: string
   readonly since: number
   readonly restarts: number
-  /** Of what all users share. */
+  /** The number of tools that all users share. */
   readonly toolCount: number
   /** `user`: each user's list comes from their own instance, and only they see it. */
   readonly listing?: 'user'
   readonly era?: 'legacy' | 'modern'
-  /** Listed items that are invalid, and lists that cannot be read, by their method. */
+  /** Invalid items of the lists, and lists that cannot be read; `name` is then the method. */
   readonly rejected: readonly {
     readonly kind: ItemKind
     readonly name: string
     readonly reason: string
   }[]
-  /** Of a server with an instance for each user. */
+  /** Present if the server has an instance for each user. */
   readonly instances?: ServerInstances
   /** The latest change of its command, args, url, or reported name and version. */
   readonly changed?: { readonly text: string; readonly at: number }
 }
 
-/** One line about a server: of its process's stderr, or of the gateway's log. */
+/** One line about a server, from the stderr of its process or from the gateway's log. */
 export interface ServerLogRow {
   readonly seq: number
   readonly wallMs: number
   readonly level: 'debug' | 'info' | 'warn' | 'error' | 'stderr'
-  /** The user whose instance it is. */
+  /** The user whose instance wrote the line. */
   readonly user?: string
   readonly text: string
 }
 
-/** `GET /api/servers`: of the replica that answers. */
+/** `GET /api/servers`: the servers of the replica that answers. */
 export interface ServersBody {
   readonly servers: readonly ServerRow[]
   /** Whether this person may restart servers and read their logs. */
   readonly mayOperate: boolean
 }
 
-/** `POST /api/servers/<name>/restart`: it ends, with the calls that it runs, and starts again, at every live replica. */
+/** `POST /api/servers/<name>/restart`: restarts a server on every live replica. Its running calls end. */
 export interface RestartedBody {
   readonly server: string
-  /** Each live replica, with why the server was not restarted there. Absent where this gateway is alone. */
+  /** Each live replica, with the reason if the restart failed there. Absent if this gateway has no replicas. */
   readonly replicas?: readonly { readonly id: string; readonly problem?: string }[]
 }
 
@@ -54,13 +54,16 @@ export interface LogsBody {
   readonly lines: readonly ServerLogRow[]
 }
 
-/** How many instances of a server are in each state, within the tenant of a person. One that is `running` has a call in progress. */
+/**
+ * The number of instances of a server in each state. A person with a tenant sees the counts of that tenant. A `running`
+ * instance has a call in progress.
+ */
 export interface ServerInstances {
   readonly starting: number
   readonly running: number
   readonly idle: number
   readonly down: number
-  /** For approvers: those of their tenant, or of all if they have none. */
+  /** The users of the instances. Only approvers see them; an approver with a tenant sees only that tenant's users. */
   readonly users?: readonly InstanceRow[]
 }
 
@@ -86,9 +89,9 @@ export interface GroupRow {
   readonly dependsOn?: readonly string[]
   /** Why its tools could not be loaded. */
   readonly failure?: string
-  /** The replica whose state this is. Absent where the gateway is alone. */
+  /** The replica whose state this is. Absent if the gateway has no replicas. */
   readonly replica?: string
-  /** Other replicas where it is in another state, as each probes its own network. At most 20. */
+  /** At most 20 other replicas where the group is in another state, because each replica probes its own network. */
   readonly elsewhere?: readonly GroupElsewhere[]
 }
 
@@ -115,14 +118,14 @@ export interface AppsBody {
 export interface AppRow {
   readonly name: string
   readonly title?: string
-  /** Where it is served: `/mcp/<name>`. */
+  /** The path at which the app is served: `/mcp/<name>`. */
   readonly path: string
   readonly instructions?: string
   /** The groups it imports, by name. */
   readonly groups: readonly string[]
   /** Every tool it may offer, in the order of their ids. */
   readonly tools: readonly string[]
-  /** How many of them are available now. */
+  /** The number of these tools that are available now. */
   readonly available: number
 }
 

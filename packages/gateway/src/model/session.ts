@@ -9,16 +9,16 @@ export interface LoginBody {
 
 /** `POST /api/logout`. */
 export interface LogoutBody {
-  /** Where the browser goes to log out of the authorization server, too. */
+  /** The URL that logs the browser out of the authorization server, too. */
   readonly logoutUrl?: string
 }
 
 /** `GET /api/login`: how people log in beside console keys. */
 export interface LoginsBody {
   readonly oidc?: {
-    /** Of the authorization server. */
+    /** The name of the authorization server. */
     readonly name: string
-    /** Where the browser goes. */
+    /** The URL that starts the login in the browser. */
     readonly url: string
   }
 }
@@ -52,23 +52,29 @@ export interface IssuerRow {
   readonly issuer: string
   /** `down`: its keys cannot be read, so tokens that were not seen before are refused. */
   readonly status: 'unknown' | 'up' | 'down'
-  /** Why it is down. For console keys. */
+  /** The reason why it is down. Only for console keys. */
   readonly problem?: string
 }
 
-/** `GET /readyz`: 200 once every server has answered or failed its first start, else 503. `servers` is for console keys. */
+/** `GET /readyz`: 200 once each server has answered or failed to start, else 503. Only console keys get `servers`. */
 export interface ReadyBody {
-  /** `refusing`: no call can be recorded or counted, or the replica starts none. */
+  /** `refusing`: calls cannot be recorded or counted, or the replica starts no calls. */
   readonly status: 'ready' | 'starting' | 'stopping' | 'refusing'
-  /** Absent where this gateway is alone. Without a console key it has no reasons. */
+  /** Absent if this gateway has no replicas. Without a console key it has only `id` and `problem`. */
   readonly replica?: ReplicaState | Pick<ReplicaState, 'id' | 'problem'>
-  /** Why no call can be recorded, `disk` or of a replica also `silent`, `unshipped` or `forked`. The message is for console keys. */
+  /**
+   * The reason why no call can be recorded: `disk`, or for a replica also `silent`, `unshipped` or `forked`. Only
+   * console keys get the message.
+   */
   readonly audit?: { readonly code: string; readonly message?: string }
-  /** Why the state takes no writes, so that no approval, halt or limit can be kept. The message is for console keys. */
+  /**
+   * The reason why the state cannot be written, so that no approval, halt or limit can be stored. Only console keys get
+   * the message.
+   */
   readonly state?: { readonly code: string; readonly message?: string }
   readonly servers?: readonly { readonly name: string; readonly status: ServerRow['status'] }[]
   /** Absent without OAuth. An issuer that is down does not make the gateway unready. */
   readonly issuers?: readonly IssuerRow[]
-  /** Why what the watched file says is not in force. For console keys. */
+  /** The reason why the current text of the watched file is not in force. Only for console keys. */
   readonly reload?: string
 }

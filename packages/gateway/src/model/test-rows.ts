@@ -4,7 +4,7 @@ export interface FileResults {
   readonly tests: readonly TestRow[]
 }
 
-/** The result of one test, with the places of what it missed. */
+/** The result of one test, with the places of the expectations that failed. */
 interface TestRow {
   readonly shows: string
   readonly ok: boolean
@@ -29,6 +29,6 @@ export interface TestedClauseRow {
   readonly clause: string
   readonly match: string
   readonly hits: number
-  /** How many real calls it held for, where that was asked. */
+  /** The number of real calls that the clause matched, if the request asked for it. */
   readonly recorded?: number
 }

@@ -14,16 +14,16 @@ export interface ToolsBody {
   readonly tools: readonly ToolRow[]
   readonly servers: readonly ServerRow[]
   readonly groups: readonly GroupRow[]
-  /** Whose lists are shown, of the servers with a list for each user. Absent if there are none. */
+  /** For each server with a list per user, the user whose list is shown. Absent if there is no such server. */
   readonly lists?: readonly ListRow[]
 }
 
-/** `GET /api/tools/columns`: a `ToolsBody` in columns, which is half as long, and parsed in a fourth of the time. */
+/** `GET /api/tools/columns`: a `ToolsBody` in columns. It is half as long and is parsed four times as fast. */
 export interface ToolColumnsBody extends Omit<ToolsBody, 'tools'> {
   readonly columns: ToolColumns
 }
 
-/** Fields of `ToolRow`s, each in the order of the items. A column is absent where no item has the field. */
+/** The fields of `ToolRow`s as columns, in the order of the items. A column is absent if no item has the field. */
 export interface ToolColumns {
   /** The distinct decisions. */
   readonly decisions: readonly Pick<ToolRow, 'outcome' | 'visible' | 'reasons' | 'mayStill'>[]
@@ -31,11 +31,11 @@ export interface ToolColumns {
   readonly tagSets: readonly (readonly string[])[]
   readonly id: readonly string[]
   readonly description: readonly string[]
-  /** Places in `decisions`. */
+  /** For each tool, the index of its decision in `decisions`. */
   readonly decision: readonly number[]
-  /** Places in `tagSets`. */
+  /** For each tool, the index of its tags in `tagSets`. */
   readonly tags: readonly number[]
-  /** Absent where each is the id with `__` for `:`. */
+  /** Absent if every name is the id with `__` instead of `:`. */
   readonly wireName?: readonly string[]
   /** Empty for none. */
   readonly title?: readonly string[]
@@ -47,9 +47,9 @@ export interface ToolColumns {
 export interface MatrixCell {
   readonly visible: number
   readonly total: number
-  /** How many of the visible ones ask a person. */
+  /** The number of visible tools that need a person's approval. */
   readonly asks: number
-  /** How many of the visible ones have calls that end otherwise, by the input, the run or a hook. */
+  /** The number of visible tools where the input, the run or a hook may change the outcome of a call. */
   readonly depends: number
   /** The most common reason of the hidden tools; empty for none. */
   readonly why: string
@@ -87,20 +87,20 @@ export interface MatrixBody {
       readonly mayStill?: readonly MayStillRow[]
     }[]
   }[]
-  /** The row whose tools are shown one by one: their ids, and how many others it has. */
+  /** The row whose tools are listed: their ids, and the number of its other tools. */
   readonly open?: { readonly key: string; readonly tools: readonly string[]; readonly more: number }
 }
 
 /**
- * Whose list of a server is shown. `known`: it is part of the answer. `unknown`: no instance of this user has listed yet.
- * `no_user`: the caller has none. `withheld`: only approvers and the user see it.
+ * The user whose list of a server is shown. `known`: the list is part of the answer. `unknown`: no instance of this
+ * user has sent a list yet. `no_user`: the caller has no user. `withheld`: only approvers and the user may see it.
  */
 export interface ListRow {
   readonly server: string
   readonly user?: string
   readonly tenant?: string
   readonly state: 'known' | 'unknown' | 'no_user' | 'withheld'
-  /** Why it is unknown. Absent where nobody has asked for it yet. */
+  /** The reason why the list is unknown. Absent if nobody has asked for the list yet. */
   readonly reason?: string
 }
 
@@ -108,27 +108,27 @@ export interface ListRow {
 export interface ToolRow {
   readonly id: string
   readonly kind: ItemKind
-  /** The name on the wire, `namespace__name`; of a resource its URI, of a template its URI template. */
+  /** The name that clients see: `namespace__name`, or the URI of a resource, or the URI template of a template. */
   readonly wireName: string
   readonly title?: string
   readonly description: string
-  /** Of its definition, for a server with a list for each user: the `hash` of its pin. */
+  /** The hash of its definition, as in its pin. Only for a server with a list per user. */
   readonly hash?: string
   readonly tags: readonly string[]
   readonly outcome: OutcomeWord
   /** Whether the caller sees it. */
   readonly visible: boolean
-  /** The deciding one first; empty for a plain allow. */
+  /** The deciding reason first. Empty if the item is allowed and no reason is needed. */
   readonly reasons: readonly Reason[]
   /**
-   * The outcomes that a call may still get, each once: by its input, its run, a hook, or the state now, such as a
-   * used-up limit. Absent: each call with an input that fits the schema gets this outcome now. `/api/why` says by which
-   * rules.
+   * The distinct outcomes that a call may still get because of its input, its run, a hook or the current state, such as
+   * a used-up limit. Absent: each call with an input that fits the schema gets this outcome now. `/api/why` says by
+   * which rules.
    */
   readonly mayStill?: readonly MayStillRow[]
 }
 
-/** `GET /api/preferences?as=<user>`, and the body of `PUT` and its answer: what users have switched off for themselves. */
+/** `GET /api/preferences?as=<user>`, and `PUT` with its body: the groups and tools that a user has switched off. */
 export interface PreferencesBody {
   readonly groups: readonly string[]
   readonly tools: readonly string[]
@@ -145,17 +145,17 @@ export interface ToolBody {
   readonly outputSchema?: unknown
   /** As the server sent them, such as MCP's `ToolAnnotations`. */
   readonly annotations: unknown
-  /** Fields of the input that say where it sends something, as the operator names them. */
+  /** The input fields that name recipients, as the operator configured them. */
   readonly addressees?: readonly string[]
   readonly groups: readonly string[]
-  /** As `20/60`, each with its selector. */
+  /** The limits with their selectors, such as `20/60`. */
   readonly limits: readonly string[]
   readonly exports: readonly ToolExport[]
 }
 
 export interface ToolExport {
   readonly target: string
-  /** As this provider or framework takes it. */
+  /** The definition in the form that this provider or framework expects. */
   readonly definition: unknown
   readonly warnings: readonly string[]
   readonly errors: readonly string[]
@@ -169,13 +169,13 @@ export interface CallersBody {
     readonly tenant?: string
     readonly roles: readonly string[]
     readonly for: 'mcp' | 'console' | 'host'
-    /** This person may make calls as this caller: an agent of their own user. */
+    /** Whether this person may make calls as this caller, because it is an agent of their own user. */
     readonly mayCall?: true
     readonly visible: number
   }[]
 }
 
-/** `GET /api/pins?status=`: every tool of the catalog; empty if neither pins nor the definition check are on */
+/** `GET /api/pins?status=`: every tool of the catalog. Empty if neither pins nor the definition check are on. */
 export interface PinsBody {
   readonly pins: readonly PinRow[]
 }
@@ -186,17 +186,17 @@ export interface PinRow {
   readonly status: PinStatus
   /** A new tool of a known server that nobody has accepted yet. Only with `pins: { new: suspend }`. */
   readonly isNew?: boolean
-  /** Of the current definition, which would be accepted. */
+  /** The hash of the current definition, which `accept` would pin. */
   readonly hash: string
   readonly pinnedHash?: string
   readonly since?: number
-  /** Who accepted it. Absent if it was pinned at first sight. */
+  /** The person who accepted the pinned definition. Absent if it was pinned when first seen. */
   readonly by?: string
   /** From the pinned definition to the current one. */
   readonly diff?: DefinitionDiff
   readonly findings: readonly DefinitionFinding[]
   readonly quarantined: boolean
-  /** Whose own lists have this definition. Absent where all callers share it. Only approvers get such rows. */
+  /** The users whose own lists have this definition. Absent if all callers share it. Only approvers get such rows. */
   readonly users?: readonly { readonly user: string; readonly tenant?: string | undefined }[]
 }
 
@@ -208,7 +208,7 @@ export interface AcceptPinBody {
    */
   readonly tool: string
   /**
-   * Of the definition that was reviewed. Another hash is refused with `pin_unknown`.
+   * The hash of the reviewed definition. Any other hash is refused with `pin_unknown`.
    *
    * @pattern ^[0-9a-f]{64}$
    */

@@ -21,24 +21,27 @@ export interface WhyBody {
   readonly reasons: readonly PlacedReason[]
   /** The answer of every layer, the deciding one first. */
   readonly answers: readonly LayerAnswer[]
-  /** The reasons against some calls. Absent: each call with an input that fits the schema gets this outcome now. */
+  /** The reasons that refuse some calls. If absent, each call with a valid input gets this outcome now. */
   readonly mayStill?: readonly PlacedMayStill[]
-  /** What the shadows of policies would decide, if there are some. */
+  /** The decision of the shadows of policies, if there are any. */
   readonly shadow?: { readonly outcome: OutcomeWord; readonly reasons: readonly PlacedReason[] }
-  /** What would have to change for it to be visible: ways that have been decided again, the smallest first. Absent if none is known. */
+  /**
+   * Changes that would make the item visible, the smallest first. Each was checked by another decision. Absent if none
+   * is known.
+   */
   readonly wouldAllow?: readonly (readonly PlacedChange[])[]
   /** Keywords of the tool's input schema that are not checked, if any. */
   readonly schemaWarnings?: readonly SchemaWarning[]
-  /** Whose list of the server it was looked up in. Absent where all users share one. */
+  /** The user whose list of the server has the item. Absent if all users share one list. */
   readonly list?: ListRow
 }
 
-/** One change of a way, with the place of the rule that it is about. */
+/** One needed change, with the place of the rule that it is about. */
 export interface PlacedChange extends NeededChange {
   readonly place?: ConfigPlace
 }
 
-/** The body of `POST /api/tool/call`: of a configured caller by name, or any other. */
+/** The body of `POST /api/tool/call`: a call by a configured caller, by name, or by any other caller. */
 export interface TrialRequestBody {
   /**
    * @minLength 1
@@ -57,37 +60,37 @@ export interface TrialRequestBody {
    * @maxLength 256
    */
   readonly app?: string
-  /** Of a resource its URI if absent. Default: `{}`. */
+  /** Default: `{}`, or `{ uri }` for a resource. */
   readonly input?: JsonObject
 }
 
-/** The body of `POST /api/why`: a call, and what has happened before it. */
+/** The body of `POST /api/why`: a call, and the history before it. */
 export interface WhyRequestBody extends TrialRequestBody {
   /**
-   * What has happened, in the place of what has: what a file of tests has under `history`, as an object or as YAML. Problems
-   * of YAML are named with line and column.
+   * A stated history that replaces the real one, as an object or as YAML. It has the form of `history` in a file of
+   * tests. Problems of the YAML are reported with line and column.
    */
   readonly history?: string | StatedHistory
 }
 
-/** `POST /api/why`: what a call with an input would get now. Nothing runs, and nothing is recorded. */
+/** `POST /api/why`: the decision that a call with an input would get now. Nothing runs, and nothing is recorded. */
 export interface WhyInputBody {
   readonly tool: string
   readonly kind: ItemKind
   readonly as: string
   readonly app?: string
-  /** `allow` also where a later check may still refuse it, such as a hook. */
+  /** `allow` does not exclude that a later check, such as a hook, refuses the call. */
   readonly outcome: OutcomeWord
   readonly visible: boolean
   /** The deciding one first; empty for a plain allow. */
   readonly reasons: readonly PlacedReason[]
   /** The answer of every layer that was asked, the deciding one first. */
   readonly answers: readonly LayerAnswer[]
-  /** The reasons that may still be against a call with this input: hooks, and rules about its run. */
+  /** The reasons that may still refuse a call with this input: hooks, and rules about its run. */
   readonly mayStill?: readonly PlacedMayStill[]
-  /** What the shadows of policies would decide, if there are some. */
+  /** The decision of the shadows of policies, if there are any. */
   readonly shadow?: { readonly outcome: OutcomeWord; readonly reasons: readonly PlacedReason[] }
-  /** What would have to change for this call to go on. As in `WhyBody`. */
+  /** Changes that would let this call pass, as in `WhyBody`. */
   readonly wouldAllow?: readonly (readonly PlacedChange[])[]
   /** The refusal that the agent would get. */
   readonly text?: string

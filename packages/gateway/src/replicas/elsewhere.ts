@@ -131,7 +131,7 @@ export class Elsewhere {
     try {
       return await this.#reach(asked, () => this.homes.look(owner))
     } catch (error) {
-      // A home that is lost has nothing to show.
+      // The replica with the user's instances is lost, so there is nothing to ask it for.
       if (error instanceof RpcFault && error.rule === 'owner_lost' && !asked.response.headersSent) return false
       throw error
     }

@@ -56,7 +56,7 @@ export interface OpenedReplica {
   open(here: Here): Elsewhere
   /** Returns the result of `open`. */
   elsewhere(): Elsewhere | undefined
-  /** Checks the lease again in the turn in which a call is sent to its server. @throws {LeaseEndedError} */
+  /** Checks the lease once more, synchronously, just before a call is sent to its server. @throws {LeaseEndedError} */
   readonly checkStart: () => void
   /** Begins this replica's chain in the shared audit. */
   openAudit(config: AuditConfig, deps: SharedAuditDeps): Promise<OpenedAudit>

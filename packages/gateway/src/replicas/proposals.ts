@@ -20,7 +20,7 @@ export class Proposals {
     return (await this.#all.ask({ text })).flatMap(toObjection)
   }
 
-  /** Answers each proposal once. `check` rejects with the reason why this replica cannot run it. */
+  /** Answers each proposal once. `check` rejects with the reason if this replica cannot run the proposed text. */
   follow(check: (text: string) => Promise<unknown>): () => void {
     return this.#all.follow(async (proposed) => check(textIn(proposed, 'text')))
   }

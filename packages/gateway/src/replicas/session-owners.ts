@@ -31,7 +31,7 @@ export class SessionOwners implements SessionKeeper {
     await this.#owners.free(keys, this.#self)
   }
 
-  /** Returns the replica that has a session: this one, if no live replica has it. */
+  /** Returns the replica that has a session, or this replica if no live replica has it. */
   async find(id: string): Promise<{ readonly owned: Owned; readonly kept: KeptSession } | undefined> {
     const owned = ID.test(id) ? await this.#owners.find(KEY + id, this.#self) : undefined
     const kept = owned && toKept(owned)

@@ -17,7 +17,7 @@ const MAX_RESUMES = 100
 /** One request over HTTP, from sending it to its answer. The messages on its stream are forwarded as they arrive. */
 export class GatewayCall {
   readonly request: ClientRequest
-  /** The session. It is replaced if the first one is lost. */
+  /** The MCP session of the request. If the gateway loses it, a new session replaces it. */
   session: Session
   readonly sentAtMs: number = performance.now()
   isCancelled = false

@@ -52,7 +52,7 @@ export class Reports {
     return this.problem(isKeyProblem(status) ? `${message} ${this.#options.hints.key}`.trim() : message)
   }
 
-  /** Returns the problem if the answer is incomplete, or does not come from a gateway. */
+  /** Returns the problem text for an answer that is incomplete or does not come from a gateway. */
   unreadable(status: number): string {
     const { origin } = this.#options.url
     return this.problem(

@@ -2,7 +2,7 @@ import type { Telemetry } from '@toolgate/core'
 import type { FindTracing } from './tracing.ts'
 
 interface GatewayTelemetry {
-  /** The telemetry for the gate. */
+  /** The telemetry that the gate uses for calls. */
   readonly calls: Telemetry
   readonly tracing: FindTracing
 }

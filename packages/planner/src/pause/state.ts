@@ -173,7 +173,7 @@ export function sessionKeyOf({ tenant, session }: Caller): string | undefined {
   return `planner:${sha256Hex(lengthPrefixed([tenant, session]))}`
 }
 
-/** Encodes a list as a text that differs for all lists. An absent part differs from an empty one. */
+/** Encodes a list as a text. Different lists have different texts, and an absent part differs from an empty one. */
 function lengthPrefixed(parts: readonly (string | undefined)[]): string {
   return parts.map((part) => (part === undefined ? '-' : `${part.length}:${part}`)).join(',')
 }

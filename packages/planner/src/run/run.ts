@@ -151,7 +151,7 @@ function queueFailureOf(error: unknown, { signal }: StoppingTurn): FailureReason
   return error instanceof ToolgateError && error.code === 'lock_timeout' ? 'queue_timeout' : 'session_unavailable'
 }
 
-/** Returns the result of a run that was cancelled, or timed out, before its turn. Nothing has run. */
+/** Returns the result of a run that was cancelled or timed out while it waited for its turn. */
 function neverBegun(
   segment: RunSegment,
   events: PlannerEmitter,

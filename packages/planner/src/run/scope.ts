@@ -61,7 +61,7 @@ export interface Scope {
   readonly stopWhen: readonly AnyStopCondition[]
   readonly events: PlannerEmitter
   readonly signal: AbortSignal
-  /** The sub-agent calls that contain this conversation, the outermost first. */
+  /** The nested sub-agent calls that led to this conversation, the outermost first. */
   readonly agents: readonly AgentCall[]
   readonly calls: CallMeter
   /** Paused sub-agents, by the call that started them. */

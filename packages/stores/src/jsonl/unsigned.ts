@@ -22,7 +22,7 @@ interface SignedEnd extends ChainEnd {
 /** Returns the tracker of unsigned records. `records` are the records in the file at the opening. */
 export function createUnsigned(records: LogView): Unsigned {
   let tree: RecordTree | undefined
-  /** Groups of hashes before the first checkpoint, which determines the start of the tree. */
+  /** Groups of hashes that wait for the first checkpoint, which determines where the tree starts. */
   let added: (readonly string[])[] = []
   /** Segments whose checkpoint failed. The next try signs them first. */
   let waiting: Segment[] = []

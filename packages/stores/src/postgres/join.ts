@@ -15,7 +15,7 @@ export interface JoinOptions {
 export interface Joined {
   /** The state for the gate. A halt resolves when it is in force in every process that has joined. */
   readonly state: StateStore
-  /** The lease for the gate. It refuses calls once the database has not answered for 2 s. */
+  /** The lease that the gate checks. If the database does not answer for 2 s, calls are refused. */
   readonly lease: ReplicaLease
   /**
    * Resolves when the gate with this state knows all halts, and the lease holds. Call it before each request, because

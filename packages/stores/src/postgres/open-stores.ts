@@ -44,8 +44,8 @@ export interface PostgresStoresOptions {
   /** The longest time for a statement. The server ends it too. Default 5,000 ms. */
   readonly statementTimeoutMs?: number
   /**
-   * Set it if the URL is that of a pooler in transaction mode, such as PgBouncer. Statements are then not prepared,
-   * changes are polled for, and the server does not end slow statements. Default: the URL is that of the server.
+   * Set it if the URL points to a pooler in transaction mode, such as PgBouncer. Statements are then not prepared,
+   * changes are polled for, and the server does not end slow statements. Default: the URL points to the server.
    */
   readonly pooler?: 'transaction'
   /** A clock whose time is the same for all replicas. Default: the server's. */
@@ -93,9 +93,9 @@ export interface PostgresStores {
   readonly database: PostgresDatabase
   /** Opens the rows of replicas with leases on the state. `close` closes them too. */
   openReplicas(options: OpenReplicas): PostgresReplicas
-  /** Joins the processes that share the stores, for the lease of a gate. `close` ends this too. */
+  /** Joins the processes that share the stores, and returns the lease for a gate. `close` also leaves them. */
   join(options?: JoinOptions): Promise<Joined>
-  /** Opens the audit that replicas share, to write the records of one. `close` closes it too. */
+  /** Opens the audit that replicas share, to write the records of one replica. `close` closes the audit too. */
   openAudit(options: SharedAuditOptions): Promise<SharedAudit>
   /** Closes the stores. Later requests are refused with `state_unavailable`. */
   close(): Promise<void>

@@ -3,7 +3,7 @@ import { numberIn, type Row, textIn } from '../rows.ts'
 import { type PostgresDatabase, type Statement, statement } from './database.ts'
 import { ownersIn, type PostgresOwners } from './owners.ts'
 
-/** A replica, and one start of it. */
+/** One start of a replica. */
 export interface Replica {
   readonly id: string
   /** An id that differs at each start. */
@@ -121,8 +121,8 @@ export function replicasIn({ renewing, database, leaseMs, identity }: PostgresRe
 const NOT_COPIED = ['gateway/', 'key-used:', 'pin-definition']
 
 /**
- * Returns the tables of replicas, for the migrations. Each change of the state increments the revision in the same
- * transaction.
+ * Returns the SQL that creates the tables of replicas, for the migrations. Triggers increment the revision in the
+ * transaction of each change of the state.
  */
 export function replicaTables(schema: string): string {
   const isCopied = (row: string) =>

@@ -9,7 +9,7 @@ export function lapseOf(state: LeaseState): ReplicaLapse {
   }
 }
 
-/** Returns why a lease does not hold, as a clause. */
+/** Returns the reason why a lease does not hold, as part of a sentence. */
 export function whyLapsed({ problem, ageMs }: LeaseState): string {
   const age =
     ageMs === undefined ? 'it has not been confirmed yet' : `it was last confirmed ${Math.round(ageMs)} ms ago`

@@ -28,7 +28,7 @@ export const LIBRARY = 'library'
 /** How long running calls may continue after the lease has expired, in milliseconds. */
 export const GRACE_MS = 10_000
 
-/** One replica among those that share a database: its row, its lease and its state. */
+/** The membership of one replica in a group that shares a database: its row, its lease and its state. */
 export class Membership implements ReplicaLease {
   readonly self: Replica
   readonly state: SharedState

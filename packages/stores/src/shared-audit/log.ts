@@ -26,7 +26,7 @@ interface SignedLog {
   readonly size: number
   readonly lastTs: string | undefined
   readonly chains: Map<string, SignedChain>
-  /** The trusted keys. */
+  /** The trusted public keys. */
   readonly keys: readonly string[]
   /** The number and the size of the notes that the witness has seen. Absent without a witness. */
   readonly witness?: { readonly count: number; readonly size: number }

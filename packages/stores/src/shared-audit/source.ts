@@ -12,9 +12,9 @@ export interface AuditSource {
   records(chain: KeptChain): AsyncIterable<readonly KeptRecord[]>
   /** Returns the sealed inputs of these records of a chain. */
   boxes(chain: KeptChain, seqs: readonly number[]): Promise<ReadonlyMap<number, string>>
-  /** Returns the texts of records about removed inputs, at least the record with the latest time. */
+  /** Returns records that say which sealed inputs were removed, including the record with the latest time. */
   inputsRemoved(): Promise<readonly string[]>
-  /** Yields the hashes of a chain's records after `after` up to `upTo`. */
+  /** Yields the hashes of a chain's records from number `after + 1` to number `upTo`. */
   hashes(chain: KeptChain, after: number, upTo: number): AsyncIterable<readonly string[]>
   /** Returns the records of a call, or the record at a position in the whole audit. */
   find(sought: SoughtRecords): Promise<readonly FoundRecord[]>

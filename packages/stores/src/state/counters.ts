@@ -70,7 +70,7 @@ export function countersIn(db: StoresDatabase, { maxKeys = 100_000 }: SqliteCoun
   }
 }
 
-/** Checks whether uses would be allowed now. `find` returns a key with its uses after a time. */
+/** Checks whether the limits allow these uses now. `find` returns a key and its uses since a time. */
 function checkUses(
   { keys, uses }: { readonly keys: CounterKeys; readonly uses: CounterUses },
   asked: readonly LimitUse[],

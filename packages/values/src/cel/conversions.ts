@@ -93,7 +93,7 @@ function textOfDouble(value: number): string {
   return Number.isFinite(value) || Number.isNaN(value) ? String(value) : value > 0 ? '+Inf' : '-Inf'
 }
 
-/** Converts to `bytes`. @throws {CelError} for a text that has no UTF-8 */
+/** Converts to `bytes`. @throws {CelError} if the text has a lone surrogate, which UTF-8 cannot encode */
 export function bytesOf(work: Work, value: string | Uint8Array): Uint8Array {
   if (typeof value !== 'string') return value
   spend(work, value.length + CODER_STEPS)

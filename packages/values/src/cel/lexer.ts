@@ -72,7 +72,7 @@ function wordOf(word: string, start: number, end: number): Token {
   return word === 'in' ? { kind: 'in', start, end } : { kind: 'name', start, end, value: word }
 }
 
-/** An integer may be 2^63 here, because it is a valid `int` after a minus. */
+/** Accepts 2^63, although it is too large for an `int`, because a minus may precede it. */
 function numberOf(digits: string, start: number): number | bigint | Uint {
   const isUint = /[uU]$/.test(digits)
   if (DOUBLE.test(digits)) {

@@ -174,7 +174,7 @@ function all<Value>(
   return true
 }
 
-/** Records which resource is entered, for dynamic references. */
+/** Records the schema resource that the check enters, for dynamic references. */
 function inScope(check: Check, resource: object): Check {
   return (value, run, evaluated) => {
     run.scope.push(resource)

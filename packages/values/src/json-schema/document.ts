@@ -36,7 +36,7 @@ export function idKeyword(draft: Draft): '$id' | 'id' {
 export interface References {
   /** Returns the document, or the part with an `$id` of its own, to which an object's references are relative. */
   resourceOf(schema: object): object
-  /** Returns the draft by which a schema is read: that of the document, or of the meta-schema that it is in. */
+  /** Returns the draft of a schema: the draft of its document, or of the meta-schema that contains it. */
   draftOf(schema: object): Draft
   /**
    * Returns the schemas that a reference refers to: by a pointer, an anchor, or an `$id` of the document itself (§8.2) or

@@ -17,7 +17,7 @@ interface MetaSchema {
   readonly make: () => readonly object[]
 }
 
-/** By the value of `$schema`, without `http://` or `https://` and without a final `#`. */
+/** The drafts by the value of `$schema`, without `http://` or `https://` and without a final `#`. */
 const META_SCHEMAS: ReadonlyMap<string, MetaSchema> = new Map([
   ['json-schema.org/draft-04/schema', { draft: 'draft-04', make: DRAFT_04 }],
   ['json-schema.org/draft-06/schema', { draft: 'draft-06', make: DRAFT_06 }],

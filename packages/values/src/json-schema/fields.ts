@@ -29,7 +29,7 @@ interface FieldSearch {
   readonly isOld: boolean
   readonly names: Set<string> | undefined
   visits: number
-  /** Whether a schema was found that accepts every field, so that `unevaluatedProperties` beside it refuses none. */
+  /** Whether one of the schemas accepts every field. `unevaluatedProperties` beside it then refuses none. */
   isOpen: boolean
 }
 

@@ -17,7 +17,7 @@ export function isBeyondExact(value: number): boolean {
   return (value > Number.MAX_SAFE_INTEGER || value < Number.MIN_SAFE_INTEGER) && Number.isInteger(value)
 }
 
-/** Returns a form of a number for `===` and `Set`: integers beyond 2^53 - 1 become `bigint`. */
+/** Returns a value that `===` and `Set` can compare: an integer beyond 2^53 - 1 becomes a `bigint`. */
 export function toComparable(value: unknown): unknown {
   return typeof value === 'number' && isBeyondExact(value) ? BigInt(value) : value
 }

@@ -22,7 +22,7 @@ const KINDS: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) => {
   return code === 126 ? TILDE : OTHER
 })
 
-/** Steps for trying a value, for trying the key before a sign, and for each secret found. */
+/** The cost in steps of trying a value, of trying the key before a sign, and of each secret found. */
 const VALUE_STEPS = 80
 const SIGN_STEPS = 8
 const FOUND_STEPS = 150

@@ -124,7 +124,7 @@ const GLUED_ENDINGS: readonly string[] = wordsOf(
 export interface KeyNames {
   /** Returns the row of a key that names a secret. @throws {WorkSpentError} if `work` is given and spent */
   find(key: string, work?: Work): SecretKey | undefined
-  /** Whether a key that ends here in a text may name a secret. Looks at its last three characters. */
+  /** Returns whether a key that ends at `end` may name a secret, judged by its last three characters. */
   mayEnd(text: string, end: number): boolean
 }
 
@@ -169,7 +169,7 @@ export function createKeyNames(further: readonly string[] = []): KeyNames {
   function mayEnd(text: string, end: number): boolean {
     const last = text.charCodeAt(end - 1)
     const [second, third] = [text.charCodeAt(end - 2), text.charCodeAt(end - 3)]
-    // The letters of abbreviations have signs between them; other scripts may have marks.
+    // Abbreviations may have signs between their letters, and other scripts may have combining marks.
     return (
       isDigit(last) ||
       isSign(last) ||

@@ -27,7 +27,7 @@ interface AutomatonOptions {
   readonly wanted: 'any' | 'preferred' | 'longest'
 }
 
-/** Steps for each instruction that is visited to make a state, and for each state. */
+/** The cost in steps of each instruction that is visited to build a state, and of each state. */
 const INSTRUCTION_STEPS = 12
 const STATE_STEPS = 100
 /** Steps for a run, beside those for its characters. */

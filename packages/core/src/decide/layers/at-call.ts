@@ -21,7 +21,7 @@ import {
 
 export type ClauseContext = CountedContext & {
   readonly input: unknown
-  /** Receives the clauses that hold; of an allow list, the first. */
+  /** Receives the clauses that match. Of an allowlist it receives only the first. */
   readonly hits?: ParsedClause[] | undefined
   /** For shadows: a clause whose result depends only on the unknown run has not decided anything. See {@link unjudged}. */
   readonly isShadow?: boolean

@@ -174,7 +174,7 @@ export function answerOf(clause: ParsedClause, context: CountedContext): boolean
   return holds instanceof Failure && loosens ? false : holds
 }
 
-/** `lax`: the answer that favours the call. */
+/** Evaluates a condition. `lax`: the answer that favours the call. */
 function test(condition: ParsedCondition, context: CountedContext, lax: boolean): boolean | Failure {
   let answer: boolean | Failure
   // An earlier read does not belong to this answer.

@@ -57,7 +57,7 @@ function toLatin1(text: string): string {
 }
 
 const ENCODED = /%[\da-f]{2}|\\u[\da-f]{4}|&#x?[\da-f]+;/i
-/** A text may be encoded twice, in a link within a link. */
+/** The maximum number of times a text is decoded: a link within a link is encoded twice. */
 const MAX_DECODED = 3
 
 function decode(text: string): string {

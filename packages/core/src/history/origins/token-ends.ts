@@ -1,10 +1,10 @@
 import type { Work } from '@toolgate/values'
 import type { SeenText } from './seen-text.ts'
 
-/** Characters that stand between words in every text, and in no address. */
+/** Characters that separate words in every text and never occur in an address. */
 const BETWEEN =
   /[\s"<>()[\]{},;|\u00ab\u00bb\u2039\u203a\u201c\u201d\u201e\u2014\u2013\u3001\u3002\uff0c\uff1b\uff1a\uff01\uff1f\uff08\uff09\u300c\u300d\u300e\u300f\u3010\u3011\u300a\u300b\u3008\u3009]/
-/** Characters that follow a word in a sentence. An address may contain them, so a blank must follow. */
+/** Characters that end a word only if a blank follows, because an address may contain them. */
 const BEHIND = /[.!?:'\u2019`]/
 /** Characters that precede a word in a quotation. */
 const BEFORE = /['\u2018`]/

@@ -7,7 +7,7 @@ interface DefinitionChange {
   /** RFC 6901, into the definition: `/description`, `/inputSchema/properties/path/type`. */
   readonly pointer: string
   readonly kind: 'added' | 'removed' | 'changed'
-  /** For people: what it was and is, with what is not seen spelt out. */
+  /** The old and the new text, with invisible characters spelt out. For people. */
   readonly text: string
 }
 

@@ -212,7 +212,10 @@ function namesOf(users: readonly PinUser[]): string {
   return users.length > MAX_NAMED ? `${named.join(', ')} and ${users.length - MAX_NAMED} more` : named.join(', ')
 }
 
-/** The most notices of one tool that a process remembers, so that a tool that keeps changing does not fill the store. */
+/**
+ * The maximum number of notices that a process remembers per tool, so that a tool that keeps changing does not fill the
+ * store.
+ */
 const MAX_KEPT = 32
 /** The most tools whose notices a process counts. */
 const MAX_TOOLS = 100_000

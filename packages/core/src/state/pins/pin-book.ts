@@ -16,7 +16,7 @@ interface PinBookOptions {
   readonly isUsed: boolean
   /** Whether tools are pinned when first seen. If not, only accepted definitions are pinned. */
   readonly pinsAtFirstSight: boolean
-  /** Whether a tool that joins the tools of a known namespace waits to be accepted. */
+  /** Whether a new tool of a known namespace must be accepted before it can be used. */
   readonly holdsNew: boolean
   readonly deadlineMs: number
   readonly retryMs: number

@@ -162,7 +162,7 @@ function bytesOf(definition: Definition): number {
 }
 
 interface ReadBatches extends ReadPins {
-  /** Which batch has the definition of a hash. */
+  /** The batch that contains each definition, by the hash of the definition. */
   readonly batches: ReadonlyMap<string, string>
 }
 

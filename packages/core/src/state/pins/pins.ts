@@ -301,7 +301,7 @@ function createPinEffects(holding: Holding, revisionNow: () => number): Pins['ef
   }
 }
 
-/** Returns the definition with a hash among the current ones of an id. @throws {ToolgateError} `pin_unknown` */
+/** Returns the current definition of an id that has this hash. @throws {ToolgateError} `pin_unknown` */
 function checkLookedAt(catalog: SeenCatalog, id: string, hash: string): Tool {
   const shared = catalog.get(id)
   const tools = shared ? [shared] : ownOf(catalog).filter((tool) => tool.id === id)

@@ -33,7 +33,7 @@ export interface CallFilter extends Partial<Readonly<Record<keyof typeof CALL_FI
   readonly slower?: number
 }
 
-/** Fields that the text search ignores, as they are not texts of the call. */
+/** Fields that the text search ignores, because they are not texts of the call. */
 const NOT_SEARCHED: ReadonlySet<string> = new Set(['hash', 'prev', 'ts', 'event', 'policy', 'policy_hash'])
 
 /** Whether the main record of a call matches. */

@@ -187,7 +187,7 @@ export async function* exportCalls(audit: AuditExporter, filter: CallFilter): As
   }
 }
 
-/** Returns a call for its records, newest first. */
+/** Returns the row of a call from its records, which are newest first. */
 function toCallRow(records: readonly AuditRecord[]): CallRow {
   const [latest] = records
   const first = records.at(-1)

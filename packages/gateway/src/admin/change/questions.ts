@@ -75,7 +75,7 @@ export interface ChangeDeps {
   readonly nowMs: number
   /** Returns the records that the asking person may see, and how many the audit lacks. */
   records(query: RecordsQuery): ReadRecords
-  /** Absent if the audit stores no hashes. */
+  /** Returns the hash of an input, as the audit stores it. Absent if the audit stores no hashes. */
   readonly hashOf: HashOf | undefined
   /** Parses a proposed text. Runs no command. @throws {ConfigFileError} with every problem */
   parse(proposed: ProposedText): Promise<GatewayConfig>

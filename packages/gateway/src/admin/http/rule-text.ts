@@ -26,7 +26,7 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ['approval_required', 'a rule asks for approval of it'],
 ])
 
-/** Facts about the run and the input. Facts about earlier calls are left out, as they show what the rule looks for. */
+/** Facts about the run and the input. Facts about earlier calls are left out, because they reveal the rule. */
 const OF_THE_CALL: ReadonlySet<string> = new Set(['label', 'origin'])
 
 /** Returns a reason without the parts that a person may not read. */
@@ -38,7 +38,8 @@ export function reasonFor(person: Caller, reason: Reason): Reason {
 }
 
 /**
- * Returns the reasons that may still refuse a call. There are no examples for a person who may not read the conditions.
+ * Returns the reasons that may still refuse a call. A person who may not read conditions gets no example and a general
+ * text.
  */
 export function mayStillFor(person: Caller, may: MayStill): MayStill {
   if (readsRules(person)) return may
@@ -76,7 +77,7 @@ export function approvalFor(person: Caller, approval: Approval): Approval {
   return { ...rest, why: shown.trim() || 'A rule asks for approval of it.' }
 }
 
-/** Matches the start of the rule's text, or of what it looks for in earlier calls. */
+/** Matches the start of a rule's text, or of the earlier calls that it looks for. */
 const RULE_BEGINS =
   /; (?:more than|at least|less than|at most|anything but) \S.* needs a person|policy "|(?:, and )?this run has (?:no successful call of|already called) /i
 

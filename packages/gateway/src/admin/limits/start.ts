@@ -3,7 +3,7 @@ import type { Budget } from '@toolgate/core/call'
 import type { Room } from '../../heart/room.ts'
 import type { Family } from '../../telemetry/exposition.ts'
 
-/** The maximum number of holders, as the store is asked about each. */
+/** The maximum number of holders, because the store is asked about each one. */
 const MAX_BUDGETS = 200
 
 /** The metrics of budgets. */
@@ -13,7 +13,7 @@ export const limits: Room = {
 }
 
 /**
- * Returns the metrics of budgets. The rules come from the configuration. Their holders do not, so they are not labels.
+ * Returns the metrics of budgets. Rules are labels, because the configuration names them. Holders are not labels.
  */
 export function budgetFamilies(
   budgets: readonly Pick<Budget, 'rule' | 'limit' | 'max' | 'used' | 'remaining'>[],

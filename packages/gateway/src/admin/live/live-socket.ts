@@ -168,7 +168,7 @@ class WebSockets implements LiveSocket {
       news.read(records)
     })
     await fleetGroups?.refresh().catch(onFault)
-    // All clients may have left meanwhile. New clients start their own subscription.
+    // All clients may have left during the await. If new ones came, they have started their own subscription.
     if (this.#round !== own) return leaveTail()
     const leaveGroups = groupWatch.subscribe((changes) => this.#sendGroups(changes.map(({ name }) => name)))
     const leaveOthers = fleetGroups?.subscribe((names) => this.#sendGroups(names))

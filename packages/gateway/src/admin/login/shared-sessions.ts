@@ -21,7 +21,7 @@ export interface SharedSessionsOptions {
 
 /** A session in its stored form. Times are wall-clock milliseconds. */
 interface StoredSession {
-  /** The credential of a login by key. The person is that of its current caller. */
+  /** The id of the key, if the login used one. The person is then the key's current caller. */
   readonly credential?: string
   /** The person of a login without a key. */
   readonly person?: Caller

@@ -58,7 +58,7 @@ function matrixRoute({ gate, callers, decisions, groups: groupRows }: MatrixDeps
     const members = opened?.members.slice(0, MAX_TOOLS) ?? []
     const columns: MatrixBody['columns'][number][] = []
     for (const { name, for: kind, caller } of mine.slice(from, from + limit)) {
-      // Cached decisions resolve at once, so this lets other requests run.
+      // Lets other requests run, because cached decisions resolve without a pause.
       await nextTurn()
       const all = await decisions.decide({ caller, person }, () => tools)
       const { rows: decided } = await withRefusals(all, members)

@@ -27,7 +27,7 @@ export interface OverviewFigures {
   readonly all: Counted
   /** The counts by the namespace of the tools. */
   readonly servers: ReadonlyMap<string, Counted>
-  /** The counts by tool; `undefined` for tools that are counted together. */
+  /** The counts by tool. The key `undefined` has the sum of the tools without counts of their own. */
   readonly tools: ReadonlyMap<string | undefined, Counted>
   /** Refusals, the most frequent first. */
   readonly denials: readonly Readonly<Denial>[]

@@ -28,8 +28,8 @@ const ANSWER_MS = 2_000
 const NAME_MS = 24 * 60 * 60_000
 
 /**
- * The counts of clauses over restarts and replicas. Calls are counted in memory. New counts are added to the store
- * every few seconds, so a crash loses at most those seconds.
+ * Counts how often each clause matched, across restarts and replicas. Calls are counted in memory and added to the
+ * store every few seconds, so a crash loses the counts of a few seconds at most.
  */
 export class ClauseHits {
   readonly #deps: ClauseHitsDeps

@@ -30,14 +30,14 @@ function itemsOf({ snapshot, items }: ReturnType<Heart['gate']['catalog']['of']>
   return { tools: snapshot.tools, items: items.tools }
 }
 
-/** Returns the user's list in which an item was looked up, if its server has a list per user. */
+/** Returns the user's own list of the server that an item belongs to, if that server has a list per user. */
 export function listOf(id: string, { lists }: ShownItems): ListRow | undefined {
   const [kind, server] = id.split(':', 2)
   return lists.find((list) => list.server === (isItemId(id) ? server : kind))
 }
 
 /**
- * Returns the user's list in which an item was looked up, if its server has a list per user.
+ * Checks that an item exists and that the person may see it. Returns the same list as {@link listOf}.
  *
  * @throws {ApiFault} `tool_unknown` for an item that the person may not see, or that does not exist
  */

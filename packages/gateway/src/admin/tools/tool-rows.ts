@@ -12,7 +12,7 @@ import type { MayStillRow, ToolRow } from '../../model/rows.ts'
 
 /** A view's decision about one tool. Equal decisions of a view are one object. */
 export interface RowDecision extends Pick<ToolRow, 'outcome' | 'visible' | 'mayStill'> {
-  /** The deciding reason, for people; empty for a plain allow. */
+  /** The deciding reason, for people; empty if no reason is needed because the tool is allowed. */
   readonly why: string
   /** The decision's fields of a `ToolRow`, as JSON without the braces. */
   readonly json: string
@@ -249,7 +249,7 @@ function listOf(values: readonly (string | number)[]): string {
   return `[${values.join(',')}]`
 }
 
-/** Distinct texts, each with its index. */
+/** Collects distinct texts. Each has an index, in the order in which they were first seen. */
 class Distinct {
   readonly #places = new Map<string, number>()
 

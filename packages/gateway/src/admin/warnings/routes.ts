@@ -11,8 +11,8 @@ export const room: Room = {
 }
 
 /**
- * `GET /api/warnings`: likely mistakes in the current configuration. People of a tenant get none, as warnings may name
- * other tenants.
+ * `GET /api/warnings`: likely mistakes in the current configuration. People with a tenant get none, because warnings
+ * may name other tenants.
  */
 function warningsRoute(rooms: Pick<OpenedRooms, 'warnings'>): Answer {
   return ({ query, person }) => {

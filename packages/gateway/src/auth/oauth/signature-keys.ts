@@ -11,7 +11,7 @@ export interface SignatureKey {
   readonly key: KeyObject
 }
 
-/** A signed text, and the header fields about its key. */
+/** A signed text with its signature, and the header fields that select the key. */
 export interface Signed {
   readonly alg: string
   readonly kid: string | undefined

@@ -278,7 +278,7 @@ export class Tokens implements CredentialSource {
   }
 }
 
-/** Introspects a token. A known token stays valid if the request fails. */
+/** Introspects a token. If the request fails, a token that was verified before stays valid. */
 async function withActivity(
   introspection: Introspection,
   bearer: Bearer,

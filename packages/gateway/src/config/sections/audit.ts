@@ -14,7 +14,7 @@ const DEFAULT_FOLDER = '.toolgate/audit'
 const DEFAULT_FILES = { sqlite: '.toolgate/audit.db', jsonl: '.toolgate/audit.jsonl' } as const
 
 /**
- * By default, the audit is the one that all replicas share. Without replicas, it is a SQLite file beside the
+ * By default, all replicas share one audit. Without replicas, it is a SQLite file beside the
  * configuration.
  */
 function auditIn(configDir: string, hasStores: boolean) {

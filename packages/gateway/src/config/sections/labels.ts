@@ -26,7 +26,7 @@ function readLabels(reading: Reading): GatewayConfig['labels'] {
   return read
 }
 
-/** Reports the problems that core finds in labels; with a path, only those at this path. */
+/** Reports the problems that core finds in labels. With `only`, it reports only the problems at that path. */
 function reportLabels({ source, groupNames }: Reading, at: ConfigPath, lists: LabelLists, only?: string): void {
   const groups = new Map(groupNames.map((name) => [name, { tools: [] }]))
   for (const { code, path, text } of lint({ tools: [], groups, labels: lists }))

@@ -73,7 +73,7 @@ interface RunningRound {
 /**
  * The tasks that the gateway follows for its clients, whether they poll or not.
  *
- * A task is a further round of the call that started it. It takes no limit and no approval again, and the current
+ * A task is a further round of the call that started it. It does not use limits or an approval again, and the current
  * policy decides it. Its final record is that of the call. If no round has written the record, the process that holds
  * the task's lease does. When the gateway stops, its tasks keep running at their servers, and the next gateway on the
  * same store continues them.
@@ -269,7 +269,7 @@ export class Tasks {
     }
   }
 
-  /** Pauses a task until a restart, or until the client's answers arrive. */
+  /** Stores a paused task. It continues after a restart, or when the client's answers arrive. */
   async #pause(task: OpenTask, work: UpstreamWork, outcome: CallInputRequired, before: Task): Promise<void> {
     const { payload, continues } = outcome
     if (isStartedTask(payload)) {

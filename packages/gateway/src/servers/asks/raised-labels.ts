@@ -9,7 +9,7 @@ type RelayedResult = McpResult | InputRequired
 /** The key in a result's `_meta` for a list of labels. */
 const LABELS = 'dev.toolgate/labels'
 
-/** Returns a result after raising its labels, as far as the server's entry accepts them. */
+/** Returns a result after raising those of its labels that the server's entry accepts. */
 export async function withRaised(relayed: Promise<RelayedResult>, call: CallContext, accepts: readonly string[]) {
   const result = await relayed
   await raiseLabels(call, raisedBy(result, accepts))

@@ -175,7 +175,7 @@ function answersOf(link: ClientLink | undefined): UpstreamCall['answers'] {
   return { inputResponses: responses, ...(typeof state === 'string' ? { requestState: state } : {}) }
 }
 
-/** Asks a client of an earlier revision one request at a time, as people answer. */
+/** Sends requests to a client of an earlier revision, one after another, because a person answers them. */
 async function askAll(asks: CallAsks, requests: JsonObject, signal: Cancelling): Promise<JsonObject> {
   const answers: [string, JsonObject][] = []
   for (const [key, request] of Object.entries(requests)) {

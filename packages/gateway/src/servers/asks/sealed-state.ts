@@ -29,8 +29,8 @@ export interface SealedStateOptions {
 }
 
 /**
- * A state that cannot be used. The error does not reveal why: it is forged, edited, used, expired, or belongs to
- * another caller or call.
+ * The state of a call cannot be used. It may be forged, edited, used or expired, or belong to another caller or call;
+ * the error does not reveal which.
  */
 export class StateInvalid extends Error {
   override readonly name = 'StateInvalid'

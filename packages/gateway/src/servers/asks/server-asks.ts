@@ -171,7 +171,7 @@ export class CallAsks {
     return Object.fromEntries(admitted)
   }
 
-  /** Returns a server's error for the client. URLs in it are checked like all others. */
+  /** Returns the error to send to the client for a server's error. URLs that it asks the user to open are checked. */
   admitError(error: unknown): unknown {
     const rpc = error instanceof McpError ? error.rpc : undefined
     if (rpc?.code !== URLS_REQUIRED) return error

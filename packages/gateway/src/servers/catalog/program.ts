@@ -6,9 +6,9 @@ import type { ServerConfig } from '../../config/config.ts'
 
 /** The hashes of the files that a server runs. Each covers the resolved path, the size and the content. */
 export interface ServerProgram {
-  /** The file of its command. */
+  /** The executable file of the command. */
   readonly command?: string | undefined
-  /** The first script among the args of an interpreter. */
+  /** The script that the command runs, if the command is an interpreter: the first one in `args`. */
   readonly script?: string | undefined
 }
 
@@ -50,7 +50,7 @@ export function createProgramReader(): (server: ProgramOf) => Promise<ServerProg
   })
 }
 
-/** Finds a bare name on the PATH of the child, as the start of the server does. */
+/** Finds a bare name on the PATH of the child process, as starting the server does. */
 async function findCommand({ command, env }: ProgramOf): Promise<string | undefined> {
   if (command === undefined) return undefined
   if (command.includes('/')) return realFile(command)

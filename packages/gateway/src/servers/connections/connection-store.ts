@@ -98,7 +98,7 @@ export class ConnectionStore {
     return this.#byKey.get(keyOf(key))
   }
 
-  /** Reads a connection from the store itself, as another process may have just changed it. */
+  /** Reads a connection from the store itself, because another process may have just changed it. */
   async read(key: ConnectionKey): Promise<UserConnection | undefined> {
     const name = keyOf(key)
     const [found] = toKept({ key: name, value: await this.#state.get(name) })

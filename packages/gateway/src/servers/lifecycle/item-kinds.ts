@@ -16,7 +16,7 @@ export interface ServerItemKind {
   readonly field: string
   /** The capability that the list belongs to. */
   readonly offer: Offer
-  /** The singular for texts; the next field is the plural. */
+  /** The singular form for texts. `many` is the plural. */
   readonly one: 'tool' | 'resource' | 'template' | 'prompt'
   readonly many: string
   /** The field that identifies an item. */

@@ -84,7 +84,7 @@ export interface Pending<T> {
   reject(error: UpstreamError): void
   /** Handles a progress notification: extends the timeout and informs the caller. */
   progress(params: JsonObject): void
-  /** Stops the timeout, except for its maximum, until the returned function is called. */
+  /** Pauses the timeout until the returned function is called. The maximum time still applies. */
   hold(): () => void
 }
 

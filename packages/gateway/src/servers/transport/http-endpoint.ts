@@ -24,7 +24,7 @@ export class HttpEndpoint {
   readonly #pool: HttpPool
   readonly #path: string
   readonly #headers: readonly string[]
-  /** The credential of the requests, if it may change. */
+  /** The credential that each request sends, if it can change. A fixed one is in the configured headers. */
   readonly credential: RequestCredential | undefined
 
   constructor(url: URL, configured: Readonly<Record<string, string>>, credential?: RequestCredential) {

@@ -77,7 +77,7 @@ export class MessageScan {
   }
 
   #onKey(key: string): void {
-    // An escaped key may be a relevant one.
+    // An escaped key may spell `id` or `method`, and a second `id` may replace the first.
     if (key.includes('\\') || (key === 'id' && this.#hasId)) this.#isAmbiguous = true
     if (key === 'id') this.#hasId = true
     if (key === 'method') this.#hasMethod = true

@@ -21,7 +21,7 @@ interface LogSignerOptions {
   readonly afterRound: (hasSigned: boolean) => Promise<void>
 }
 
-/** A chain without a sign of life for this many checkpoints is lost. */
+/** If a chain shows no sign of life for this many checkpoints, it counts as lost. */
 const LOST_AFTER = 3
 /**
  * How long a silent chain on a replica's own disk is not yet lost. It may return, and then reports how its calls ended.

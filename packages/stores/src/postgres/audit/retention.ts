@@ -64,7 +64,7 @@ interface ComparedRecords {
 interface ChainRemoval {
   readonly chain: Chain
   readonly points: readonly SignedPoint[]
-  /** The leaves that sign this, by their indexes in the log. */
+  /** The leaves that sign the points, by their index in the log. */
   readonly leaves: ReadonlyMap<number, string>
   /** The first leaf of the log that was not read. */
   readonly nextLeaf: number

@@ -35,8 +35,8 @@ const PATIENCE_MS = 2000
 const AGAIN_MS = 25
 const RETRY_MS = 250
 /**
- * If at least this many records arrive together, a group waits a moment for more, because a group costs as much as many
- * records.
+ * If at least this many records arrive together, the next group waits a moment to collect more. Fewer, larger groups
+ * cost less.
  */
 const BUSY_COUNT = 8
 const GATHER_MS = 1

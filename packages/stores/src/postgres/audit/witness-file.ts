@@ -21,7 +21,7 @@ export class WitnessFile {
   #last: TreeHead | undefined
   /** Whether a crash has left an incomplete note at the end. */
   #isTorn: boolean
-  /** The error that the file has notes of two different logs. It is permanent. */
+  /** The error after the file was found to have notes of two different logs. Such an error is permanent. */
   #fork: Error | undefined
 
   private constructor(
