@@ -115,9 +115,12 @@ describe('groups of a file', () => {
 })
 
 describe('the requirements of an app of a file', () => {
+  // Other tests listen on ports of 127.0.0.1, also on one that has just been closed. Linux has more addresses of its own.
+  const host = process.platform === 'linux' ? '127.0.77.1' : '127.0.0.1'
+
   it('are at /api/needs, and follow a port that opens and closes', async () => {
     const closed = createServer((socket) => socket.on('error', () => undefined).end())
-    closed.listen(0, '127.0.0.1')
+    closed.listen(0, host)
     await once(closed, 'listening')
     const number = portOf(closed)
     await close(closed)
@@ -129,10 +132,10 @@ describe('the requirements of an app of a file', () => {
 policy: [{ allow: ["*"] }]
 servers:
   bank: { url: "${bank.url}" }
-  gone: { url: "http://127.0.0.1:${number}/mcp" }
+  gone: { url: "http://${host}:${number}/mcp" }
 groups:
   pay: { tools: ["bank:port"], dependsOn: [machine] }
-  machine: { tools: ["bank:none-*"], availableWhen: [{ tcp: ${number} }], suggestion: Start the machine. }
+  machine: { tools: ["bank:none-*"], availableWhen: [{ tcp: "${host}:${number}" }], suggestion: Start the machine. }
   lost: { tools: ["gone:*"], availableWhen: [{ server: gone }] }
 apps:
   till: { import: [pay] }
@@ -155,17 +158,17 @@ apps:
       const { since = 0, ...need } = await machineOnce('unavailable')
       assert.deepEqual(need, {
         kind: 'tcp',
-        what: `127.0.0.1:${number}`,
+        what: `${host}:${number}`,
         groups: ['pay', 'machine'],
         state: 'unavailable',
-        reason: `nothing listens on 127.0.0.1:${number} (ECONNREFUSED)`,
+        reason: `nothing listens on ${host}:${number} (ECONNREFUSED)`,
         suggestion: 'Start the machine.',
       })
       assert.deepEqual(
         (await needsOf('?app=till')).map(({ what, state }) => [what, state]),
         [
           ['the server bank', 'available'],
-          [`127.0.0.1:${number}`, 'unavailable'],
+          [`${host}:${number}`, 'unavailable'],
         ],
       )
       // Its tools were never listed, so the catalog knows nothing of them.
@@ -176,7 +179,7 @@ apps:
       assert.equal((await needsOf('')).length, 3)
       assert.equal((await shop.api('/api/needs?app=tll')).status, 404)
 
-      again.listen(number, '127.0.0.1')
+      again.listen(number, host)
       await once(again, 'listening')
       const up = await machineOnce('available')
       assert.deepEqual([up.reason, up.suggestion], [undefined, undefined])
