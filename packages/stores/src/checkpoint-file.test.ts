@@ -192,6 +192,21 @@ describe('the checkpoints of an audit in a file', () => {
       assert.equal(checkpoints.lastSeq, lastSeq, 'all records are signed')
     })
 
+    it('a flood of forged ones, behind which the writer still extends its own', async (t) => {
+      const path = await sessions(t, 2)
+      const audit = openJsonlAudit({ path, checkpoints: {} })
+      await audit.write(auditEntry({ event: 'tool_result', tool_call_id: 'flooded' }))
+      appendFileSync(checkpointsPath(path), '{}\n'.repeat(150))
+      await audit.close()
+      const keys = keysOf(path).map((key) => createNoteVerifier(key))
+      const newestSize = () => openNote(checkpointsOf(path).at(-1)?.note ?? '', keys)?.size
+      assert.equal(newestSize(), 3)
+      appendFileSync(checkpointsPath(path), '{}\n'.repeat(150))
+      await session(path, 'after a restart')
+      assert.equal(newestSize(), 4)
+      assert.equal((await verifyAudit({ path })).status, 'tampered')
+    })
+
     it('their keys, where others are trusted', async (t) => {
       const path = await sessions(t, 2)
       const verdict = await verifyAudit({ path, verifiers: [forger.verifierKey] })

@@ -68,6 +68,8 @@ function toOrigin(name: string): string {
 /** The longest wait for another process's checkpoint, in milliseconds. */
 const PATIENCE_MS = 2000
 const RETRY_MS = 10
+/** The number of lines that are searched for a newer checkpoint than the known one. */
+const TRIES = 100
 
 interface CheckpointFileParts {
   readonly path: string
@@ -162,8 +164,13 @@ export class CheckpointFile {
 
   #newest(): NewestCheckpoint | undefined {
     const { size: bytes } = fstatSync(this.#fd)
-    if (this.#read?.bytes !== bytes) this.#read = { bytes, newest: findNewest(this.#fd, this.#keys()) }
-    return this.#read.newest
+    const known = this.#read
+    if (known?.bytes === bytes) return known.newest
+    // Behind a flood of forged lines, the writer continues from the checkpoint that it knows. It never starts a new log.
+    const tries = known?.newest === undefined ? Infinity : TRIES
+    const newest = findNewest(this.#fd, this.#keys(), tries) ?? known?.newest
+    this.#read = { bytes, newest }
+    return newest
   }
 
   /** Returns the current keys: another process may sign with another one. */

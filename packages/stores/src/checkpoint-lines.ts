@@ -80,12 +80,16 @@ export interface NewestCheckpoint {
   readonly point: SignedPoint | undefined
 }
 
-/** The maximum number of checkpoints that are tried. */
-const TRIES = 100
-
-/** Returns the newest checkpoint that one of the keys has signed. Forged ones after it are skipped. */
-export function findNewest(fd: number, keys: readonly NoteVerifier[]): NewestCheckpoint | undefined {
-  for (const checkpoint of checkpointsBackwards(fd).take(TRIES)) {
+/**
+ * Returns the newest checkpoint that one of the keys has signed, among the last `tries`. Forged ones after it are
+ * skipped.
+ */
+export function findNewest(
+  fd: number,
+  keys: readonly NoteVerifier[],
+  tries: number = Infinity,
+): NewestCheckpoint | undefined {
+  for (const checkpoint of checkpointsBackwards(fd).take(tries)) {
     const head = openNote(checkpoint.note, keys)
     const tree = head && treeAfter(checkpoint)
     if (head !== undefined && tree !== undefined) return { origin: head.origin, tree, point: pointIn(checkpoint) }

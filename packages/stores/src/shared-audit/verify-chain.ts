@@ -2,7 +2,7 @@ import { type AuditVerdict, type AuditVerifier, createVerifier, readSeq, type Si
 import { hasInput, type KeptChain, type KeptRecord, type AuditSource } from './source.ts'
 
 interface VerifyChainOptions {
-  /** What the checkpoints of the log say about the chain. */
+  /** The signed ends of the chain, oldest first. */
   readonly signed: readonly SignedPoint[]
   /** The text of a finding for an audit without checkpoints. Absent if it needs none. */
   readonly missing?: string | undefined
