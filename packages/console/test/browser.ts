@@ -90,7 +90,7 @@ export async function checkPage(page: Page, where: string): Promise<void> {
   assert.deepEqual(await findPageFaults(page), [], where)
 }
 
-/** Where pictures go, for people who look at them. */
+/** The folder for pictures. Without it, no picture is taken. */
 const { TOOLGATE_SCREENSHOTS: pictures } = process.env
 
 /** Asserts the same in both colour schemes, at each width. The page is then as it was. */

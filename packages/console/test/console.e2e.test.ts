@@ -418,7 +418,7 @@ describeConsole('the console', (stage) => {
   describe('Approvals', () => {
     it('shows a request as it arrives, and its decision elsewhere', async () => {
       await open('#/approvals')
-      // What comes before the first list is part of it.
+      // The first list includes everything before it.
       await page.getByRole('heading', { name: 'files:write_file' }).waitFor()
       gateway.ask('a9')
       await page.getByRole('button', { name: '1 new request – show' }).click()

@@ -11,7 +11,7 @@ export interface SignedPoint {
   /** The `hash` of the last record. */
   readonly headHash: string
   readonly merkleRoot: string
-  /** Retention may have removed records up to this number, which earlier checkpoints signed. Absent if there are none. */
+  /** Retention may have removed records up to this number, which earlier checkpoints signed. Absent if it may have removed none. */
   readonly prunedSeq?: number
   /** The time of the checkpoint: RFC 3339, UTC, milliseconds. */
   readonly ts: string

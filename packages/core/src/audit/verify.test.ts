@@ -28,7 +28,7 @@ const lines = seal(entries)
 
 const TS = '2026-11-21T10:00:00.000Z'
 
-/** What checkpoints after each ten records say. */
+/** Returns the points of checkpoints after each ten records. */
 function pointsOf(records: readonly string[]): SignedPoint[] {
   const points: SignedPoint[] = []
   for (let seq = EVERY; seq <= records.length; seq += EVERY) {

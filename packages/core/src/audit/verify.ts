@@ -8,7 +8,7 @@ import { createInputsCheck } from './verify-inputs.ts'
 import { type AuditFinding, type AuditVerdict, createFindings } from './verdict.ts'
 
 export interface VerifyOptions {
-  /** What the checkpoints of the log say about the chain, oldest first. Their signatures were checked. */
+  /** The signed ends of the chain, oldest first. Their signatures were checked. */
   readonly signed?: readonly SignedPoint[] | undefined
   /**
    * The text of the finding `unsigned`, for records without a checkpoint. Default: no such finding, unless the records say

@@ -243,7 +243,7 @@ export interface Stop {
   readonly approval?: Approval | undefined
 }
 
-/** What a check returns: what stops the call, if anything. Synchronous if all that it asks is. */
+/** The result of a check: the reason to stop the call, or `undefined`. Synchronous unless the check must wait. */
 export type CheckResult = MaybePromise<Stop | undefined>
 
 /** One check that a call must pass before its tool runs. */

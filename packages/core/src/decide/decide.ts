@@ -213,7 +213,7 @@ function withoutRepeats(reasons: readonly Reason[]): readonly Reason[] {
   })
 }
 
-/** What one layer alone decides about a tool. */
+/** The decision of one layer alone about a tool. */
 export interface LayerAnswer {
   readonly layer: Layer
   readonly outcome: OutcomeWord

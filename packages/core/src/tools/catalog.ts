@@ -204,7 +204,7 @@ interface ReadParts {
   readonly groups: CatalogParts['groups']
 }
 
-/** What a catalog tells others of its changes. */
+/** The listeners of a catalog. */
 interface CatalogListeners {
   readonly changes: Revision
   readonly onRead: () => void

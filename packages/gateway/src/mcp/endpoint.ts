@@ -30,7 +30,7 @@ import { readSession, type Session, type Sessions } from '../calls/sessions.ts'
 export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly gate: Pick<Gate, 'apps' | 'catalog' | 'locks' | 'subscribe' | 'view'>
   readonly lists: ToolLists
-  /** The lists of resources and prompts. Absent if there are none. */
+  /** The lists of resources and prompts. Absent if no server has any. */
   readonly items?: ItemLists | undefined
   /** The instructions from the gateway and from the servers. */
   readonly texts: { readonly own: string | undefined; readonly servers: Pick<Instructions, 'of'> }

@@ -91,7 +91,7 @@ export interface SuggestBody extends Omit<Suggestion, 'policy'> {
     readonly allow: readonly SuggestedClause[]
     readonly ask?: readonly SuggestedClause[]
   }
-  /** What the suggested policy would change for the same calls. */
+  /** The effect of the suggested policy on the same calls. */
   readonly whatIf: WhatIfBody
 }
 

@@ -1,4 +1,4 @@
-/** What people see of a key. It contains neither the key itself nor its hash. */
+/** A key as people see it. It contains neither the key itself nor its hash. */
 export interface KeyRow {
   readonly id: string
   readonly for: 'mcp' | 'console' | 'host'
