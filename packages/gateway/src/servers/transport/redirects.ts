@@ -21,7 +21,7 @@ export function pathOfRedirect(
   { url, isRepeatable }: RedirectedRequest,
 ): string | undefined {
   if (!SAME_METHOD.has(status) && !(isRepeatable && OTHER_METHOD.has(status))) return undefined
-  const to = location === undefined ? null : URL.parse(location, url)
+  const to = location === undefined ? null : URL.parse(location, url.href)
   if (!to || to.origin !== url.origin || !differsBySlash(to, url) || to.username !== '' || to.password !== '')
     return undefined
   return `${to.pathname}${to.search === '' ? url.search : to.search}`
@@ -29,7 +29,7 @@ export function pathOfRedirect(
 
 /** Returns the reason for a redirect that is not followed. */
 export function redirectProblem(location: string, from: URL | undefined): string {
-  const to = URL.parse(location, from)
+  const to = URL.parse(location, from?.href)
   if (!to || !/^https?:$/.test(to.protocol)) return 'redirects to an address that is not one of http or https'
   const { origin, pathname } = to
   const target = `redirects to ${clip(`${origin}${pathname}`, MAX_SHOWN)}`
