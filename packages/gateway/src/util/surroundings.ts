@@ -1,11 +1,14 @@
+import { CACHE_VARIABLES } from './package-caches.ts'
+
 /** Variables that say where trust, tools and time are. None of them holds a secret. */
-const PLAIN: ReadonlySet<string> = new Set(
-  `PATH HOME USER LOGNAME TMPDIR TMP TEMP LANG LANGUAGE TZ
+const PLAIN: ReadonlySet<string> = new Set([
+  ...CACHE_VARIABLES,
+  ...`PATH HOME USER LOGNAME TMPDIR TMP TEMP LANG LANGUAGE TZ
   NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE PIP_CERT
   GIT_SSL_CAINFO AWS_CA_BUNDLE CARGO_HTTP_CAINFO DENO_CERT DENO_TLS_CA_STORE UV_NATIVE_TLS UV_SYSTEM_CERTS
   npm_config_cafile NPM_CONFIG_CAFILE NODE_USE_ENV_PROXY NO_PROXY no_proxy
   JAVA_HOME GOROOT RUSTUP_HOME PYENV_ROOT NVM_DIR VOLTA_HOME ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR`.split(/\s+/),
-)
+])
 const PROXIES: ReadonlySet<string> = new Set(
   'HTTP_PROXY http_proxy HTTPS_PROXY https_proxy ALL_PROXY all_proxy'.split(' '),
 )

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '@toolgate/values/json'
 import { messageOf } from '@toolgate/values'
 
 /** The answer of one place. */
-export interface PlaceAnswer {
+interface PlaceAnswer {
   readonly status: number
   /** Absent unless the answer is JSON. */
   readonly body?: unknown
@@ -18,7 +18,7 @@ interface SearchBounds {
 const TOTAL_MS = 15_000
 
 /** The metadata that was found, or the answer of each place, as a text. */
-export type Found<T> = { readonly found: T } | { readonly answers: readonly string[] }
+type Found<T> = { readonly found: T } | { readonly answers: readonly string[] }
 
 /**
  * Returns the metadata from the first place that has it.
