@@ -139,7 +139,7 @@ export interface ServerConfig {
   readonly args: readonly string[]
   /** An absolute path. Absent: the working folder of each user's instance. */
   readonly cwd?: string
-  /** The environment variables of the child, besides PATH and HOME. Values may contain `${port}`. */
+  /** The environment variables of the child, besides its surroundings, with those of `pass`. Values may contain `${port}`. */
   readonly env: Readonly<Record<string, string>>
   /** The URL may contain `${port}`, a free port that is chosen at each start. */
   readonly url?: string

@@ -25,6 +25,7 @@ export interface ConfigWarning extends ConfigProblem {
     | 'clause_covered'
     | 'clause_never'
     | 'compare_unusable'
+    | 'variable_unset'
 }
 
 /** The error for an invalid configuration file, with all its problems in the file's order. */

@@ -21,6 +21,7 @@ import { ServerAsks, type ServerAsksOptions } from './asks/server-asks.ts'
 import { cancelTask } from './asks/upstream-tasks.ts'
 import type { FindTracing } from '../telemetry/tracing.ts'
 import { createUpstream } from './lifecycle/create-upstream.ts'
+import { FirstStarts } from './lifecycle/first-starts.ts'
 import { countStates, DEFAULT_INSTANCES, Instances, type InstanceInfo } from './instances/instances.ts'
 import { ownerOf } from '../model/owner.ts'
 import { PerUserUpstream, type ServerConnections } from './instances/per-user-upstream.ts'
@@ -111,7 +112,7 @@ export class Fleet {
     this.instances = new Instances({ ...DEFAULT_INSTANCES, ...bounds }, () => deps.homes?.())
     const own = { instances: this.instances, folder, homes: deps.homes }
     this.logs = new ServerLogs(deps.clock)
-    const shared = { reaper: this.reaper, ...deps, log: this.logs.keeping(deps.log) }
+    const shared = { reaper: this.reaper, firstStarts: new FirstStarts(), ...deps, log: this.logs.keeping(deps.log) }
     this.#open = (config) => {
       const sent = withVia(config, via)
       const connections = toServerConnections(config, deps.connections)
