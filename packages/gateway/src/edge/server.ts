@@ -193,6 +193,10 @@ function createRouter({
   }
   const prove = ({ headers, socket }: IncomingMessage) =>
     identity && proveIdentity(identity, challengeOf(headers), socket.localPort)
+  /** `/mcp/` is `/mcp`, and `/mcp/<app>/` is `/mcp/<app>`: clients add a slash, and nothing else is there. */
+  const mcpAt = (path: string) => {
+    return path === APPS ? mcp : mcpOf(withoutSlash(path.slice(APPS.length)))
+  }
   return (request, response) => {
     const path = pathOf(request)
     switch (path) {
@@ -211,7 +215,7 @@ function createRouter({
         metrics(request, response).catch((error: unknown) => fail(response, error))
         break
       default: {
-        const answer = path.startsWith(APPS) ? mcpOf(path.slice(APPS.length)) : answerPages
+        const answer = path.startsWith(APPS) ? mcpAt(path) : answerPages
         answer(request, response).catch((error: unknown) => fail(response, error))
       }
     }
@@ -225,7 +229,14 @@ function describeResource(
 ): object | undefined {
   const path = pathOf(request)
   const isRead = request.method === 'GET' || request.method === 'HEAD'
-  return isRead && path.startsWith(RESOURCES) ? resources.metadata(path.slice(RESOURCES.length)) : undefined
+  return isRead && path.startsWith(RESOURCES)
+    ? resources.metadata(withoutSlash(path.slice(RESOURCES.length)))
+    : undefined
+}
+
+/** Removes one slash at the end of a path. */
+function withoutSlash(path: string): string {
+  return path.replace(/(?<=[^/])\/$/, '')
 }
 
 function pathOf({ url = '/' }: IncomingMessage): string {
