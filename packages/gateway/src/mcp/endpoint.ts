@@ -5,7 +5,7 @@ import type { AvailabilitySource } from '@toolgate/core/groups'
 import { isObject } from '@toolgate/values/json'
 import type { MaybePromise } from '@toolgate/core/internal'
 import { type ItemLists, ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
-import { checkOrigin, type OriginRules } from '../auth/origin.ts'
+import { checkAgentOrigin, type OriginRules } from '../auth/origin.ts'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import {
   type Authenticator,
@@ -331,7 +331,7 @@ function admit(
 ): MaybePromise<Credential> {
   const { headers } = request
   // The replica that forwarded a request has already checked its origin.
-  const foreign = elsewhere?.check(request) ? undefined : checkOrigin(headers, origins)
+  const foreign = elsewhere?.check(request) ? undefined : checkAgentOrigin(headers, origins)
   if (foreign) throw new RpcFault('origin_refused', foreign.message)
   const answer = authenticator.authenticate(headers, resource)
   return answer instanceof Promise
