@@ -118,6 +118,45 @@ describe('readMessage', () => {
     }
   })
 
+  describe('takes an optional member that is null for absent', () => {
+    const messageOf = (body: object): unknown => {
+      const message = readMessage(body, {})
+      return message.era === 'legacy' ? message.message : message
+    }
+    const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+    const taken: readonly [string, object, object][] = [
+      ['every member of a request', { ...list, params: null, result: null, error: null }, list],
+      [
+        'every member of an answer',
+        { ...list, method: null, params: null, result: {}, error: null },
+        { jsonrpc: '2.0', id: 1, result: {} },
+      ],
+      [
+        'the id of a notification',
+        { jsonrpc: '2.0', id: null, method: 'notifications/x' },
+        { jsonrpc: '2.0', method: 'notifications/x' },
+      ],
+      ['a parameter', { ...list, params: { cursor: null, a: 1 } }, { ...list, params: { a: 1 } }],
+      ['_meta', { ...list, params: { _meta: null } }, { ...list, params: {} }],
+      [
+        'a progress token, but no member that another party named',
+        { ...list, params: { _meta: { progressToken: null, 'org.example/x': null } } },
+        { ...list, params: { _meta: { 'org.example/x': null } } },
+      ],
+    ]
+    for (const [shows, body, read] of taken) it(shows, () => assert.deepEqual(messageOf(body), read))
+
+    it('in arguments never, since they belong to the tool', () => {
+      const body = { ...list, method: 'tools/call', params: { name: 'x', arguments: { a: null } } }
+      assert.equal(messageOf(body), body)
+    })
+
+    it('also in 2026-07-28', () => {
+      const [body, headers] = changed({ meta: { [META.clientInfo]: null, progressToken: null } })
+      assert.equal(readMessage({ ...(body as object), result: null }, headers).era, 'modern')
+    })
+  })
+
   describe('refuses a body that is not a single JSON-RPC message, in every era', () => {
     const refused: readonly [string, unknown, RpcRule, RegExp][] = [
       ['a batch', [BODY_OK], 'batch_refused', /Batches are not served/],
@@ -142,7 +181,6 @@ describe('readMessage', () => {
       ['an id beyond the safe numbers', { ...LEGACY_LIST, id: 2 ** 53 }, 'body_not_message', /"id"/],
       ['an id that is an object', { ...LEGACY_LIST, id: {} }, 'body_not_message', /"id"/],
       ['params in a list', { ...LEGACY_LIST, params: [] }, 'body_not_message', /"params"/],
-      ['params that are null', { ...LEGACY_LIST, params: null }, 'body_not_message', /"params"/],
     ]
     for (const [shows, body, rule, message] of refused) {
       for (const headers of [{}, HEADERS_OK]) {
