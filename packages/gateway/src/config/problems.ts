@@ -16,6 +16,7 @@ export interface ConfigWarning extends ConfigProblem {
     | 'name_clash'
     | 'uri_contested'
     | 'not_offered'
+    | 'item_rejected'
     | 'approver_missing'
     | 'approver_idle'
     | 'ask_unexplained'
