@@ -4,7 +4,6 @@ import {
   type BaseCheckpointSaver,
   Command,
   interrupt,
-  INTERRUPT,
   MemorySaver,
   MessagesAnnotation,
   START,
@@ -119,7 +118,7 @@ async function finish(
   config: object = CONFIG,
 ): Promise<readonly string[]> {
   let result = paused
-  for (let rounds = 0; INTERRUPT in result && rounds < 5; rounds++) {
+  for (let left = 5; left > 0 && (await gate.approvals.list({ status: 'pending' })).length > 0; left--) {
     await decideApprovals(gate, PERSON, result, { decision: 'approve' })
     result = await graph.invoke(null, config)
   }
