@@ -11,13 +11,9 @@ import {
 import { countedAs } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import {
-  checkVariables,
-  type Environment,
-  ENVIRONMENT_OPTIONS,
-  type EnvironmentOptions,
-  readVariable,
-} from '../policy/environment.ts'
+import { ENVIRONMENT_OPTIONS, type EnvironmentOptions, readVariable } from '../policy/environment.ts'
+import { checkVariables, type Environment } from '../policy/environment-names.ts'
+import { markWrittenIn, writtenIn } from '../policy/written-in.ts'
 import { parseGroups } from '../tools/groups.ts'
 import { type CostFields, type Costing, type LimitUseOf, parseCosting } from './costs.ts'
 import { readOwnJson } from '@toolgate/values/json'
@@ -53,6 +49,8 @@ const MAX_USES = 1_000_000
 const MAX_WINDOW_MS = 31 * 24 * 60 * 60 * 1000
 
 export interface ParsedLimit {
+  /** The path of the limit, such as `limits[0]` or `TOOL_RATE_LIMITS[0]`. */
+  readonly path: string
   readonly selector: Selector
   readonly max: number
   readonly windowMs: number
@@ -75,7 +73,8 @@ export function parseLimits(
 ): readonly ParsedLimit[] {
   const list = limits === undefined ? [] : typeof limits === 'string' ? splitEntries(limits) : limits
   if (!Array.isArray(list)) throw new ConfigError(path, 'must be a list of limits')
-  return list.map((limit: WrittenLimit, i) => parseLimit(`${path}[${i}]`, limit, groups))
+  const written = writtenIn(list) ?? path
+  return list.map((limit: WrittenLimit, i) => parseLimit(`${written}[${i}]`, limit, groups))
 }
 
 /**
@@ -112,6 +111,7 @@ function parseLimit(path: string, written: WrittenLimit, groups: GroupSelectors)
   if (unknown !== undefined)
     throw new ConfigError(path, `a limit cannot count per "${unknown}"; the parts are ${LIMIT_PARTS.join(', ')}`)
   return {
+    path,
     selector: selectorOf(path, match, groups),
     max,
     windowMs,
@@ -283,10 +283,10 @@ const VARIABLE = 'TOOL_RATE_LIMITS'
 export function limitsFromEnv(env: Environment, options: EnvironmentOptions = {}): readonly WrittenLimit[] {
   checkShape('limitsFromEnv', options, ENVIRONMENT_OPTIONS)
   const { groups } = options
-  checkVariables(env, VARIABLE, [''])
+  checkVariables(env)
   const text = readVariable(VARIABLE, env)
   if (text === undefined) return []
   const list = readLimits(text, VARIABLE)
   parseLimits(list, parseGroups(groups).selectors, VARIABLE)
-  return list
+  return markWrittenIn(list, VARIABLE)
 }
