@@ -16,10 +16,11 @@ import { checkVariables, type Environment } from '../policy/environment-names.ts
 import { markWrittenIn, writtenIn } from '../policy/written-in.ts'
 import { parseGroups } from '../tools/groups.ts'
 import { type CostFields, type Costing, type LimitUseOf, parseCosting } from './costs.ts'
+import { labelOf, type LimitWords, type ParsedWords, parseWords } from './limit-words.ts'
 import { readOwnJson } from '@toolgate/values/json'
 
 /** At most `max` calls in any window of `windowMs`: for each tenant, tool, chat and user, unless `per` says otherwise. */
-export interface RateLimit extends CostFields {
+export interface RateLimit extends CostFields, LimitWords {
   /** A selector. `*` counts each tool separately. */
   readonly match: string
   /** 1 to 1,000,000. */
@@ -31,7 +32,7 @@ export interface RateLimit extends CostFields {
 }
 
 /** A limit in the shape that chat bots keep in their environment, an alternative to `match` and `windowMs`. */
-export interface ToolRateLimit {
+export interface ToolRateLimit extends LimitWords {
   /** A selector. */
   readonly tool: string
   readonly max: number
@@ -55,8 +56,9 @@ export interface ParsedLimit {
   readonly max: number
   readonly windowMs: number
   readonly per: readonly LimitPart[]
-  /** The limit as written in the configuration: `20/60`. */
+  /** The limit as refusals name it: `20/60`, or `500.00 EUR in 24 hours`. */
   readonly label: string
+  readonly words?: ParsedWords | undefined
   /** Absent if each call takes 1. */
   readonly costing?: Costing | undefined
 }
@@ -101,6 +103,7 @@ function parseLimit(path: string, written: WrittenLimit, groups: GroupSelectors)
   const rule = typeof written === 'string' ? readText(path, written) : toRateLimit(path, written)
   const { match, max, windowMs, per = DEFAULT_PARTS } = rule
   const costing = parseCosting(path, rule)
+  const words = parseWords(path, rule, costing !== undefined)
   const most = costing ? Number.MAX_SAFE_INTEGER : MAX_USES
   if (!Number.isSafeInteger(max) || max < 1 || max > most)
     throw new ConfigError(path, `${max} is not a count of 1 to ${most}`)
@@ -116,7 +119,8 @@ function parseLimit(path: string, written: WrittenLimit, groups: GroupSelectors)
     max,
     windowMs,
     per: LIMIT_PARTS.filter((part) => per.includes(part)),
-    label: `${max}/${windowMs / 1000}`,
+    label: labelOf(max, windowMs, words),
+    ...(words ? { words } : {}),
     ...(costing ? { costing } : {}),
   }
 }
@@ -143,6 +147,8 @@ const LIMIT_SHAPE = shapeOf<EitherShape>(
     maxCost: true,
     settle: true,
     refund: true,
+    unit: true,
+    message: true,
   },
   'key',
 )
@@ -194,6 +200,7 @@ export function createUsesOfTool(limits: readonly ParsedLimit[]): UsesOfTool {
       windowMs: limit.windowMs,
       label: limit.label,
       rule: limit.selector.text,
+      ...(limit.words ? { words: limit.words } : {}),
       ...(limit.costing ? { costing: limit.costing, holder: holderOf(limit, parts) } : {}),
     }))
   }
