@@ -2,17 +2,23 @@ import type { LintWarning } from '../policy/lint.ts'
 import { includesSelector } from '../tools/selector-includes.ts'
 import type { ParsedLimit } from './limits.ts'
 
+/** A limit that can never be reached. `by`: the path of the stricter limit. */
+interface CoveredLimit extends LintWarning {
+  readonly code: 'limit_covered'
+  readonly by: string
+}
+
 /**
  * Finds limits that can never be reached, because a stricter one also counts all of their calls. All limits of a tool
  * apply: `*:1/60,web_search:2/60` allows one call of web_search.
  */
-export function lintLimits(limits: readonly ParsedLimit[]): readonly LintWarning[] {
-  return limits.flatMap((limit): LintWarning[] => {
+export function lintLimits(limits: readonly ParsedLimit[]): readonly CoveredLimit[] {
+  return limits.flatMap((limit): CoveredLimit[] => {
     const by = limits.find((other) => isAlwaysFirst(other, limit))
     if (!by) return []
     const of = `${limit.selector.text}:${limit.label}`
     const text = `"${of}" changes nothing: ${by.path} ("${by.selector.text}:${by.label}") applies too, and is stricter; a limit for some tools is no exception from one for more tools`
-    return [{ code: 'limit_covered', path: limit.path, text }]
+    return [{ code: 'limit_covered', path: limit.path, text, by: by.path }]
   })
 }
 
