@@ -2,10 +2,9 @@ import type { LintWarning } from '../policy/lint.ts'
 import { includesSelector } from '../tools/selector-includes.ts'
 import type { ParsedLimit } from './limits.ts'
 
-/** A limit that can never be reached. `by`: the path of the stricter limit. */
+/** A limit that can never be reached. */
 interface CoveredLimit extends LintWarning {
   readonly code: 'limit_covered'
-  readonly by: string
 }
 
 /**
@@ -18,7 +17,7 @@ export function lintLimits(limits: readonly ParsedLimit[]): readonly CoveredLimi
     if (!by) return []
     const of = `${limit.selector.text}:${limit.label}`
     const text = `"${of}" changes nothing: ${by.path} ("${by.selector.text}:${by.label}") applies too, and is stricter; a limit for some tools is no exception from one for more tools`
-    return [{ code: 'limit_covered', path: limit.path, text, by: by.path }]
+    return [{ code: 'limit_covered', path: limit.path, text }]
   })
 }
 

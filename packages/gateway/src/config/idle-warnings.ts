@@ -23,16 +23,11 @@ export function findIdleWarnings(config: Ruled, places: ConfigPlaces): readonly 
   const definitions = new Map(groups.map(({ name, tools }) => [name, { tools }]))
   const { selectors } = parseGroups(definitions, new Map(Object.entries(aliases)))
   const known = oauth ? undefined : callers.map(({ caller }) => caller)
-  const placeOf = (by: string | undefined) => {
+  const toWarning = ({ code, path, text, by }: IdleClause, root: ConfigPath): IdleWarning => {
     const place = by === undefined ? undefined : places.get(by)
-    return place ? ` (${place.file}:${place.line}:${place.column})` : ''
+    const where = place ? ` (${place.file}:${place.line}:${place.column})` : ''
+    return { code, path, at: [...root, ...pathIn(path)], text: `${text}${where}` }
   }
-  const toWarning = ({ code, path, text, by }: IdleClause, root: ConfigPath): IdleWarning => ({
-    code,
-    path,
-    at: [...root, ...pathIn(path)],
-    text: `${text}${placeOf(by)}`,
-  })
   const ofAll = parsePolicies(policy, selectors)
   return [
     ...findIdleClauses(ofAll, known).map((idle) => toWarning(idle, ['policy'])),
@@ -42,11 +37,11 @@ export function findIdleWarnings(config: Ruled, places: ConfigPlaces): readonly 
         .filter(({ path }) => path.startsWith(`${root}[`))
         .map((idle) => toWarning(idle, ['apps', name, 'policy']))
     }),
-    ...lintLimits(parseLimits(limits, selectors)).map(({ code, path, text, by }): IdleWarning => ({
+    ...lintLimits(parseLimits(limits, selectors)).map(({ code, path, text }): IdleWarning => ({
       code,
       path,
       at: ['limits', Number(/\d+/.exec(path)?.[0])],
-      text: `${text}${placeOf(by)}`,
+      text,
     })),
   ]
 }
