@@ -24,6 +24,7 @@ export interface ConfigWarning extends ConfigProblem {
     | 'public_url_missing'
     | 'program_unpinned'
     | 'clause_covered'
+    | 'limit_covered'
     | 'clause_never'
     | 'compare_unusable'
     | 'variable_unset'
