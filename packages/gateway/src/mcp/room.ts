@@ -99,7 +99,7 @@ function openEndpoints(
     resources: rooms.ask(resources),
     lists,
     items,
-    hasUserLists: () => fleet.hasUserLists,
+    mayWait: () => fleet.mayWait,
     prepare: (caller, isList) => fleet.prepare(caller, isList),
     listProblemOf: (caller) => fleet.listProblemOf(caller),
     availability,
