@@ -34,7 +34,7 @@ async function start(
 const noteOf = ({ result }: RpcAnswer) => result?._meta?.['dev.toolgate/incomplete']
 
 describe('a server that is still starting', () => {
-  for (const era of [ERAS[1], MODERN])
+  for (const era of [ERAS[1], MODERN] as const)
     it(`is said in lists and for unknown names, unnamed, until it has listed (${era})`, async () => {
       const { gateway, held } = await start()
       const ask = async (method: string, params?: object) =>

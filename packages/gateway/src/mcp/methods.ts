@@ -17,7 +17,6 @@ import {
   errorResult,
   isMetaTool,
   type McpResult,
-  type McpResult,
   readCall,
   type RequestId,
   toAnswer,

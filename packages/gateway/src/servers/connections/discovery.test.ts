@@ -169,7 +169,7 @@ describe('discover', () => {
       .catch((reason: unknown) => reason)
     assert.ok(error instanceof ConnectProblem)
     const { message } = error
-    assert.match(message, /write servers\.mail\.oauth\.issuer into the configuration/)
+    assert.match(message, /write servers\.mail\.oauth\.issuer: <url>/)
     for (const answer of [`${OF_PATH} answered 401`, `${ROOT} answered 405`, 'oauth-authorization-server answered 404'])
       assert.ok(message.includes(answer), message)
   })
