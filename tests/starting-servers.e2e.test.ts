@@ -5,7 +5,7 @@ import { openTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { type HeldServer, startHeldServer } from './support/held-server.ts'
 import { KEYS } from './support/keys.ts'
 import { ERAS, MODERN, type RpcAnswer, textOf } from './support/rpc.ts'
-import { httpServer } from './support/servers.ts'
+import { HOSTILE, httpServer, nodeServer } from './support/servers.ts'
 
 /** What clients and people are told while a server has not listed yet. */
 
@@ -21,11 +21,12 @@ const policy: GatewayConfig['policy'] = [{ allow: ['*'], deny: [{ match: '*:secr
 async function start(
   server: Partial<GatewayConfig['servers'][number]> = {},
   given: Partial<GatewayConfig> = {},
+  others: GatewayConfig['servers'] = [],
 ): Promise<{ gateway: TestGateway; held: HeldServer }> {
   const held = await startHeldServer()
   closing.push(held.close)
   const slow = httpServer('slow', held.url, { era: 'legacy', offers: ['tools', 'prompts'], ...server })
-  const gateway = await openTestGateway({ servers: [slow], policy, ...given })
+  const gateway = await openTestGateway({ servers: [slow, ...others], policy, ...given })
   closing.push(gateway.close)
   await held.asked
   return { gateway, held }
@@ -91,6 +92,15 @@ describe('a server that is still starting', () => {
     assert.deepEqual(await listed, ['slow__open'])
     assert.equal(textOf(await called), 'done')
     assert.equal(((await seen).body as { readonly items: readonly unknown[] }).items.length, 1)
+  })
+
+  it('holds up no call of another server', async () => {
+    const { gateway } = await start({ waitForStart: true, startTimeoutMs: 60_000 }, {}, [
+      nodeServer('ready', [HOSTILE, 'banner']),
+    ])
+    await until(() => gateway.servers().some(({ name, status }) => name === 'ready' && status === 'ready'))
+    assert.notEqual(textOf(await gateway.call('viewer', MODERN, 'ready__echo', { message: 'at once' })), '')
+    assert.equal(gateway.servers().find(({ name }) => name === 'slow')?.status, 'starting')
   })
 
   it('is waited for no longer than its time limit', async () => {

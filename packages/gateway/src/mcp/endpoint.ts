@@ -50,8 +50,8 @@ export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly elsewhere?: Pick<Elsewhere, 'check' | 'holds' | 'place' | 'reach'> | undefined
   /** `isStopping`: the gateway waits for running calls and accepts no new ones. */
   readonly stopping: { readonly isStopping: boolean }
-  /** Whether requests may have to wait for lists now. Default: true. */
-  readonly mayWait?: () => boolean
+  /** Whether users have lists of their own now, for which requests wait. Default: true. */
+  readonly hasUserLists?: () => boolean
 }
 
 /** Serves `/mcp`. Every answer is JSON-RPC, even if the request is not. Never rejects. */
@@ -123,7 +123,7 @@ export class McpEndpoints {
     const scopeChallenge = (scopes: readonly string[]) => authenticator.insufficientScope(scopes, resource)
     const create: OpenEndpoint['create'] = (current, ofApp) => {
       const instructions = (view: View) => texts.servers.of(view, [texts.own, ofApp])
-      const prepare = deps.mayWait?.() === false ? undefined : deps.prepare
+      const prepare = deps.hasUserLists?.() === false ? undefined : deps.prepare
       const served = { ...deps, methods: () => current, prepare, instructions, scopeChallenge }
       return new Endpoint(served, watch, () => this.wake())
     }

@@ -54,6 +54,8 @@ export interface MethodDeps extends Serving {
    * waits.
    */
   readonly prepare?: ((caller: Caller, isList: boolean) => Promise<unknown> | undefined) | undefined
+  /** Waits for the first lists of servers that are starting. `undefined`: there is nothing to wait for. */
+  readonly firstLists?: (() => Promise<unknown> | undefined) | undefined
   /** Authenticates callers again before their calls run. */
   readonly authenticator: Pick<Authenticator, 'renewed'>
   /** The path of the endpoint: the OAuth resource of its tokens. Default `/mcp`. */
@@ -71,6 +73,8 @@ export interface MethodDeps extends Serving {
 export class McpMethods {
   readonly #deps: MethodDeps
   readonly #toolLists = new WeakMap<View, McpReply>()
+  /** Lists that may lack items, by the same list without the reason. */
+  readonly #incomplete = new WeakMap<McpReply, { readonly problem: string; readonly reply: McpReply }>()
   readonly #rows: ReadonlyMap<string, Method>
 
   constructor(deps: MethodDeps, era: Era, own: readonly Method[] = []) {
@@ -91,15 +95,36 @@ export class McpMethods {
     const operation =
       row.isTraced === false ? undefined : this.#deps.tracing?.()?.startServed(this.#toServed(row.name, request))
     const isList = row.needsLists !== false && method.endsWith('/list')
-    const listed = row.needsLists === false ? undefined : this.#deps.prepare?.(request.caller, isList)
+    const listed = row.needsLists === false ? undefined : this.#prepare(request, method, isList)
     const serve = () => {
       const problem = isList ? this.#deps.listProblemOf?.(request.caller) : undefined
       const reply = row.serve(request, this.#deps)
-      return problem === undefined ? reply : reply.then((list) => withProblem(list, problem))
+      return problem === undefined ? reply : reply.then((list) => this.#withProblem(list, problem))
     }
     if (!operation && !listed) return serve()
     const answer = () => (listed ? listed.then(serve) : serve())
     return operation ? traced(operation, answer) : answer()
+  }
+
+  /** Waits for the lists that a request needs: those of its caller, and those of servers that are starting. */
+  #prepare({ caller, params }: McpRequest, method: string, isList: boolean): Promise<unknown> | undefined {
+    const { prepare, firstLists, lists } = this.#deps
+    const own = prepare?.(caller, isList)
+    const isLate = isList || (method === 'tools/call' && knownName(lists.names(), params['name']) === undefined)
+    const first = isLate ? firstLists?.() : undefined
+    return own && first ? Promise.all([own, first]) : (own ?? first)
+  }
+
+  /** Adds to a list why it may lack items. The same list with the same reason is the same reply. */
+  #withProblem(reply: McpReply, problem: string): McpReply {
+    if (!('result' in reply)) return reply
+    const known = this.#incomplete.get(reply)
+    if (known?.problem === problem) return known.reply
+    const meta = isObject(reply.result['_meta']) ? reply.result['_meta'] : {}
+    const result = { ...reply.result, _meta: { ...meta, [INCOMPLETE]: problem } }
+    const incomplete = { problem, reply: { ...reply, result } }
+    if (reply.isKept) this.#incomplete.set(reply, incomplete)
+    return incomplete.reply
   }
 
   #toServed(method: TracedMethod, { id, params, protocolVersion }: McpRequest): ServedRequest {
@@ -275,13 +300,6 @@ function withoutAbsent(result: McpResult, tool: Tool | undefined): McpResult {
 
 /** The field in `_meta` of a list that may lack items: why. */
 const INCOMPLETE = 'dev.toolgate/incomplete'
-
-function withProblem(reply: McpReply, problem: string): McpReply {
-  if (!('result' in reply)) return reply
-  const { result, ttlMs } = reply
-  const meta = isObject(result['_meta']) ? result['_meta'] : {}
-  return { result: { ...result, _meta: { ...meta, [INCOMPLETE]: problem } }, ttlMs }
-}
 
 /** Returns a result with one more text for the model. */
 function withText(result: McpResult, text: string): McpResult {

@@ -184,11 +184,21 @@ export class Fleet {
   }
 
   /**
-   * Waits until the lists that only this caller has, and those of servers with `waitForStart`, are known or have timed
-   * out. `undefined`: there is nothing to wait for. `isList`: the request asks for a list.
+   * Waits until the lists that only this caller has are known or have timed out. `undefined`: there is nothing to wait
+   * for. `isList`: the request asks for a list.
    */
   prepare(caller: Caller, isList: boolean): Promise<unknown> | undefined {
-    const waits = this.#servers.flatMap((server) => toWait(server, caller, isList) ?? [])
+    const waits = this.#servers.flatMap(({ perUser }) => (perUser?.lists && perUser.prepare(caller, isList)) ?? [])
+    return waits.length === 0 ? undefined : Promise.all(waits)
+  }
+
+  /** Waits for the first lists of servers with `waitForStart`. `undefined`: there is nothing to wait for. */
+  firstLists(): Promise<unknown> | undefined {
+    const waits = this.#servers.flatMap(({ config, source, upstream, perUser }) => {
+      const isLate = config.waitForStart === true && !perUser?.lists && !source.isListed()
+      if (!isLate || upstream.state.status !== 'starting') return []
+      return [endsWithin(upstream.start(), config.startTimeoutMs)]
+    })
     return waits.length === 0 ? undefined : Promise.all(waits)
   }
 
@@ -201,11 +211,6 @@ export class Fleet {
   /** Whether at least one server has a list per user. */
   get hasUserLists(): boolean {
     return this.#servers.some(({ perUser }) => perUser?.lists !== undefined)
-  }
-
-  /** Whether requests may have to wait for a list. */
-  get mayWait(): boolean {
-    return this.#servers.some(({ config, perUser }) => config.waitForStart === true || perUser?.lists !== undefined)
   }
 
   /** Reserves places for calls in the instances of their callers. */
@@ -343,17 +348,6 @@ const UNLISTED = {
   starting: 'Something may be missing, because a server is still starting. List again in a moment.',
   down: 'Something may be missing, because a server is down.',
 } as const
-
-/** Returns what a request waits for before it sees a server's list; `undefined` if it need not wait. */
-function toWait(
-  { config, source, upstream, perUser }: Server,
-  caller: Caller,
-  isList: boolean,
-): Promise<unknown> | undefined {
-  if (perUser?.lists) return perUser.prepare(caller, isList)
-  if (config.waitForStart !== true || source.isListed() || upstream.state.status !== 'starting') return undefined
-  return endsWithin(upstream.start(), config.startTimeoutMs)
-}
 
 /** Returns the source of a server; for a server with a list per user, one source for each user. */
 function toSource(

@@ -63,6 +63,7 @@ export function heartOf(parts: HeartParts): Heart {
         listsOf: () => [],
         rejected: () => undefined,
         prepare: () => undefined,
+        firstLists: () => undefined,
         listProblemOf: () => undefined,
         unlistedServer: () => undefined,
         ...parts.fleet,

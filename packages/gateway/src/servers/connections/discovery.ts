@@ -77,10 +77,11 @@ async function readChallenge(url: URL, fetch: GuardedFetch): Promise<Challenge> 
 
 /** Returns the metadata of the resource, or the answer of each place where it may be. */
 async function readResource(url: URL, challenge: Challenge, fetch: GuardedFetch) {
-  const named = challenge.get('resource_metadata')
-  const isOwn = named !== undefined && URL.parse(named)?.origin === url.origin
-  const elsewhere = named === undefined || isOwn ? [] : [`${shownValue(named)} is not of the server's own origin`]
-  const places = new Set([...(isOwn ? [named] : []), ...resourceUrls(url)])
+  const text = challenge.get('resource_metadata')
+  const named = text === undefined ? null : URL.parse(text, url)
+  const isOwn = named?.origin === url.origin
+  const elsewhere = text === undefined || isOwn ? [] : [`${shownValue(text)} is not of the server's own origin`]
+  const places = new Set([...(isOwn ? [named.href] : []), ...resourceUrls(url)])
   const read = await findMetadata([...places], asking(fetch), (body) => toResource(body, url))
   return 'found' in read
     ? { resource: read.found, answers: [] }
