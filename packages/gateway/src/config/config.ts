@@ -169,6 +169,8 @@ export interface ServerConfig {
   /** The labels that its results may raise. Default: none. */
   readonly accepts?: readonly string[]
   readonly startTimeoutMs: number
+  /** Lets requests wait for its first list, for at most `startTimeoutMs`. */
+  readonly waitForStart?: boolean
   readonly callTimeoutMs: number
   readonly names?: NamesConfig
   /** Instructions that replace the server's own; `false` for none. */

@@ -142,6 +142,12 @@ export const serverSchema = z.strictObject({
     )
     .exactOptional(),
   startTimeoutMs: timeoutMs.describe('Default: 30000.').exactOptional(),
+  waitForStart: z
+    .boolean()
+    .describe(
+      'Lets requests wait for the first list of a server that is starting, for at most startTimeoutMs. Default: false, its tools are announced when it has listed.',
+    )
+    .exactOptional(),
   callTimeoutMs: timeoutMs.describe('Default: 60000.').exactOptional(),
   names: namesSchema.exactOptional(),
   instructions: z
