@@ -27,6 +27,8 @@ export {
   withoutHop,
 } from './results.ts'
 
+export { withoutNullEntries, withoutNulls } from './nulls.ts'
+
 // Lists and their changes
 export { type ListedTool, toListedTool } from './listed-tool.ts'
 export { type ToolList, ToolLists } from './tool-lists.ts'

@@ -10,6 +10,7 @@ import {
   type ResourceDefinition,
   type TemplateDefinition,
 } from '@toolgate/core/toolset'
+import { withoutNulls } from './nulls.ts'
 import { addedBy, type OverlayEntries, Overlays } from './overlays.ts'
 
 /** The items, other than tools, that a server lists. */
@@ -110,7 +111,7 @@ export class ServerItems {
     if (before && before.listed === listed) return before
     const text = toJsonText(listed)
     if (before?.text === text) return { ...before, listed }
-    return { listed, text, item: this.#toItem(kind, isObject(listed) ? listed : {}) }
+    return { listed, text, item: this.#toItem(kind, isObject(listed) ? withoutNulls(listed) : {}) }
   }
 
   /** The definition checks each field. */
@@ -154,13 +155,13 @@ const PROMPT_FIELDS: readonly string[] = [...COMMON_FIELDS, 'arguments']
 /** The maximum length of the JSON of unknown fields, in characters. It is the limit for tools too. */
 const MAX_FIELD_CHARS = 64 * 1024
 
-/** Returns a definition with every unknown field under `fields`. A known field that is `null` is treated as absent. */
+/** Returns a definition with every unknown field under `fields`. */
 function withFields(listed: JsonObject, names: readonly string[]): JsonObject {
   const known: Record<string, unknown> = {}
   const fields: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(listed)) {
-    if (!names.includes(name)) fields[name] = value
-    else if (value !== null) known[name] = value
+    if (names.includes(name)) known[name] = value
+    else fields[name] = value
   }
   if (Object.keys(fields).length === 0) return known
   if (toJsonText(fields).length > MAX_FIELD_CHARS)

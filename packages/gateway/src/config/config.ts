@@ -34,6 +34,8 @@ export interface GatewayConfig {
     readonly port: number
     /** Further accepted origins, such as `https://tools.example.com` of a reverse proxy. */
     readonly origins?: readonly string[]
+    /** Origins of web pages that may call the agent endpoints, such as `https://inspector.example.com`. */
+    readonly corsOrigins?: readonly string[]
     /** Proxies whose `X-Forwarded-For` is trusted: addresses, and ranges such as `10.0.0.0/8`. */
     readonly proxies?: readonly string[]
     /** Serves HTTPS instead of HTTP. */

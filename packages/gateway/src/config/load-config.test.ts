@@ -276,6 +276,25 @@ describe('loadConfig', () => {
     )
   })
 
+  it('takes origins of pages one by one: neither all of them, nor one with a path', () => {
+    const read = (origin: string) =>
+      withFile(
+        `servers: {}\n${ALLOW_ALL}\nlisten: { corsOrigins: ["${origin}"] }`,
+        (file) => loadConfig(file, { env: {} }).listen.corsOrigins,
+      )
+    for (const origin of ['https://inspector.example.com', 'http://localhost:6274/', 'vscode-webview://1ab2'])
+      assert.deepEqual(read(origin), [origin])
+    for (const origin of [
+      '*',
+      'https://*.example.com',
+      'null',
+      'https://x.example/app',
+      'x.example',
+      'https://a@x.example',
+    ])
+      assert.throws(() => read(origin), /listen\.corsOrigins[^]*one origin, such as/, origin)
+  })
+
   it('follows an alias to its anchor', () => {
     withFile(`servers:\n  a: &base { url: "http://127.0.0.1:1/mcp" }\n  b: *base\n${ALLOW_ALL}`, (file) => {
       assert.deepEqual(

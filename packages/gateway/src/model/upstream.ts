@@ -59,11 +59,15 @@ export interface UpstreamItems {
 
 export const NO_ITEMS: UpstreamItems = { tools: [], resources: [], templates: [], prompts: [] }
 
-/** A listed item that cannot be offered. A list that cannot be read is named by its method. */
+/**
+ * A listed item that cannot be offered, or that is offered without its invalid `part`. A list that cannot be read is
+ * named by its method.
+ */
 export interface RejectedItem {
   readonly kind: 'tool' | 'resource' | 'template' | 'prompt'
   readonly name: string
   readonly reason: string
+  readonly part?: 'outputSchema'
 }
 
 export const UPSTREAM_STATUSES = ['starting', 'ready', 'down', 'stopped'] as const

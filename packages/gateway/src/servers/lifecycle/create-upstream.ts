@@ -24,6 +24,7 @@ import { fetchLists, type ReadLists, ServerLists, ttlOf } from './server-lists.t
 import {
   type Offer,
   OFFERS,
+  type RejectedItem,
   type Upstream,
   type UpstreamCall,
   UpstreamError,
@@ -81,6 +82,8 @@ class SupervisedUpstream implements Upstream {
   #current: OpenServer | undefined
   /** The log level of the running server. */
   #logLevel: ServerLogLevel | undefined
+  /** The rejected items that are logged. */
+  #logged: ReadonlySet<string> = new Set()
   #living: Promise<void> | undefined
   #endRun: (() => void) | undefined
   /** Ends the pause before the next start. */
@@ -303,9 +306,14 @@ class SupervisedUpstream implements Upstream {
     this.#logRejected()
   }
 
+  /** Logs each rejected item once, also if it is listed again or the server restarts. */
   #logRejected(): void {
-    for (const { kind, name, reason } of this.#lists.rejected.slice(0, MAX_LOGGED_REJECTIONS))
-      this.#log('warn', `its ${kind} "${name}" cannot be offered`, reason)
+    const fresh = this.#lists.rejected.filter((item) => !this.#logged.has(keyOf(item)))
+    for (const item of fresh.slice(0, MAX_LOGGED_REJECTIONS))
+      this.#log('warn', `its ${item.kind} "${item.name}" cannot be offered`, item.reason)
+    const more = fresh.length - MAX_LOGGED_REJECTIONS
+    if (more > 0) this.#log('warn', `${more} more of its items cannot be offered; GET /api/servers lists them`)
+    this.#logged = new Set(this.#lists.rejected.map(keyOf))
   }
 
   #setDown(error: UpstreamError, server: OpenServer | undefined): void {
@@ -324,6 +332,10 @@ class SupervisedUpstream implements Upstream {
   #log(level: LogLevel, message: string, detail?: string): void {
     this.#deps.log({ level, server: this.name, message, ...(detail ? { detail } : {}) })
   }
+}
+
+function keyOf({ kind, name, reason }: RejectedItem): string {
+  return JSON.stringify([kind, name, reason])
 }
 
 function countsOf(items: UpstreamItems, offers: readonly Offer[]): string {

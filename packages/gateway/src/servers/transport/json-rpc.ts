@@ -1,6 +1,6 @@
 import { isObject, JSON_BOUNDS, JsonFault, type JsonObject, readJson } from '@toolgate/values/json'
 import { redactor } from '@toolgate/values/redact'
-import type { JsonRpcError, RequestId } from '@toolgate/mcp'
+import { type JsonRpcError, type RequestId, withoutNulls } from '@toolgate/mcp'
 import { findMembers, type TextSpan, splitItems } from '../../util/json-text.ts'
 import { isLarge, markLarge } from '../../util/next-turn.ts'
 import { UpstreamError } from '../../model/upstream.ts'
@@ -142,7 +142,7 @@ function toMessage(value: unknown, text: string): RpcMessage {
   const { id: given, method, params, result, error } = value
   if (method === '') throw notMcp(text)
   if (typeof method === 'string') {
-    const asked = isObject(params) ? params : {}
+    const asked = isObject(params) ? withoutNulls(params) : {}
     return isId(given)
       ? { kind: 'request', id: given, method, params: asked }
       : { kind: 'notification', method, params: asked }
