@@ -16,6 +16,7 @@ import { findUnusableFiles } from '../project/store-files.ts'
 import { describeNotRun } from './check.ts'
 import { checkGateway, type Finding, isHealthy } from './doctor-gateway.ts'
 import { count } from '../render.ts'
+import { mendServer } from './server-mends.ts'
 import { nextPort, type ServeDeps, startUnseen } from './serve.ts'
 
 export interface DoctorOptions {
@@ -179,7 +180,10 @@ const MAX_SKEW_MS = 60_000
  */
 async function checkClocks({ servers }: GatewayConfig): Promise<readonly Finding[]> {
   const origins = new Set(
-    servers.flatMap(({ url, command }) => (url !== undefined && command === undefined ? [new URL(url).origin] : [])),
+    // This request would not go through a proxy.
+    servers.flatMap(({ url, command, proxy }) =>
+      url !== undefined && command === undefined && !proxy ? [new URL(url).origin] : [],
+    ),
   )
   const findings = [...origins].map(async (origin): Promise<readonly Finding[]> => {
     const answer = await fetch(origin, { method: 'HEAD', signal: AbortSignal.timeout(ASK_MS) }).catch(() => undefined)
@@ -201,7 +205,7 @@ async function checkServers(config: GatewayConfig, start: ServeDeps['start']): P
     const servers = rows.map(({ name, status, reason, toolCount }): Finding => {
       const about = `server ${name}`
       if (status === 'ready') return { level: 'ok', about, text: count(toolCount, 'tool') }
-      return { level: 'error', about, text: reason ?? status, mend: mendOf(config, name) }
+      return { level: 'error', about, text: reason ?? status, mend: mendOf(config, name, reason) }
     })
     return [...servers, ...(await checkPolicy(config, gateway))]
   } finally {
@@ -209,9 +213,11 @@ async function checkServers(config: GatewayConfig, start: ServeDeps['start']): P
   }
 }
 
-/** Returns the command that the user can run to see a server's own messages. */
-function mendOf({ servers, file }: GatewayConfig, name: string): string {
+/** Returns what mends a server, or else the command that the user can run to see its own messages. */
+function mendOf({ servers, file }: GatewayConfig, name: string, reason = ''): string {
   const server = servers.find((one) => one.name === name)
+  const known = server && mendServer(file, server, reason)
+  if (known !== undefined) return known
   if (server?.command === undefined) return `toolgate add ${name} <url> --replace --config ${file}`
   return [server.command, ...server.args].map((word) => (/^[\w./:@=-]+$/.test(word) ? word : `'${word}'`)).join(' ')
 }
