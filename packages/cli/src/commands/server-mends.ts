@@ -1,7 +1,7 @@
 import type { GatewayConfig } from '@toolgate/gateway'
 import { lineOf, openConfig } from '../project/config-file.ts'
 
-type ServerConfig = GatewayConfig['servers'][number]
+type FailedServer = GatewayConfig['servers'][number]
 
 /** A trouble of a server over HTTP, and what mends it. */
 interface Trouble {
@@ -9,7 +9,7 @@ interface Trouble {
   /** The key of the server to write. */
   readonly key: 'url' | 'proxy' | 'ca' | 'headers'
   /** What to write there, or a text in place of a value. */
-  readonly value: (match: RegExpExecArray, server: ServerConfig) => string
+  readonly value: (match: RegExpExecArray, server: FailedServer) => string
 }
 
 const LOGIN = 'http://<user>:<password>@<proxy>:<port>'
@@ -46,7 +46,7 @@ const TROUBLES: readonly Trouble[] = [
 const VARIABLE = /the proxy (?:\S+ \(|in )((?:https?|all)_proxy)\b/i
 
 /** Returns the line of the file, or the variable, that mends why a server over HTTP is down, if it is known. */
-export function mendServer(file: string, server: ServerConfig, reason: string): string | undefined {
+export function mendServer(file: string, server: FailedServer, reason: string): string | undefined {
   if (server.url === undefined || server.command !== undefined) return undefined
   // The environment has authorities for a proxy. A server has them for itself.
   if (/the proxy .*unknown authority/.test(reason)) return 'export NODE_EXTRA_CA_CERTS=<a PEM file with its authority>'

@@ -17,10 +17,10 @@ export interface ProxyRules {
   readonly except: readonly string[]
 }
 
-type Env = Readonly<Record<string, string | undefined>>
+type ProxyVariables = Readonly<Record<string, string | undefined>>
 
 /** Returns the proxies that an environment names, or `undefined` if it names none. */
-export function proxiesOf(env: Env): ProxyRules | undefined {
+export function proxiesOf(env: ProxyVariables): ProxyRules | undefined {
   const all = ['all_proxy', 'ALL_PROXY']
   const http = proxyIn(env, ['http_proxy', 'HTTP_PROXY', ...all])
   const https = proxyIn(env, ['https_proxy', 'HTTPS_PROXY', ...all])
@@ -29,13 +29,13 @@ export function proxiesOf(env: Env): ProxyRules | undefined {
 }
 
 /** Returns the entries of `NO_PROXY`. */
-export function exceptionsOf(env: Env): readonly string[] {
+export function exceptionsOf(env: ProxyVariables): readonly string[] {
   const text = env['no_proxy'] ?? env['NO_PROXY'] ?? ''
   return text.split(/[\s,]+/).filter((entry) => entry !== '')
 }
 
 /** The first variable that is set decides. An empty one means that there is no proxy. */
-function proxyIn(env: Env, names: readonly string[]): NamedProxy | undefined {
+function proxyIn(env: ProxyVariables, names: readonly string[]): NamedProxy | undefined {
   const from = names.find((name) => env[name] !== undefined)
   const url = from === undefined ? '' : (env[from]?.trim() ?? '')
   return from === undefined || url === '' ? undefined : { url, from }
