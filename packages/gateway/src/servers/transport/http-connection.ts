@@ -23,7 +23,7 @@ import { UpstreamError } from '../../model/upstream.ts'
 
 const CHECK_TIMEOUT_MS = 5_000
 const GOODBYE_MS = 300
-const SESSION_ID = /^[\x21-\x7E]{1,1024}$/
+const SESSION_ID = /^[\x21-\x7E]{1,4096}$/
 
 interface HttpOptions extends ConnectOptions {
   readonly url: URL
