@@ -181,7 +181,10 @@ const MAX_SKEW_MS = 60_000
  */
 async function checkClocks({ servers }: GatewayConfig): Promise<readonly Finding[]> {
   const origins = new Set(
-    servers.flatMap(({ url, command }) => (url !== undefined && command === undefined ? [new URL(url).origin] : [])),
+    // This request would not go through a proxy.
+    servers.flatMap(({ url, command, proxy }) =>
+      url !== undefined && command === undefined && !proxy ? [new URL(url).origin] : [],
+    ),
   )
   const findings = [...origins].map(async (origin): Promise<readonly Finding[]> => {
     const answer = await fetch(origin, { method: 'HEAD', signal: AbortSignal.timeout(ASK_MS) }).catch(() => undefined)

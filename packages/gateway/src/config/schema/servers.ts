@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { maySchema } from '../may.ts'
 import { serverOAuthSchema } from '../server-oauth.ts'
 import { OFFERS } from '../../model/upstream.ts'
+import { proxySchema } from './proxy.ts'
 import { whole, name, text, texts, timeoutMs, variableName, headersSchema } from './values.ts'
 
 const annotationsSchema = z
@@ -106,6 +107,12 @@ export const serverSchema = z.strictObject({
     .describe('Where it speaks Streamable HTTP. With a command, may hold ${port}, a free port chosen at each start.')
     .exactOptional(),
   headers: headersSchema.describe('Sent with each request to `url`. May hold ${user} and ${tenant}.').exactOptional(),
+  proxy: proxySchema
+    .describe('The proxy through which this server is reached; "none" for no proxy. Default: that of the file.')
+    .exactOptional(),
+  ca: text
+    .describe('A PEM file with authorities that are trusted for this server beside the usual ones.')
+    .exactOptional(),
   oauth: serverOAuthSchema.exactOptional(),
   era: z
     .enum(['auto', 'legacy', 'modern'])
