@@ -76,6 +76,7 @@ const OVERLAYS: ReadonlySet<string> = new Set([
   'resources',
   'prompts',
   'trustHints',
+  'inputs',
   'accepts',
   'names',
   'instructions',
