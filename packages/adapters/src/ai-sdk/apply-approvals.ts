@@ -1,4 +1,5 @@
 import { type Approval, type Caller, type FaultCode, type Gate, type Tool, ToolgateError } from '@toolgate/core'
+import { coerceInput } from '@toolgate/core/call'
 import { toWireName } from '@toolgate/expose'
 import { canonicalize } from '@toolgate/values/json'
 import { checkShape, sha256Hex, type Shape, shapeOf } from '@toolgate/values'
@@ -94,7 +95,7 @@ function toolNamed({ catalog }: Desk, name: string): Tool | undefined {
 /** The gate stores approvals by the hash of the parsed input, so the input is parsed by the tool's schema first. */
 function hashOf(tool: Tool, input: unknown): string | undefined {
   try {
-    const parsed = tool.parseInput ? tool.parseInput(input) : { value: input }
+    const parsed = tool.parseInput ? tool.parseInput(input) : { value: coerceInput(tool, input) }
     return 'value' in parsed ? sha256Hex(canonicalize(parsed.value)) : undefined
   } catch {
     // A gate refuses such an input, so no approval waits for it.

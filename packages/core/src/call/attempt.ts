@@ -277,6 +277,8 @@ export interface Attempt {
   readonly onlyAsks: boolean
   /** The frozen input, once it has been parsed. */
   input: unknown
+  /** Whether texts of the given input were replaced by the values that the tool's schema wants. */
+  isCoerced: boolean
   /** The decision of the clauses that read the input or the run. */
   withInput: Decision | undefined
   /** The clauses that hold for its input and its run. */
@@ -348,6 +350,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     trace: undefined,
     onlyAsks,
     input: undefined,
+    isCoerced: false,
     withInput: undefined,
     hits: NO_HITS,
     would: undefined,

@@ -78,6 +78,7 @@ const OVERLAYS: ReadonlySet<string> = new Set([
   'resources',
   'prompts',
   'trustHints',
+  'inputs',
   'accepts',
   'names',
   'instructions',

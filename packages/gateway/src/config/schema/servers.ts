@@ -1,4 +1,5 @@
 import { DEFINITION_MODES, NEW_TOOL_MODES, PIN_MODES } from '@toolgate/core/pins'
+import { INPUT_HANDLINGS } from '@toolgate/core/tools'
 import type { PrefixMode } from '@toolgate/mcp'
 import * as z from 'zod'
 import { maySchema } from '../may.ts'
@@ -137,6 +138,12 @@ export const serverSchema = z.strictObject({
   trustHints: z
     .boolean()
     .describe("Lets the server's own annotations satisfy an `allow`. Default: false.")
+    .exactOptional(),
+  inputs: z
+    .enum(INPUT_HANDLINGS)
+    .describe(
+      "What happens to inputs that a tool's schema rejects. checked: they are refused. coerced: texts become the values that the schema wants, before rules, approvals and the audit. server: the server itself checks all inputs. Default: checked.",
+    )
     .exactOptional(),
   offers: z
     .array(z.enum(OFFERS))
