@@ -53,6 +53,26 @@ describe('fromClaudeAgent', () => {
     assert.equal(tool?.annotations.readOnlyHint, true)
   })
 
+  it('gives tool() what JSON cannot express, and decides what the model wrote', async () => {
+    const seen: unknown[] = []
+    const book = {
+      name: 'book',
+      description: 'Books.',
+      inputSchema: { at: z.string().transform((text) => new Date(text)) },
+      handler: async (input: unknown) => {
+        seen.push(input)
+        return { content: [] }
+      },
+    }
+    const deny = [{ match: 'book', input: "input.at == '2026-01-02'" }]
+    const gate = createGate({ tools: fromClaudeAgent([book]), policy: { deny } as object })
+    const { mcpServers } = await guard(gate, VIEWER)
+    const client = await connect(mcpServers['gate'] as never)
+    for (const at of ['2026-01-01', '2026-01-02']) await client.callTool({ name: 'book', arguments: { at } })
+    assert.deepEqual(seen, [{ at: new Date('2026-01-01') }])
+    await client.close()
+  })
+
   it('combines them with tags, scopes and groups, and refuses unknown names and invalid tools', () => {
     const overlay = { Bash: { tags: ['danger'], requiredScopes: ['shell'] } }
     const gate = createGate({ tools: fromClaudeAgent(['Bash'], overlay) })

@@ -185,6 +185,30 @@ describe('toolApproval of guard', () => {
     assert.deepEqual(seen, [{ cents: 5, currency: 'EUR' }])
   })
 
+  it('binds an approval to what the model wrote, if JSON cannot express what the schema makes of it', async () => {
+    const seen: unknown[] = []
+    const book = tool({
+      inputSchema: z.object({ at: z.string().transform((text) => new Date(text)), for: z.array(z.string()) }),
+      execute: (input) => void seen.push(input),
+    })
+    const gate = createGate({ tools: fromAiSdk({ book }), policy: { ask: ['book'] } })
+    const asked: unknown[] = []
+    const toolApproval = { book: (given: object) => void asked.push(given) }
+    const open = async () => ({ stopWhen, ...(await guard(gate, VIEWER, { toolApproval })) })
+    const input = { at: '2026-01-01', for: ['ada'] }
+    const model = mockModel([[{ name: 'book', input }]])
+    const paused = await generateText({ messages: prompt, model, ...(await open()) })
+    assert.deepEqual(paused.toolCalls[0]?.input, input)
+    // As a client sends them back: in JSON.
+    const sent = JSON.stringify(answer([...prompt, ...paused.responseMessages], true))
+    const messages = JSON.parse(sent) as ReturnType<typeof answer>
+    const [applied] = await applyApprovals(gate, VIEWER, messages)
+    assert.deepEqual(applied?.approval?.input, input)
+    await generateText({ messages, model: mockModel(['Booked.']), ...(await open()) })
+    const parsed = { at: new Date('2026-01-01'), for: ['ada'] }
+    assert.deepEqual([seen, asked], [[parsed], [parsed, parsed]])
+  })
+
   it('is the stricter of yours and the gate’s, and a call that yours leaves to a person waits in the store too', async () => {
     const statuses = {
       denied: { type: 'denied', reason: 'Not on Sundays.' },

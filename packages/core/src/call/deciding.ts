@@ -74,9 +74,11 @@ export function checkInput(attempt: Attempt, tool: Tool): Stop | undefined {
 function validate(attempt: Attempt, tool: Tool, value: unknown): Stop | undefined {
   const { ports, request } = attempt
   // A completion has only some of the arguments.
-  const parsed = request.as?.kind === 'complete' ? { value } : parseInput(tool, value, ports)
-  attempt.input = 'problem' in parsed ? value : parsed.value
-  return 'problem' in parsed ? { decision: invalidInput(parsed.problem) } : undefined
+  const parsed: ReturnType<ParseInput> = request.as?.kind === 'complete' ? { value } : parseInput(tool, value, ports)
+  const isValid = 'value' in parsed
+  attempt.input = isValid ? parsed.value : value
+  attempt.forTool = isValid ? parsed.forTool : undefined
+  return isValid ? undefined : { decision: invalidInput(parsed.problem) }
 }
 
 function parseInput(tool: Tool, value: unknown, ports: CallPorts): ReturnType<ParseInput> {
