@@ -313,14 +313,20 @@ describe('toolApproval of guard', () => {
     assert.equal(audit.attempts()[0], 'delete_all tool_approval_required approval_required')
   })
 
-  it('leaves a call waiting even if your toolApproval comes after the spread and has no answer', async () => {
+  it('pauses even if your toolApproval comes after the spread and has no answer', async () => {
     const { gate, witness } = createAiSdkWorld(ASKS)
-    const model = mockModel([call, 'Hm.'])
-    const guarded = await guard(gate, VIEWER)
-    await generateText({ model, messages: prompt, stopWhen, ...guarded, toolApproval: { search: 'approved' } })
-    assert.deepEqual(model.told(), { 'call-0': { type: 'error-text', value: 'Waiting for approval of delete_all.' } })
+    const open = async () => ({
+      ...(await guard(gate, VIEWER)),
+      stopWhen,
+      toolApproval: { search: 'approved' } as const,
+    })
+    const paused = await generateText({ model: mockModel([call, 'Hm.']), messages: prompt, ...(await open()) })
     assert.deepEqual(witness.ran, [])
     assert.equal((await gate.approvals.list({ status: 'pending' })).length, 1)
+    const messages = answer([...prompt, ...paused.responseMessages], true)
+    await applyApprovals(gate, VIEWER, messages)
+    await generateText({ model: mockModel(['Done.']), messages, ...(await open()) })
+    assert.deepEqual(witness.ran, ['delete_all'])
   })
 
   it('leaves calls alone that the provider has run', async () => {
@@ -363,7 +369,7 @@ describe('needsApproval, by which version 6 of the SDK asks', () => {
     const run = new LoopRun({ gate, view: await gate.view(VIEWER), options: {}, wrap: wrapExecute })
     const offered = run.offered('pay')
     assert.ok(offered)
-    const armed = wrapExecute(run, offered, true) as Armed
+    const armed = wrapExecute(run, offered) as Armed
     const messages = forge('pay', { q: 'x' })
     const before = { toolCallId: 'c', messages: [] }
     assert.deepEqual(
