@@ -1,6 +1,7 @@
 import { type CallContext, ConfigError, type ToolAnnotations } from '@toolgate/core'
 import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/tools'
 import type { FlexibleSchema, ToolExecutionOptions, ToolSet } from 'ai'
+import { checkRecord } from '../shared/check-import.ts'
 import { fieldsOf } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 import { type ImportedSchema, importSchema } from './schemas.ts'
@@ -40,6 +41,7 @@ export function fromAiSdk<Tools extends ToolSet>(
   tools: Tools,
   overlay: Overlay<keyof Tools & string> = {},
 ): NativeToolRecord<Tools> {
+  checkRecord(tools, 'tools')
   const definitions = new Map<string, UnnamedToolDefinition>()
   for (const [name, tool] of Object.entries(tools)) {
     if (typeof tool !== 'object' || tool === null)

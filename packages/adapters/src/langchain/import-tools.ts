@@ -21,6 +21,7 @@ import {
 import { FOR_TOOL } from '@toolgate/core/internal'
 import { isObject, mutableCopy } from '@toolgate/values/json'
 import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/tools'
+import { checkList } from '../shared/check-import.ts'
 import { fieldsOf, hasFields, isFunction, isName } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord, type ToolOverlay } from '../shared/overlay.ts'
 import { asItCame, forParsingTool, type ParsedAnswer } from '../shared/parsing-tool.ts'
@@ -50,7 +51,9 @@ export function fromLangChain<const Tools extends readonly LangChainTool[]>(
 ): NativeToolRecord<NativeTools<Tools>> {
   const definitions = new Map<string, UnnamedToolDefinition>()
   const overlays = new Map<string, ToolOverlay | undefined>(Object.entries(overlay))
+  checkList(tools, 'LangChain tools')
   for (const tool of tools) {
+    if (typeof tool === 'string') throw new ConfigError('tools', `"${String(tool)}" is a name: pass the tool itself`)
     const name = nameOfTool(tool)
     if (name === undefined) throw new ConfigError('tools', 'a tool of LangChain must have a name')
     if (definitions.has(name))

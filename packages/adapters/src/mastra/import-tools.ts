@@ -8,6 +8,7 @@ import {
 } from '@toolgate/core'
 import { mutableCopy } from '@toolgate/values/json'
 import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/tools'
+import { checkRecord } from '../shared/check-import.ts'
 import { fieldsOf } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 import { forParsingTool } from '../shared/parsing-tool.ts'
@@ -41,6 +42,7 @@ export function fromMastra<Tools extends MastraTools>(
   tools: Tools,
   overlay: Overlay<keyof Tools & string> = {},
 ): NativeToolRecord<Tools> {
+  checkRecord(tools, 'tools made with createTool')
   const overlays = new Map(Object.entries(overlay))
   const definitions = new Map<string, UnnamedToolDefinition>()
   for (const [id, tool] of Object.entries(tools)) {
