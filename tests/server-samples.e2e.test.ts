@@ -191,6 +191,21 @@ describe('a server whose entry permits nothing', () => {
     })
 })
 
+describe('what a server may ask', () => {
+  it('is shown with the servers, and with the reason of a decision', async () => {
+    const { body } = await gateway.api('/api/servers')
+    const { servers } = body as { servers: { name: string; may?: readonly string[] }[] }
+    const mayOf = (name: string) => servers.find((row) => row.name === name)?.may
+    assert.deepEqual([mayOf('modern'), mayOf('quiet')], [['elicit', 'sample', 'roots'], undefined])
+    const why = async (tool: string) =>
+      ((await gateway.api(`/api/why?tool=${tool}&as=admin`)).body as { may?: unknown }).may
+    assert.deepEqual(
+      [await why('modern:sample'), await why('quiet:sample')],
+      [['elicit', 'sample', 'roots'], undefined],
+    )
+  })
+})
+
 describe('the capabilities that a server is told', () => {
   it('are those of its entry and of the client of the call, without announcements of changes', async () => {
     const full = await connectModern()

@@ -11,6 +11,7 @@ import { UserSources } from './catalog/own-sources.ts'
 import { UpstreamSource } from './catalog/sources.ts'
 import { toComparable } from '../config/comparable.ts'
 import type { GatewayConfig, ServerConfig } from '../config/config.ts'
+import { mayWords } from '../config/may.ts'
 import type { Connections } from './connections/connections.ts'
 import type { WatchedServer } from './catalog/server-identity.ts'
 import { withVia } from './via.ts'
@@ -269,6 +270,11 @@ export class Fleet {
     })
   }
 
+  /** Returns what a server may ask clients for, in words. */
+  mayOf(name: string): readonly string[] {
+    return mayWords(this.#byName.get(name)?.config.may)
+  }
+
   /** Restarts a server, or all its instances. Does nothing for an unknown name. */
   async restart(name: string): Promise<void> {
     const server = this.#byName.get(name)
@@ -335,7 +341,8 @@ function toServerConnections(
   }
 }
 
-function toServerRow({ upstream: { name, state }, source, perUser }: Server): ServerRow {
+function toServerRow({ config, upstream: { name, state }, source, perUser }: Server): ServerRow {
+  const may = mayWords(config.may)
   return {
     name,
     status: state.status,
@@ -344,6 +351,7 @@ function toServerRow({ upstream: { name, state }, source, perUser }: Server): Se
     restarts: state.restarts,
     toolCount: Array.from(source.tools()).filter(({ kind }) => kind === 'tool').length,
     ...(state.era === undefined ? {} : { era: state.era }),
+    ...(may.length === 0 ? {} : { may }),
     rejected: [...state.rejected, ...source.rejected],
     ...(perUser?.lists ? { listing: 'user' as const } : {}),
     ...(perUser?.needsInstances ? { instances: toInstances(perUser.instances) } : {}),

@@ -58,7 +58,7 @@ export function heartOf(parts: HeartParts): Heart {
       ...parts.catalog,
     },
     servers: {
-      fleet: { rows: () => [], listsOf: () => [], prepare: () => undefined, ...parts.fleet },
+      fleet: { rows: () => [], listsOf: () => [], prepare: () => undefined, mayOf: () => [], ...parts.fleet },
       connections: { rowsOf: () => [] },
       ...parts.servers,
     },
