@@ -43,11 +43,13 @@ const ASKS: Readonly<Record<string, Readonly<Record<string, { readonly method: s
 const calls: { readonly era: string; readonly responses: Json | undefined }[] = []
 
 /** Answers as a server whose tools ask for something and return the answers. */
-async function answer(method: string, params: Json, turn: Turn): Promise<Json | undefined> {
+function answer(method: string, params: Json, turn: Turn): Json | Promise<Json> | undefined {
   if (method === 'tools/list') return { tools: NAMES.map((name) => ({ name, inputSchema: { type: 'object' } })) }
-  if (method !== 'tools/call') return undefined
-  const { era, responses, state, ask, capabilities } = turn
-  const asks = ASKS[String(params['name'])]
+  return method === 'tools/call' ? call(String(params['name']), turn) : undefined
+}
+
+async function call(name: string, { era, responses, state, ask, capabilities }: Turn): Promise<Json> {
+  const asks = ASKS[name]
   if (!asks) return says(JSON.stringify(capabilities))
   calls.push({ era, responses })
   if (era === 'legacy') {
@@ -55,7 +57,7 @@ async function answer(method: string, params: Json, turn: Turn): Promise<Json | 
     for (const [key, request] of Object.entries(asks)) answers.push([key, await ask(request.method, request.params)])
     return says(JSON.stringify(Object.fromEntries(answers)))
   }
-  if (params['name'] !== 'insists' && responses && Object.keys(asks).every((key) => Object.hasOwn(responses, key)))
+  if (name !== 'insists' && responses && Object.keys(asks).every((key) => Object.hasOwn(responses, key)))
     return says(JSON.stringify({ ...responses, state }))
   return { resultType: 'input_required', inputRequests: asks, requestState: 'own' }
 }
