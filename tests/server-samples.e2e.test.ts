@@ -169,9 +169,11 @@ for (const server of ['modern', 'earlier'])
         await close()
       })
 
-      it('asks nobody for roots who has none', async () => {
+      it('asks nobody for roots who has none, on record', async () => {
         const { asked, textOf, close } = await connect({ sampling: {} })
         assert.match(await textOf(`${server}__roots`), NO_CAPABILITY)
+        const [record] = await recordsOf(`${server}:roots`)
+        assert.match(record?.detail ?? '', /roots, but its client does not have it|does not support roots\/list/)
         assert.deepEqual(asked, [])
         await close()
       })
@@ -186,6 +188,9 @@ describe('a server whose entry permits nothing', () => {
       const { asked, textOf, close } = await connect()
       assert.match(await textOf('quiet__sample'), NO_CAPABILITY)
       assert.match(await textOf('quiet_earlier__roots'), NO_CAPABILITY)
+      const [record] = await recordsOf('quiet:sample')
+      assert.equal(record?.reason, 'refused')
+      assert.match(record?.detail ?? '', /^quiet: it needs the capability sampling, but its entry does not permit it/)
       assert.match(await textOf('quiet__capabilities'), /"\{\}"/)
       assert.match(await textOf('quiet_earlier__capabilities'), /"\{\}"/)
       assert.deepEqual(asked, [])
@@ -290,7 +295,7 @@ describe('answers without a state', () => {
 
   it('answer what the server then asks, and reach it no sooner', async () => {
     calls.length = 0
-    const before = (await recordsOf('modern:sample')).length
+    const recorded = (await recordsOf('modern:sample')).length
     const { text = '' } = await send('modern__sample', { inputResponses: { capital: SAMPLED, unknown: SAMPLED } })
     assert.match(text, /Paris/)
     assert.match(text, /"state":"own"/)
@@ -298,7 +303,7 @@ describe('answers without a state', () => {
       calls.map(({ responses }) => Object.keys(responses ?? {})),
       [[], ['capital']],
     )
-    assert.equal((await recordsOf('modern:sample')).length, before + 1)
+    assert.equal((await recordsOf('modern:sample')).length, recorded + 1)
   })
 
   it('answer once: a server that insists asks its client', async () => {

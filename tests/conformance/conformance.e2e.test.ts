@@ -128,8 +128,8 @@ for (const key of RUN_KEYS) {
       assert.ok(rows.length >= 40, `the referee made only ${rows.length} checks`)
       t.diagnostic(`scenario, direct, through\n${tableOf(rows)}`)
       const figures = [countsOf(rows, 'direct'), countsOf(rows, 'through')].flat()
-      const row = `| ${[run.name, ...figures].join(' | ')} |`
-      assert.ok(readFileSync(PAGE, 'utf8').includes(row), `docs/guide/referees.md has no row "${row}"`)
+      const line = `| ${[run.name, ...figures].join(' | ')} |`
+      assert.ok(readFileSync(PAGE, 'utf8').includes(line), `docs/guide/referees.md has no row "${line}"`)
       const different = rows.filter(isDifferent)
       const listed = differences.flatMap((difference) => difference[key] ?? [])
       if (process.env['TOOLGATE_UPDATE'] === '1') update(key, different)
