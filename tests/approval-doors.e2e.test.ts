@@ -11,6 +11,7 @@ import {
 import { callerConfig, CALLERS, KEYS } from './support/keys.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { startRecordingServer, type RecordingServer } from './support/recording-server.ts'
+import { send as post } from './support/http.ts'
 import { MODERN, type RpcAnswer } from './support/rpc.ts'
 import { httpServer } from './support/servers.ts'
 
@@ -150,6 +151,21 @@ describe('a client of 2025-11-25 that opens URLs (SDK 1.x)', () => {
     assert.equal(runs(), 1)
     await decide('reject')
     await client.close()
+  })
+
+  it('gets the same error if it names its revision only at the start of its session', async () => {
+    const { authorization } = headers().requestInit.headers
+    const ask = (body: object, more: object = {}) =>
+      post(gateway.mcpUrl, {
+        headers: { authorization, 'content-type': 'application/json', ...more },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...body }),
+      })
+    const params = { protocolVersion: '2025-11-25', capabilities: { elicitation: { url: {} } }, clientInfo: INFO }
+    const begun = await ask({ method: 'initialize', params })
+    const call = { method: 'tools/call', params: { name: 'pay__send', arguments: { cents: 207 } } }
+    const answer = await ask(call, { 'mcp-session-id': begun.headers['mcp-session-id'] })
+    assert.equal((answer.json() as RpcAnswer).error?.code, -32_042)
+    await decide('reject')
   })
 
   it('gets the text if it has forms only: its agent could answer those', async () => {

@@ -56,6 +56,12 @@ function world(t: TestContext, text: string = FILE, row: Partial<ServerRow> = {}
 }
 
 describe('toolgate add', () => {
+  it('says what the first start downloads', async (t) => {
+    const { add, io } = world(t)
+    assert.equal(await add('files', ['npx', '-y', '@example/files@1.0.0'], { start: true }), 'ok')
+    assert.match(io.err(), /^the first start of "files" downloads @example\/files@1\.0\.0, unless a cache has it$/m)
+  })
+
   it('writes to the target of a link, which stays a link', async (t) => {
     const { add, folder, file } = world(t)
     const target = path.join(folder, 'shared.yaml')

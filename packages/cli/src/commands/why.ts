@@ -98,6 +98,7 @@ function printWhy(body: WhyBody, who: string, io: Io): void {
   if (body.may) printLine(io.stdout, `  ${paint('dim', `its server ${mayText(body.may)}`)}`)
   for (const { pointer, message } of body.schemaWarnings ?? [])
     printLine(io.stdout, `  ${paint('yellow', 'warn')}  inputSchema${printable(pointer)} ${printable(message)}`)
+  if (body.leftOut !== undefined) printLine(io.stdout, `  ${paint('yellow', 'warn')}  ${printable(body.leftOut)}`)
 }
 
 type Reasoned = Pick<WhyBody, 'reasons' | 'answers' | 'wouldAllow' | 'shadow' | 'mayStill'>

@@ -137,11 +137,21 @@ export class Session {
     response.once('close', () => this.#open--)
   }
 
-  /** Cancels a request, if it is running. Only the caller who sent it can cancel it. */
+  /**
+   * Cancels a request, if it is running. Only the caller who sent it can cancel it. Some clients give the number of an id
+   * as text: it counts if no running request has exactly that id.
+   */
   cancel(caller: Caller, id: RequestId): void {
-    const running = this.#running.get(id)
+    const running = this.#running.get(id) ?? this.#running.get(otherSpellingOf(id) ?? id)
     if (running?.caller === caller) running.canceller?.abort(new Error('the client cancelled the call'))
   }
+}
+
+/** Returns the text of a number, and the number of a text in decimal digits. */
+function otherSpellingOf(id: RequestId): RequestId | undefined {
+  if (typeof id !== 'string') return String(id)
+  const number = /^-?\d{1,15}$/.test(id) ? Number(id) : undefined
+  return number !== undefined && String(number) === id ? number : undefined
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000

@@ -33,6 +33,8 @@ export interface GatewayConfig {
     readonly port: number
     /** Further accepted origins, such as `https://tools.example.com` of a reverse proxy. */
     readonly origins?: readonly string[]
+    /** Origins of web pages that may call the agent endpoints, such as `https://inspector.example.com`. */
+    readonly corsOrigins?: readonly string[]
     /** Proxies whose `X-Forwarded-For` is trusted: addresses, and ranges such as `10.0.0.0/8`. */
     readonly proxies?: readonly string[]
     /** Serves HTTPS instead of HTTP. */
@@ -139,7 +141,7 @@ export interface ServerConfig {
   readonly args: readonly string[]
   /** An absolute path. Absent: the working folder of each user's instance. */
   readonly cwd?: string
-  /** The environment variables of the child, besides PATH and HOME. Values may contain `${port}`. */
+  /** The environment variables of the child, besides its surroundings, with those of `pass`. Values may contain `${port}`. */
   readonly env: Readonly<Record<string, string>>
   /** The URL may contain `${port}`, a free port that is chosen at each start. */
   readonly url?: string

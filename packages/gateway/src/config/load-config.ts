@@ -99,6 +99,11 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     source,
     configDir,
     packagesFrom: [absolute, INSTALLED_FROM, ...(options.packagesFrom ?? [])],
+    variable(name) {
+      const value = Object.hasOwn(env, name) ? env[name] : undefined
+      if (value !== undefined) secrets.addFilled(name, value)
+      return value
+    },
     checkPolicy: options.checkPolicy ?? checkWithCore,
     groupNames: keysOf(source, ['groups']),
   })

@@ -22,6 +22,8 @@ export interface Reading {
   readonly configDir: string
   /** Absolute file names from which packages are resolved. */
   readonly packagesFrom: readonly string[]
+  /** Returns a variable of the environment, whose value counts as a secret. */
+  readonly variable: (name: string) => string | undefined
   readonly checkPolicy: CheckPolicy
   readonly groupNames: readonly string[]
   /** Returns the value of a section that was read before; `undefined` if it has none. */

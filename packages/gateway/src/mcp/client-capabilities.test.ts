@@ -23,18 +23,23 @@ describe('parseClientCapabilities', () => {
     assert.deepEqual(parseClientCapabilities({ elicitation: {} }), { elicitation: {} })
   })
 
-  it('reads null as absent', () => {
-    const given = { elicitation: { form: null, url: {} }, sampling: null, roots: null, extensions: null }
-    assert.deepEqual(parseClientCapabilities(given), { elicitation: { url: {} } })
-  })
-
   it('keeps at most 8 extensions', () => {
     const extensions = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`x${i}`, {}]))
     assert.equal(Object.keys(parseClientCapabilities({ extensions }).extensions ?? {}).length, 8)
   })
 
   it('refuses capabilities that are no objects', () => {
-    for (const given of [undefined, null, [], 'x', { elicitation: 1 }, { sampling: false }, { extensions: [] }])
+    for (const given of [undefined, null, [], 'x', { elicitation: 1 }, { extensions: [] }])
       assert.throws(() => parseClientCapabilities(given), /must be an object/)
+  })
+
+  it('takes a capability that is null for absent', () => {
+    const given = {
+      sampling: null,
+      roots: { listChanged: null },
+      elicitation: { form: {}, url: null },
+      extensions: null,
+    }
+    assert.deepEqual(parseClientCapabilities(given), { roots: {}, elicitation: { form: {} } })
   })
 })

@@ -26,6 +26,7 @@ export function parseClientCapabilities(given: unknown): ClientCapabilities {
   return parsed
 }
 
+/** `null` is another spelling of an absent capability. */
 function isAbsent(value: unknown): boolean {
   return value === undefined || value === null
 }

@@ -5,7 +5,7 @@ import type { AvailabilitySource } from '@toolgate/core/groups'
 import { isObject } from '@toolgate/values/json'
 import type { MaybePromise } from '@toolgate/core/internal'
 import { type ItemLists, ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
-import { checkOrigin, type OriginRules } from '../auth/origin.ts'
+import { checkAgentOrigin, type OriginRules } from '../auth/origin.ts'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import {
   type Authenticator,
@@ -19,12 +19,13 @@ import { isLarge, nextTurn } from '../util/next-turn.ts'
 import type { Asked, Elsewhere } from '../replicas/elsewhere.ts'
 import type { Method } from '../calls/method.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from '../model/body.ts'
+import { checkAccept, toAnswerForm } from './accepts.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import { readMessage, type RpcMessage } from './envelope.ts'
 import type { Instructions } from '../servers/catalog/instructions.ts'
 import { type LegacyDeps, LegacyPath } from './legacy.ts'
 import { type ModernDeps, ModernPath } from './modern.ts'
-import { echoableId, RpcFault, sendJson, toEvent, toFaultBody } from '../model/protocol.ts'
+import { echoableId, RpcFault, sendEvent, sendJson, toEvent, toFaultBody } from '../model/protocol.ts'
 import { readSession, type Session, type Sessions } from '../calls/sessions.ts'
 
 export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
@@ -330,7 +331,7 @@ function admit(
 ): MaybePromise<Credential> {
   const { headers } = request
   // The replica that forwarded a request has already checked its origin.
-  const foreign = elsewhere?.check(request) ? undefined : checkOrigin(headers, origins)
+  const foreign = elsewhere?.check(request) ? undefined : checkAgentOrigin(headers, origins)
   if (foreign) throw new RpcFault('origin_refused', foreign.message)
   const answer = authenticator.authenticate(headers, resource)
   return answer instanceof Promise
@@ -364,11 +365,14 @@ const KEY_PROBLEMS = {
   unavailable: 'The authorization server of this token cannot be reached.',
 } as const
 
-/** Returns the session if the request opens its stream or ends it. */
+/** Returns the session if the request opens its stream or ends it. @throws {RpcFault} `not_acceptable` */
 function sessionOf({ method, headers }: IncomingMessage): string | undefined {
   if (MODERN_VERSIONS.includes(String(headers['mcp-protocol-version']))) return undefined
-  const isListening = method === 'GET' && (headers.accept ?? '').includes('text/event-stream')
-  return method === 'DELETE' || isListening ? readSession(headers) : undefined
+  if (method !== 'GET' && method !== 'DELETE') return undefined
+  const session = readSession(headers)
+  if (method === 'GET' && session !== undefined && checkAccept(headers.accept) === 'json')
+    throw new RpcFault('not_acceptable', 'The stream of a session is an event stream only.')
+  return session
 }
 
 function checkRequest({ method, headers }: IncomingMessage): void {
@@ -386,7 +390,8 @@ function answerFault(response: ServerResponse, error: unknown, body: unknown, on
   if (response.destroyed || response.writableEnded) return
   const fault = known ? error : new RpcFault('internal', 'The gateway failed to answer.')
   const text = toFaultBody(fault, echoableId(body))
-  if (!response.headersSent) sendJson(response, text, fault.status, fault.headers)
+  const send = toAnswerForm(response.req.headers.accept) === 'stream' ? sendEvent : sendJson
+  if (!response.headersSent) send(response, text, fault.status, fault.headers)
   else if (response.getHeader('content-type') === 'text/event-stream') response.end(toEvent(text))
   else response.destroy()
 }

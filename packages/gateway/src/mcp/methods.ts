@@ -7,6 +7,7 @@ import {
   checkListParams,
   errorResult,
   isMetaTool,
+  type McpResult,
   readCall,
   type RequestId,
   toAnswer,
@@ -222,7 +223,7 @@ export class McpMethods {
         if (problem !== undefined && outcome.status === 'refused')
           return { result: errorResult(`${outcome.text} ${problem}`) }
         if (isLargeResult(answer.result)) await nextTurn()
-        return { result: answer.result, tool }
+        return { result: withoutAbsent(answer.result, tool), tool }
       },
     })
     return hook ? serving.finally(() => hook.room?.release()) : serving
@@ -239,6 +240,13 @@ export class McpMethods {
     if (header === undefined) return
     throw new RpcFault('scope_insufficient', outcome.text, { headers: { 'www-authenticate': header } })
   }
+}
+
+/** Returns a result without a structured content of `null`, if the tool declares no output that could be `null`. */
+function withoutAbsent(result: McpResult, tool: Tool | undefined): McpResult {
+  if (result.structuredContent !== null || (tool?.outputSchema && result.isError !== true)) return result
+  const { structuredContent: _, ...rest } = result
+  return rest
 }
 
 const NO_TASKS: LinkTasks = { isWanted: false }

@@ -2,12 +2,14 @@ import type { CallContext, Caller } from '@toolgate/core'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Admission } from '@toolgate/core/call'
+import { isItemId } from '@toolgate/core/tools'
 import type { JsonObject } from '@toolgate/values/json'
 import type { Redactor } from '@toolgate/values/redact'
 import type { Clock } from '@toolgate/core/stores'
 import type { ListRow, ServerInstances, ServerRow } from '../model/rows.ts'
 import { serverGroupName } from './catalog/groups.ts'
 import { UserSources } from './catalog/own-sources.ts'
+import { findRejected } from './catalog/rejected.ts'
 import { UpstreamSource } from './catalog/sources.ts'
 import { toComparable } from '../config/comparable.ts'
 import type { GatewayConfig, ServerConfig } from '../config/config.ts'
@@ -22,13 +24,14 @@ import { ServerAsks, type ServerAsksOptions } from './asks/server-asks.ts'
 import { cancelTask } from './asks/upstream-tasks.ts'
 import type { FindTracing } from '../telemetry/tracing.ts'
 import { createUpstream } from './lifecycle/create-upstream.ts'
+import { FirstStarts } from './lifecycle/first-starts.ts'
 import { countStates, DEFAULT_INSTANCES, Instances, type InstanceInfo } from './instances/instances.ts'
 import { ownerOf } from '../model/owner.ts'
 import { PerUserUpstream, type ServerConnections } from './instances/per-user-upstream.ts'
 import { createReaper, type Reaper } from '../util/reaper.ts'
 import { type CallParts, RunningCalls } from './asks/relayed-call.ts'
 import { ServerLogs, type UpstreamLogLine } from './transport/server-logs.ts'
-import type { Upstream, UpstreamCall } from '../model/upstream.ts'
+import type { RejectedItem, Upstream, UpstreamCall } from '../model/upstream.ts'
 import type { UserList, UserLists } from './instances/user-lists.ts'
 
 interface FleetDeps {
@@ -112,7 +115,7 @@ export class Fleet {
     this.instances = new Instances({ ...DEFAULT_INSTANCES, ...bounds }, () => deps.homes?.())
     const own = { instances: this.instances, folder, homes: deps.homes }
     this.logs = new ServerLogs(deps.clock)
-    const shared = { reaper: this.reaper, ...deps, log: this.logs.keeping(deps.log) }
+    const shared = { reaper: this.reaper, firstStarts: new FirstStarts(), ...deps, log: this.logs.keeping(deps.log) }
     this.#open = (config) => {
       const sent = withVia(config, via)
       const connections = toServerConnections(config, deps.connections)
@@ -275,6 +278,13 @@ export class Fleet {
     return mayWords(this.#byName.get(name)?.config.may)
   }
 
+  /** Returns a listed item with this id that is not offered, or that is offered without one of its parts. */
+  rejected(id: string): RejectedItem | undefined {
+    const [first = '', second = ''] = id.split(':', 2)
+    const server = this.#byName.get(isItemId(id) ? second : first)
+    return server && findRejected(server.config.name, server.source.rejected, id)
+  }
+
   /** Restarts a server, or all its instances. Does nothing for an unknown name. */
   async restart(name: string): Promise<void> {
     const server = this.#byName.get(name)
@@ -352,7 +362,7 @@ function toServerRow({ config, upstream: { name, state }, source, perUser }: Ser
     toolCount: Array.from(source.tools()).filter(({ kind }) => kind === 'tool').length,
     ...(state.era === undefined ? {} : { era: state.era }),
     ...(may.length === 0 ? {} : { may }),
-    rejected: [...state.rejected, ...source.rejected],
+    rejected: source.rejected,
     ...(perUser?.lists ? { listing: 'user' as const } : {}),
     ...(perUser?.needsInstances ? { instances: toInstances(perUser.instances) } : {}),
   }

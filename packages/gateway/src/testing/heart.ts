@@ -58,7 +58,14 @@ export function heartOf(parts: HeartParts): Heart {
       ...parts.catalog,
     },
     servers: {
-      fleet: { rows: () => [], listsOf: () => [], prepare: () => undefined, mayOf: () => [], ...parts.fleet },
+      fleet: {
+        rows: () => [],
+        listsOf: () => [],
+        rejected: () => undefined,
+        prepare: () => undefined,
+        mayOf: () => [],
+        ...parts.fleet,
+      },
       connections: { rowsOf: () => [] },
       ...parts.servers,
     },

@@ -94,7 +94,13 @@ export const serverSchema = z.strictObject({
     .exactOptional(),
   env: z
     .record(variableName, z.string())
-    .describe('All that the child gets beside PATH and HOME. May hold ${port}, ${user} and ${tenant}.')
+    .describe('What the child gets beside its surroundings. May hold ${port}, ${user} and ${tenant}.')
+    .exactOptional(),
+  pass: z
+    .array(variableName)
+    .describe(
+      "Further variables of the gateway's environment that the child gets. By default it gets paths, certificates, proxies without a password, the language and the time zone.",
+    )
     .exactOptional(),
   url: text
     .describe('Where it speaks Streamable HTTP. With a command, may hold ${port}, a free port chosen at each start.')

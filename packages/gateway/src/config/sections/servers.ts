@@ -7,7 +7,7 @@ import type { ServerConfig } from '../config.ts'
 import { mentionsOwner } from '../instance-config.ts'
 import { toMay } from '../may.ts'
 import { checkPer } from '../per-user.ts'
-import type { ConfigPath } from '../problems.ts'
+import { type ConfigPath, formatPath } from '../problems.ts'
 import { checkServerOAuth } from '../check-server-oauth.ts'
 import { checkPublicUrl } from './oauth.ts'
 import { checkShape, found, has, keysOf, readEach, type Reading } from '../reading.ts'
@@ -16,7 +16,6 @@ import { type ServerInput, serverSchema, serversSchema } from '../schema/servers
 
 const RESERVED: ReadonlySet<string> = new Set(['group', 'tag', 'category', 'hint'])
 const DEFAULTS = {
-  env: {},
   headers: {},
   era: 'auto',
   per: 'user',
@@ -55,11 +54,13 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
   checkAccepts(reading, name, input)
   checkToolNames(reading, name, input)
   checkServerOAuth(reading, name, input)
-  const { package: _, bin: _bin, listing, may, tools, resources, prompts, ...rest } = input
+  const env = { ...toPassed(reading, name, input), ...input.env }
+  const { package: _, bin: _bin, pass: _pass, listing, may, tools, resources, prompts, ...rest } = input
   return {
     ...DEFAULTS,
     ...(input.offers === undefined ? { offersByDefault: true as const } : {}),
     ...rest,
+    env,
     name,
     ...started,
     ...toCwd(reading, name, input),
@@ -89,7 +90,24 @@ function toCommand(reading: Reading, name: string, input: ServerInput): Pick<Ser
   return { command: isPath ? path.resolve(reading.configDir, input.command) : input.command, args }
 }
 
-const CHILD_KEYS = ['args', 'cwd', 'env', 'loopback'] as const
+/** Returns the variables of `pass`, with a warning for each that is not set. */
+function toPassed({ source, variable }: Reading, name: string, { pass = [] }: ServerInput): Record<string, string> {
+  const passed = pass.map((one, i) => {
+    const value = variable(one)
+    const at = ['servers', name, 'pass', i]
+    if (value === undefined)
+      source.warn({
+        code: 'variable_unset',
+        at,
+        path: formatPath(at),
+        text: `the environment variable ${one} is not set`,
+      })
+    return [one, value] as const
+  })
+  return Object.fromEntries(passed.filter((entry): entry is [string, string] => entry[1] !== undefined))
+}
+
+const CHILD_KEYS = ['args', 'cwd', 'env', 'pass', 'loopback'] as const
 
 function checkTransport({ source }: Reading, name: string, input: ServerInput): void {
   const at = ['servers', name]

@@ -1,4 +1,5 @@
-import type { Tool } from '@toolgate/core'
+import { ConfigError, type Tool } from '@toolgate/core'
+import { isErrorOf } from '@toolgate/values'
 import { InputRequired, type OwnSources, type Source } from '@toolgate/core/toolset'
 import { type McpResult, ServerItems, ServerTools } from '@toolgate/mcp'
 import { toClientLink } from '../asks/client-link.ts'
@@ -70,12 +71,15 @@ export class UpstreamSource implements Source {
     })
   }
 
-  /** Listed items that the catalog rejects, with the reason. */
+  /** Listed items that the server's connection or the catalog rejects, with the reason. */
   get rejected(): readonly RejectedItem[] {
-    const tools = this.#tools.leftOut.map(
-      ({ tool, error }) => ({ kind: 'tool', name: tool, reason: error.message }) as const,
-    )
-    return [...tools, ...this.#items.leftOut.map(({ kind, name, error }) => ({ kind, name, reason: error.message }))]
+    return [...this.#upstream.state.rejected, ...this.rejectedHere]
+  }
+
+  /** Listed items that the catalog rejects. The connection logs those that it rejects itself. */
+  get rejectedHere(): readonly RejectedItem[] {
+    const tools = this.#tools.leftOut.map(({ tool, ...rest }) => ({ kind: 'tool', name: tool, ...rest }) as const)
+    return [...tools, ...this.#items.leftOut].map(({ error, ...rest }) => ({ ...rest, reason: reasonOf(error) }))
   }
 
   /** The names of all listed tools, including disabled ones. */
@@ -123,6 +127,11 @@ export class UpstreamSource implements Source {
     })
     return unsubscribe ?? (() => {})
   }
+}
+
+/** Returns a reason without the item's name, which stands beside it. */
+function reasonOf(error: Error): string {
+  return isErrorOf(error, ConfigError) ? error.problem : error.message
 }
 
 /** Returns an `InputRequired` for a call that its server runs as a task, since the call continues in another round. */

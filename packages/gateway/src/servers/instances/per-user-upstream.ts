@@ -249,6 +249,7 @@ export class PerUserUpstream implements Upstream {
     const held = this.#take(caller)
     if ('text' in held) throw this.#busy(held)
     try {
+      if (held.upstream.state.status !== 'ready') this.#tellWait(asked)
       await whileWanted(held.started, signal)
       return await this.#pauses.follow(
         held.owner,
@@ -259,6 +260,15 @@ export class PerUserUpstream implements Upstream {
     } finally {
       held.release()
     }
+  }
+
+  /** Tells the client of a call that it waits for a first start, as that may take minutes. */
+  #tellWait({ onProgress }: UpstreamCall): void {
+    if (onProgress && this.#deps.firstStarts?.of(this.#config)?.isFirst)
+      onProgress({
+        progress: 0,
+        message: `The server ${this.name} starts for the first time, and may download packages.`,
+      })
   }
 
   #busy({ message }: NoPlace): UpstreamError {

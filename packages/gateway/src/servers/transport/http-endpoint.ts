@@ -3,9 +3,11 @@ import type { Pool } from 'undici'
 import type { RequestCredential } from './credential.ts'
 import type { Era } from './connection.ts'
 import type { AnswerHandler } from './http-connections.ts'
+import { type HttpAnswer, isSuccess } from './http-answer.ts'
+import { StatusError } from './http-errors.ts'
 import { HttpExchange, type HttpRequest } from './http-exchange.ts'
 import { encode, MODERN_VERSION } from './protocol.ts'
-import { UpstreamError } from '../../model/upstream.ts'
+import { pathOfRedirect } from './redirects.ts'
 
 const NOTIFY_TIMEOUT_MS = 5_000
 /** Headers that describe the request. The configuration cannot set them. */
@@ -22,7 +24,9 @@ export interface Session {
 /** The Streamable HTTP endpoint of a server, with its kept-alive connections. */
 export class HttpEndpoint {
   readonly #pool: HttpPool
-  readonly #path: string
+  readonly #origin: string
+  /** The path and query of the server. It moves with a redirect to the same path with a slash, or without. */
+  #path: string
   readonly #headers: readonly string[]
   /** The credential that each request sends, if it can change. A fixed one is in the configured headers. */
   readonly credential: RequestCredential | undefined
@@ -30,6 +34,7 @@ export class HttpEndpoint {
   constructor(url: URL, configured: Readonly<Record<string, string>>, credential?: RequestCredential) {
     this.credential = credential
     this.#pool = new HttpPool(url)
+    this.#origin = url.origin
     this.#path = `${url.pathname}${url.search}`
     const own = Object.entries(configured)
       .map(([name, value]) => [name.toLowerCase(), value] as const)
@@ -57,14 +62,33 @@ export class HttpEndpoint {
     return new HttpExchange(this.#pool, { ...request, headers, path: this.#path }, onEvent, secret)
   }
 
+  /** Returns the URL of a request. */
+  urlOf(path: string = this.#path): URL {
+    return new URL(path, this.#origin)
+  }
+
+  /** Follows a redirect if it moves the server by a slash alone. Returns whether to send the request again. */
+  follow(answer: HttpAnswer, path: string | undefined, isRepeatable: boolean): boolean {
+    const url = this.urlOf(path)
+    const to = pathOfRedirect(answer, { url, isRepeatable })
+    if (to !== undefined) this.#path = to
+    return to !== undefined
+  }
+
   /** Sends a notification or the answer to a request of the server. */
   async post(session: Session, message: JsonObject): Promise<void> {
     await this.credential?.prepare()
     const ownHeaders = session.era === 'modern' ? ['mcp-method', String(message['method'])] : undefined
     const sent = this.exchange({ method: 'POST', headers: session.headers, ownHeaders, body: encode(message) })
     const timer = setTimeout(sent.abort, NOTIFY_TIMEOUT_MS)
-    const { status } = await sent.answer.finally(() => clearTimeout(timer))
-    if (status >= 300) throw new UpstreamError('upstream_protocol', `answered a notification with HTTP ${status}`)
+    const accepted = new Promise<undefined>((resolve) => {
+      sent.onHead = (status) => void (isSuccess(status) && resolve(undefined))
+    })
+    // A server that answers with an event stream may never end it.
+    const refused = await Promise.race([sent.answer, accepted]).finally(() => clearTimeout(timer))
+    sent.expectEnd()
+    if (refused && !isSuccess(refused.status))
+      throw new StatusError(refused.status, `answered a notification with HTTP ${refused.status}`)
   }
 
   async close(reason?: Error): Promise<void> {

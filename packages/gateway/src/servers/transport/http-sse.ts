@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import type { UpstreamError } from '../../model/upstream.ts'
-import { StatusError } from './http-exchange.ts'
+import { StatusError } from './http-errors.ts'
 
 const PROBE_MS = 2_000
 /** The maximum length of the first event, which is short: `event: endpoint`, and the path to post to. */

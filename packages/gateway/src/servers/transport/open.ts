@@ -9,6 +9,7 @@ import { type Connection, type ConnectionHooks, seconds } from './connection.ts'
 import type { RequestCredential } from './credential.ts'
 import { connectHttp } from './http-connection.ts'
 import type { Reaper } from '../../util/reaper.ts'
+import { surroundings } from '../../util/surroundings.ts'
 import { connectStdio } from './stdio-connection.ts'
 import { STDERR } from './server-logs.ts'
 import { UpstreamError } from '../../model/upstream.ts'
@@ -144,14 +145,9 @@ function toCommand(
   }
 }
 
-/** Returns the complete environment of a child: PATH, HOME, and the variables of the configuration. */
+/** Returns the complete environment of a child: its surroundings, and the variables of the configuration. */
 function childEnv(named: Readonly<Record<string, string>>, loopback: boolean): Record<string, string> {
-  const { PATH, HOME } = process.env
-  const env: Record<string, string> = {
-    ...(PATH === undefined ? {} : { PATH }),
-    ...(HOME === undefined ? {} : { HOME }),
-    ...named,
-  }
+  const env: Record<string, string> = { ...surroundings(), ...named }
   if (!loopback) return env
   const preload = `--import=${LOOPBACK.href}`
   return { ...env, NODE_OPTIONS: env['NODE_OPTIONS'] ? `${env['NODE_OPTIONS']} ${preload}` : preload }
