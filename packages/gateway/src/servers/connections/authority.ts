@@ -162,9 +162,9 @@ function clientOf({ oauth: { clientId, clientSecret } }: OAuthServer, made: Conn
 }
 
 /** Returns a fetch that may reach private addresses only at hosts that the operator has configured. */
-function fetchFor({ url, oauth: { issuer } }: OAuthServer) {
+export function fetchFor({ url, oauth: { issuer }, proxy, ca }: OAuthServer) {
   const trusted = [url, issuer].flatMap((text) => (text === undefined ? [] : [new URL(text).hostname]))
-  return createGuardedFetch({ trusted })
+  return createGuardedFetch({ trusted, proxy, ca })
 }
 
 /**

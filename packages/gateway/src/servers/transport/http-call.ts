@@ -7,7 +7,16 @@ import type { HttpEndpoint, Session } from './http-endpoint.ts'
 import { EVENT_STREAM, type HttpAnswer, isSuccess } from './http-answer.ts'
 import { answerError, mayBeGone, SessionLost } from './http-errors.ts'
 import type { HttpExchange, HttpRequest } from './http-exchange.ts'
-import { answersOther, clip, notMcp, parseMessages, rpcError, type ServerMessage, toOwnId } from './json-rpc.ts'
+import {
+  answersOther,
+  clip,
+  notMcp,
+  parseMessages,
+  rpcError,
+  type RpcMessage,
+  type ServerMessage,
+  toOwnId,
+} from './json-rpc.ts'
 import { reopenDelayMs } from './lines.ts'
 import { DISCOVER, encodeRequest, joinMeta, toHeaderValue } from './protocol.ts'
 import { UpstreamError } from '../../model/upstream.ts'
@@ -162,7 +171,7 @@ export class HttpCall {
   #read(text: string, sessionId: string | undefined): void {
     for (const message of parseMessages(text)) {
       if (message.kind === 'notification' || message.kind === 'request') this.#onServerMessage(message)
-      else if (message.id !== this.#id) continue
+      else if (message.id !== this.#id && !isUnnamedError(message)) continue
       else if (message.kind === 'result') {
         this.#host.proven = this.#session
         this.#pending.resolve({ result: message.result, sessionId })
@@ -228,6 +237,11 @@ export class HttpCall {
     const message = { jsonrpc: '2.0', method: 'notifications/cancelled', params }
     this.#host.endpoint.post(this.#session, message).catch(ignore)
   }
+}
+
+/** An error that answers a request whose id the server could not read, or did not. */
+function isUnnamedError(message: RpcMessage): boolean {
+  return message.kind === 'error' && (message.id === null || typeof message.id === 'string')
 }
 
 function ignore(): undefined {

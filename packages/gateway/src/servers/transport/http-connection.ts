@@ -13,6 +13,7 @@ import {
 } from './connection.ts'
 import { type AnnouncementsHost, HttpAnnouncements } from './http-announcements.ts'
 import { type CallHost, HttpCall, type Received } from './http-call.ts'
+import type { Outbound } from './http-connections.ts'
 import { HttpEndpoint, type Session } from './http-endpoint.ts'
 import { isAboutSession, isSameRefusal, mayBeGone, mayEndSession, SessionLost, StatusError } from './http-errors.ts'
 import { explainHandshake } from './http-sse.ts'
@@ -22,13 +23,14 @@ import { UpstreamError } from '../../model/upstream.ts'
 
 const CHECK_TIMEOUT_MS = 5_000
 const GOODBYE_MS = 300
-const SESSION_ID = /^[\x21-\x7E]{1,1024}$/
+const SESSION_ID = /^[\x21-\x7E]{1,4096}$/
 
 interface HttpOptions extends ConnectOptions {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   /** The credential of each request, if it may change. */
   readonly credential?: RequestCredential | undefined
+  readonly outbound?: Outbound | undefined
   /** Whether to end the session on close. A child process that is stopped anyway does not need it. */
   readonly goodbye: boolean
 }
@@ -42,8 +44,8 @@ interface HttpOptions extends ConnectOptions {
  * @throws {UpstreamError} when the handshake fails
  */
 export async function connectHttp(options: HttpOptions): Promise<Connection> {
-  const { signal } = options
-  const endpoint = new HttpEndpoint(options.url, options.headers, options.credential)
+  const { signal, credential, outbound } = options
+  const endpoint = new HttpEndpoint(options.url, options.headers, { credential, ...outbound })
   const connection = new HttpConnection(endpoint, options)
   const onStopped = () => void endpoint.close(abortedError(signal))
   signal.addEventListener('abort', onStopped)
@@ -56,8 +58,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
       close: () => connection.close(),
     }
   } catch (error) {
-    await endpoint.close()
-    throw await explainHandshake(UpstreamError.from(error), options)
+    throw await explainHandshake(UpstreamError.from(error), endpoint, signal).finally(() => endpoint.close())
   } finally {
     signal.removeEventListener('abort', onStopped)
   }

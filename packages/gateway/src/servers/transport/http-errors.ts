@@ -4,28 +4,16 @@ import { EVENT_STREAM, type HttpAnswer, isSuccess } from './http-answer.ts'
 import { redirectProblem } from './redirects.ts'
 import { answersOther, clip, notMcp, parseMessages, rpcError, type RpcMessage } from './json-rpc.ts'
 import { UpstreamError } from '../../model/upstream.ts'
-
-const REASONS: ReadonlyMap<string, string> = new Map([
-  ['ECONNREFUSED', 'refused the connection: nothing listens there'],
-  ['ENOTFOUND', 'was not found: no such host'],
-  ['EAI_AGAIN', 'was not found: names cannot be looked up now'],
-  ['ECONNRESET', 'closed the connection'],
-  ['EPIPE', 'closed the connection'],
-  ['EHOSTUNREACH', 'cannot be reached'],
-  ['ENETUNREACH', 'cannot be reached'],
-  ['UND_ERR_SOCKET', 'closed the connection'],
-  ['UND_ERR_HEADERS_OVERFLOW', 'sent too many headers'],
-  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'sent a body of another length than it named'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'did not accept the connection in 5 s'],
-])
+import { connectionReason } from '../../util/connection-reasons.ts'
+import { ProxyError } from '../../util/proxy-tunnel.ts'
 
 /** Returns the error for a connection or a body that broke. */
 export function toUpstreamError(error: unknown): UpstreamError {
   if (error instanceof UpstreamError) return error
-  // If a name has several addresses, the error contains one error for each.
-  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
-  const code = errnoOf(first)
-  const reason = REASONS.get(code ?? '') ?? `broke the connection (${clip(code ?? messageOf(first))})`
+  if (error instanceof ProxyError)
+    return new UpstreamError('upstream_down', `cannot be reached: ${error.message}`, { cause: error })
+  const code = errnoOf(error)
+  const reason = connectionReason(error) ?? `broke the connection (${clip(code ?? messageOf(error))})`
   return new UpstreamError('upstream_down', reason, { cause: error })
 }
 
@@ -154,11 +142,15 @@ function jsonIn(text: string): string {
 
 const EVENT_DATA = /^(?:(?:event|id|retry):.*[\r\n]+)*data:(.*)/
 
+const PROXY_LOGIN =
+  'is behind a proxy that asks for a login (HTTP 407); write its user and password in the URL of the proxy'
+
 function statusError({ status, contentType, location, text }: HttpAnswer, url?: URL): StatusError {
   if (isSuccess(status)) {
     const nothing = text.trim() === '' && contentType !== EVENT_STREAM
     return new StatusError(status, nothing ? `answered nothing (HTTP ${status})` : notMcp(text).message)
   }
+  if (status === 407) return new StatusError(status, PROXY_LOGIN)
   if (status === 401) return new StatusError(status, 'asked for other credentials (HTTP 401)')
   if (status === 403) return new StatusError(status, 'refused access (HTTP 403)', text)
   if (status < 400 && location !== undefined) return new StatusError(status, redirectProblem(location, url))
