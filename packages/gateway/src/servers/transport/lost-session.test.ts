@@ -106,6 +106,28 @@ describe('a server that has lost a session', () => {
     })
 
   for (const [what, lost] of [
+    ['401', status(401)],
+    ['an error of JSON-RPC', rpc(-32_001, 'Session not found')],
+  ] as const)
+    it(`runs a call that was refused with ${what} before the new session, and answered after it`, async (t) => {
+      const held: (() => void)[] = []
+      let holds = false
+      const slow: Write = (exchange) => (holds ? void held.push(() => lost(exchange)) : lost(exchange))
+      const { server, upstream, ran, forget } = await forgetful(t, slow)
+      await upstream.call(call)
+      forget()
+      holds = true
+      const late = upstream.call(call)
+      await until(() => held.length === 1)
+      holds = false
+      await upstream.call(call)
+      for (const refuse of held) refuse()
+      await late
+      assert.equal(ran.calls, 3)
+      assert.equal(server.sent('initialize').length, 2)
+    })
+
+  for (const [what, lost] of [
     ['400', rpc(-32_000, 'Bad Request: Server not initialized', 400)],
     ['an error', rpc(-32_602, 'Received request before initialization was complete')],
   ] as const)
@@ -159,6 +181,7 @@ describe('a server that still knows the session', () => {
     ['an error about a browser', rpc(-32_603, 'The browser session has crashed', 500)],
     ['a fault about initialization', status(500, 'could not initialize the database')],
     ['403 about a session', status(403, 'session of the user expired')],
+    ['401', status(401)],
   ] as const)
     it(`keeps it, and gets no call again, when a tool answers ${what}`, async (t) => {
       let calls = 0
