@@ -32,7 +32,7 @@ before(async () => {
       corsOrigins: [`${PAGE}/`, EXTENSION, 'https://OTHER.example:443'],
     },
     search: { offer: 'always' },
-    apps: [{ name: 'research', import: [], tools: ['search_tools'] }],
+    apps: [{ name: 'research', import: [], tools: ['search_tools'], policy: [] }],
   })
 })
 after(() => gateway.close())

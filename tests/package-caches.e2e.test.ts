@@ -11,7 +11,7 @@ import { serverConfig } from './support/servers.ts'
 /** A server that `npx` downloads from a registry of this test's own, for users with a HOME each. */
 
 const NAME = 'toolgate-test-packed'
-const folder = tempFolder('package-caches-')
+const folder = tempFolder()
 const closing: (() => unknown)[] = []
 let registry: NpmRegistry
 const { HOME, npm_config_cache: cache, NPM_CONFIG_CACHE: otherCache } = process.env

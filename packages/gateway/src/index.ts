@@ -13,6 +13,8 @@ export type { FileResults, MissedRow, TestedClauseRow } from './model/test-rows.
 export { rulesOfChange } from './servers/catalog/rules-of-change.ts'
 export type { GatewayConfig } from './config/config.ts'
 export { loadConfig, type LoadConfigOptions, readConfig } from './config/load-config.ts'
+export { findSignInProblem } from './servers/connections/find-sign-in.ts'
+export { withheldProxies } from './util/surroundings.ts'
 export { findDownloads } from './config/fetched-program.ts'
 export { ConfigFileError } from './config/problems.ts'
 export type { LogLine } from './model/log-line.ts'

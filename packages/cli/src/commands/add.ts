@@ -121,8 +121,15 @@ async function listTools(name: string, config: GatewayConfig, start: ServeDeps['
   const probed = (await probeServers([name], config, start)).get(name)
   if (probed && 'tools' in probed) return probed.tools
   throw new CliError('no', `The server does not start: ${probed?.problem ?? 'it is unknown'}.`, {
-    hint: 'Nothing was changed. Mend it, or add it as it is with --no-start.',
+    hint: `Nothing was changed. Mend it, or add it as it is with --no-start.${signInHint(name, config, probed)}`,
   })
+}
+
+/** Returns how users of a remote server sign in, if it answers that they must. */
+function signInHint(name: string, { servers }: GatewayConfig, probed: object | undefined): string {
+  const isRemote = servers.some((one) => one.name === name && one.command === undefined)
+  const wantsLogin = isRemote && probed && 'problem' in probed && /\b401\b/.test(String(probed.problem))
+  return wantsLogin ? ` If each user signs in there, write servers.${name}.oauth: {} into the file then.` : ''
 }
 
 function toRow(tool: Tool): { readonly id: string; readonly tag: Tag } {

@@ -90,6 +90,7 @@ describe('toolgate doctor', () => {
       const servers = [
         { name: 'files', status: 'ready', toolCount: 2 },
         { name: 'web', status: 'down', reason: 'exited with code 1' },
+        { name: 'mail', status: 'starting', reason: 'it downloads, unless they are in a cache: mail@1.0.0' },
       ]
       response.end(JSON.stringify({ tools: [], servers }))
     }).listen(0, '127.0.0.1')
@@ -97,7 +98,14 @@ describe('toolgate doctor', () => {
     t.after(() => server.close())
     const TOOLGATE_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const there = await run({ config: undefined }, { TOOLGATE_URL, TOOLGATE_KEY: 'key-of-owner' })
-    assert.deepEqual(there.wrong, [['server web', 'exited with code 1', 'toolgate logs web']])
+    assert.deepEqual(there.wrong, [
+      ['server web', 'exited with code 1', 'toolgate logs web'],
+      [
+        'server mail',
+        'it is still starting: it downloads, unless they are in a cache: mail@1.0.0',
+        'toolgate logs mail; for clients that list only once: servers.mail.waitForStart: true',
+      ],
+    ])
     assert.deepEqual(asked, ['/healthz undefined', '/api/tools Bearer key-of-owner'])
     const keyless = await run({ config: undefined }, { TOOLGATE_URL, TOOLGATE_KEY: 'other' })
     assert.deepEqual(

@@ -15,8 +15,8 @@ import { keysPath } from '../project/keys-file.ts'
 import { findUnusableFiles } from '../project/store-files.ts'
 import { describeNotRun } from './check.ts'
 import { checkGateway, type Finding, isHealthy } from './doctor-gateway.ts'
+import { checkSurroundings, mendOf } from './doctor-servers.ts'
 import { count } from '../render.ts'
-import { mendServer } from './server-mends.ts'
 import { nextPort, type ServeDeps, startUnseen } from './serve.ts'
 
 export interface DoctorOptions {
@@ -48,7 +48,8 @@ export async function doctorCommand(
       await checkPort(config, file),
       ...(await checkClocks(config)),
     )
-    if (options.start) findings.push(...(await checkServers(config, start)))
+    if (options.start)
+      findings.push(...(await checkSurroundings(config, io.env)), ...(await checkServers(config, start, io.env)))
   }
   findings.push(...CLIENTS.flatMap((client) => checkClient(client, io)))
   if (options.json) printJson(io.stdout, { ok: findings.every(({ level }) => level !== 'error'), findings })
@@ -197,29 +198,25 @@ async function checkClocks({ servers }: GatewayConfig): Promise<readonly Finding
 }
 
 /** Starts the gateway without serving it, and returns its problems. */
-async function checkServers(config: GatewayConfig, start: ServeDeps['start']): Promise<readonly Finding[]> {
+async function checkServers(
+  config: GatewayConfig,
+  start: ServeDeps['start'],
+  env: Io['env'],
+): Promise<readonly Finding[]> {
   const gateway = await startUnseen(config, start)
   try {
     await gateway.ready
     const rows = gateway.servers()
-    const servers = rows.map(({ name, status, reason, toolCount }): Finding => {
+    const servers = rows.map((row): Finding => {
+      const { name, status, reason, toolCount } = row
       const about = `server ${name}`
       if (status === 'ready') return { level: 'ok', about, text: count(toolCount, 'tool') }
-      return { level: 'error', about, text: reason ?? status, mend: mendOf(config, name, reason) }
+      return { level: 'error', about, text: reason ?? status, mend: mendOf(config, row, env) }
     })
     return [...servers, ...(await checkPolicy(config, gateway))]
   } finally {
     await gateway.close()
   }
-}
-
-/** Returns what mends a server, or else the command that the user can run to see its own messages. */
-function mendOf({ servers, file }: GatewayConfig, name: string, reason = ''): string {
-  const server = servers.find((one) => one.name === name)
-  const known = server && mendServer(file, server, reason)
-  if (known !== undefined) return known
-  if (server?.command === undefined) return `toolgate add ${name} <url> --replace --config ${file}`
-  return [server.command, ...server.args].map((word) => (/^[\w./:@=-]+$/.test(word) ? word : `'${word}'`)).join(' ')
 }
 
 /** Checks that each agent sees a tool. If one sees none, the policy is probably a mistake. */

@@ -1,4 +1,4 @@
-import type { Caller, Policy } from '@toolgate/core'
+import type { Caller, InputHandling, Policy } from '@toolgate/core'
 import type { AuditInputs } from '@toolgate/core/audit'
 import type { UnlockRule } from '@toolgate/core/groups'
 import type { ConcurrencyCap, RateLimit } from '@toolgate/core/call'
@@ -167,6 +167,8 @@ export interface ServerConfig {
   /** Binds a child's listening sockets to loopback, for servers that have no host option. */
   readonly loopback: boolean
   readonly trustHints: boolean
+  /** What happens to inputs that a tool's schema rejects. Default: `checked`. */
+  readonly inputs?: InputHandling
   /** The kinds of the server's items that the catalog includes. Resources include resource templates. */
   readonly offers: readonly Offer[]
   /** Set if the entry does not mention `offers`. */
@@ -176,6 +178,8 @@ export interface ServerConfig {
   /** The labels that its results may raise. Default: none. */
   readonly accepts?: readonly string[]
   readonly startTimeoutMs: number
+  /** Lets requests wait for its first list, for at most `startTimeoutMs`. */
+  readonly waitForStart?: boolean
   readonly callTimeoutMs: number
   readonly names?: NamesConfig
   /** Instructions that replace the server's own; `false` for none. */

@@ -16,7 +16,8 @@ import { type Capabilities, McpMethods, type MethodDeps } from './methods.ts'
 import { RpcFault, sendEvent, sendJson } from '../model/protocol.ts'
 import type { ClientQuestions } from './questions.ts'
 import type { McpReply, McpRequest, McpResultReply } from '../calls/request.ts'
-import { type Session, SESSION_HEADER, type SessionClient, type Sessions } from '../calls/sessions.ts'
+import type { SessionClient } from '../calls/kept-session.ts'
+import { type Session, SESSION_HEADER, type Sessions } from '../calls/sessions.ts'
 
 export interface LegacyDeps extends MethodDeps {
   readonly sessions: Pick<Sessions, 'begin' | 'keep'>

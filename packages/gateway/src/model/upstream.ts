@@ -67,7 +67,7 @@ export interface RejectedItem {
   readonly kind: 'tool' | 'resource' | 'template' | 'prompt'
   readonly name: string
   readonly reason: string
-  readonly part?: 'outputSchema'
+  readonly part?: 'name' | 'outputSchema'
 }
 
 export const UPSTREAM_STATUSES = ['starting', 'ready', 'down', 'stopped'] as const

@@ -1,4 +1,5 @@
 import { DEFINITION_MODES, NEW_TOOL_MODES, PIN_MODES } from '@toolgate/core/pins'
+import { INPUT_HANDLINGS } from '@toolgate/core/tools'
 import type { PrefixMode } from '@toolgate/mcp'
 import * as z from 'zod'
 import { maySchema } from '../may.ts'
@@ -138,6 +139,12 @@ export const serverSchema = z.strictObject({
     .boolean()
     .describe("Lets the server's own annotations satisfy an `allow`. Default: false.")
     .exactOptional(),
+  inputs: z
+    .enum(INPUT_HANDLINGS)
+    .describe(
+      "What happens to inputs that a tool's schema rejects. checked: they are refused. coerced: texts become the values that the schema wants, before rules, approvals and the audit. server: the server itself checks all inputs. Default: checked.",
+    )
+    .exactOptional(),
   offers: z
     .array(z.enum(OFFERS))
     .describe('The kinds of its items that are offered. resources include resource templates. Default: [tools].')
@@ -149,6 +156,12 @@ export const serverSchema = z.strictObject({
     )
     .exactOptional(),
   startTimeoutMs: timeoutMs.describe('Default: 30000.').exactOptional(),
+  waitForStart: z
+    .boolean()
+    .describe(
+      'Lets requests wait for the first list of a server that is starting, for at most startTimeoutMs. Default: false, its tools are announced when it has listed.',
+    )
+    .exactOptional(),
   callTimeoutMs: timeoutMs.describe('Default: 60000.').exactOptional(),
   names: namesSchema.exactOptional(),
   instructions: z

@@ -162,7 +162,7 @@ function clientOf({ oauth: { clientId, clientSecret } }: OAuthServer, made: Conn
 }
 
 /** Returns a fetch that may reach private addresses only at hosts that the operator has configured. */
-function fetchFor({ url, oauth: { issuer }, proxy, ca }: OAuthServer) {
+export function fetchFor({ url, oauth: { issuer }, proxy, ca }: OAuthServer) {
   const trusted = [url, issuer].flatMap((text) => (text === undefined ? [] : [new URL(text).hostname]))
   return createGuardedFetch({ trusted, proxy, ca })
 }

@@ -53,6 +53,16 @@ describe('discover', () => {
     assert.deepEqual(asked, [SERVER, named, OF_SERVER])
   })
 
+  it('reads a place that the 401 names without its origin', async () => {
+    const { discover: run, asked } = world({
+      [OF_SERVER]: METADATA,
+      [SERVER]: 'Bearer resource_metadata="/metadata"',
+      'https://mail.example.com/metadata': RESOURCE,
+    })
+    assert.equal((await run()).resource, SERVER)
+    assert.equal(asked[1], 'https://mail.example.com/metadata')
+  })
+
   it('looks at the well-known places where the answer names none: of the path, then of the origin', async () => {
     const root = 'https://mail.example.com/.well-known/oauth-protected-resource'
     const { discover: run, asked } = world({
@@ -169,7 +179,7 @@ describe('discover', () => {
       .catch((reason: unknown) => reason)
     assert.ok(error instanceof ConnectProblem)
     const { message } = error
-    assert.match(message, /write servers\.mail\.oauth\.issuer into the configuration/)
+    assert.match(message, /write servers\.mail\.oauth\.issuer: <url>/)
     for (const answer of [`${OF_PATH} answered 401`, `${ROOT} answered 405`, 'oauth-authorization-server answered 404'])
       assert.ok(message.includes(answer), message)
   })

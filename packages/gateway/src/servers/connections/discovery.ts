@@ -77,10 +77,11 @@ async function readChallenge(url: URL, fetch: GuardedFetch): Promise<Challenge> 
 
 /** Returns the metadata of the resource, or the answer of each place where it may be. */
 async function readResource(url: URL, challenge: Challenge, fetch: GuardedFetch) {
-  const named = challenge.get('resource_metadata')
-  const isOwn = named !== undefined && URL.parse(named)?.origin === url.origin
-  const elsewhere = named === undefined || isOwn ? [] : [`${shownValue(named)} is not of the server's own origin`]
-  const places = new Set([...(isOwn ? [named] : []), ...resourceUrls(url)])
+  const text = challenge.get('resource_metadata')
+  const named = text === undefined ? null : URL.parse(text, url)
+  const isOwn = named?.origin === url.origin
+  const elsewhere = text === undefined || isOwn ? [] : [`${shownValue(text)} is not of the server's own origin`]
+  const places = new Set([...(isOwn ? [named.href] : []), ...resourceUrls(url)])
   const read = await findMetadata([...places], asking(fetch), (body) => toResource(body, url))
   return 'found' in read
     ? { resource: read.found, answers: [] }
@@ -129,9 +130,9 @@ function asking(fetch: GuardedFetch) {
 async function readOwn(url: URL, server: OAuthServer, fetch: GuardedFetch, before: readonly string[]) {
   const read = await findServer(url.origin, fetch)
   if ('found' in read) return checkServer(read.found, url.origin, server)
-  throw new ConnectProblem(
-    `the server does not say where its users sign in; write servers.${server.name}.oauth.issuer into the configuration. Asked: ${[...before, ...read.answers].join('; ')}`,
-  )
+  const mend = `servers.${server.name}.oauth.issuer: <url>`
+  const asked = [...before, ...read.answers].join('; ')
+  throw new ConnectProblem(`the server does not say where its users sign in; write ${mend}. Asked: ${asked}`, { mend })
 }
 
 /** @throws {ConnectProblem} */
@@ -167,10 +168,11 @@ function checkServer(found: AuthorizationServer, issuer: string, { name, oauth }
     throw new ConnectProblem('the authorization server has no page at an https URL')
   const isVouchedFor = oauth.pkce === 'S256' && oauth.issuer !== undefined && isSameIssuer(oauth.issuer, issuer)
   // OAuth 2.1 §4.1.1: a server that does not announce PKCE may ignore it, so that it protects nobody.
-  if (methods === undefined && !isVouchedFor)
-    throw new ConnectProblem(
-      `the authorization server does not announce PKCE with S256; if you know that it checks S256, write servers.${name}.oauth: { issuer: ${JSON.stringify(issuer)}, pkce: S256 }`,
-    )
+  if (methods === undefined && !isVouchedFor) {
+    const mend = `servers.${name}.oauth: { issuer: ${JSON.stringify(issuer)}, pkce: S256 }`
+    const text = `the authorization server does not announce PKCE with S256; if you know that it checks S256, write ${mend}`
+    throw new ConnectProblem(text, { mend })
+  }
   if (methods !== undefined && (!Array.isArray(methods) || !methods.includes('S256')))
     throw new ConnectProblem('the authorization server announces PKCE without S256')
   return found
