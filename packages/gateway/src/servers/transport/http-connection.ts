@@ -126,7 +126,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
    * Begins the session again if the server no longer knows it. Returns whether to send the failed request again: it
    * certainly did not run, or may run twice.
    */
-  async #mayRepeat(error: UpstreamError, used: Session, { isRepeatable = false }: RequestOptions): Promise<boolean> {
+  async #mayRepeat(error: UpstreamError, used: Session, { mayRepeat = never }: RequestOptions): Promise<boolean> {
     if (error instanceof SessionLost) {
       await this.#renew(used)
       return true
@@ -134,7 +134,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     if (used.era === 'modern' || !this.#isConnected) return false
     if (error instanceof StatusError && isOfProxy(error.status)) {
       await this.check(error)
-      return isRepeatable && this.#isConnected && this.#session !== used
+      return this.#isConnected && this.#session !== used && mayRepeat()
     }
     // Some servers answer 401 in an unknown session. A credential of a user may have ended instead.
     const isUnauthorized =
@@ -143,7 +143,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     const refusal = await this.#refusalIn(used)
     if (!refusal || !mayEndSession(refusal)) return false
     await this.#renew(used)
-    return isRepeatable || isUnauthorized || isSameRefusal(error, refusal)
+    return isUnauthorized || isSameRefusal(error, refusal) || mayRepeat()
   }
 
   /** Reopens the stream, with these resources too. */
@@ -357,6 +357,10 @@ function mayBeLegacy(error: StatusError): boolean {
   const { status } = error
   if (status === 401 || status === 403) return false
   return (status >= 400 && status < 500) || status === 501 || (status === 500 && isAboutSession(error))
+}
+
+function never(): boolean {
+  return false
 }
 
 function ignore(): undefined {

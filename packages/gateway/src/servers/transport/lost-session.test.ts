@@ -12,6 +12,7 @@ import {
   tool,
 } from '../../../fixtures/scripted-http.ts'
 import { serverConfig, testUpstream, until } from '../../../fixtures/servers.ts'
+import type { ServerConfig } from '../../config/config.ts'
 
 const { signal } = new AbortController()
 const call = { method: 'tools/call' as const, params: { name: 't', arguments: {} }, caller: {}, signal }
@@ -29,7 +30,11 @@ const rpc =
 async function forgetful(
   t: TestContext,
   lost: Write,
-  { script = {}, session: first = 's1' }: { script?: Script; session?: string } = {},
+  {
+    script = {},
+    session: first = 's1',
+    given = {},
+  }: { script?: Script; session?: string; given?: Partial<ServerConfig> } = {},
 ) {
   const ran = { calls: 0, reads: 0 }
   let epoch = 1
@@ -58,7 +63,7 @@ async function forgetful(
       Object.entries(all).map(([method, answer]) => [method, method === 'initialize' ? answer : inSession(answer)]),
     ),
   )
-  const upstream = testUpstream(t, serverConfig({ name: 'remote', url: server.url }), never)
+  const upstream = testUpstream(t, serverConfig({ name: 'remote', url: server.url, ...given }), never)
   await upstream.start()
   const forget = () => {
     epoch++
@@ -158,6 +163,23 @@ describe('a server that has lost a session', () => {
     await upstream.call(read)
     assert.equal(ran.reads, 1)
   })
+
+  for (const [annotations, ran] of [
+    [{ readOnlyHint: true }, 1],
+    [{ idempotentHint: true }, 1],
+    [{ idempotentHint: false }, 0],
+    [{}, 0],
+  ] as const)
+    it(`and answers 503 is called again ${ran} times with the operator's ${JSON.stringify(annotations)}`, async (t) => {
+      const tools = new Map([['t*', { annotations }]])
+      // The word of the server itself does not count.
+      const claims = { annotations: { readOnlyHint: true, idempotentHint: true } }
+      const script: Script = { 'tools/list': (exchange) => result(exchange, { tools: [tool('t', claims)] }) }
+      const { upstream, ran: runs, forget } = await forgetful(t, status(503), { script, given: { tools } })
+      forget()
+      await upstream.call(call).catch(() => undefined)
+      assert.equal(runs.calls, ran)
+    })
 
   it('and whose new one answers 401 too goes down, and says why', async (t) => {
     let ended = false
