@@ -211,8 +211,8 @@ const CASES: readonly Case[] = [
   { shows: 'params in a list', sends: list({ body: { params: [] } }) },
   {
     shows: 'params null',
+    ours: ['400 -32602', 'null is absent, and without params the envelope is missing'],
     sends: list({ body: { params: null } }),
-    ours: ['400 -32602', 'null is another spelling of absent, and the envelope is missing'],
   },
   {
     shows: 'a response',
@@ -276,8 +276,8 @@ const CASES: readonly Case[] = [
   { shows: 'arguments in a list', sends: call({ arguments: [] }) },
   {
     shows: 'arguments null',
+    ours: ['200 result', 'null is another spelling of an absent member'],
     sends: call({ params: { arguments: null } }),
-    ours: ['200 result', 'null is another spelling of absent'],
   },
   { shows: 'an argument of another type', sends: call({ arguments: { n: 'x' } }) },
   {

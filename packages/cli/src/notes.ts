@@ -7,8 +7,8 @@ export function serverNotes(servers: readonly ServerRow[]): string[] {
     ...(status === 'ready' ? [] : [`server ${name} is ${status}${reason ? `: ${printable(reason)}` : ''}`]),
     ...(changed ? [`server ${name} changed at ${new Date(changed.at).toISOString()}: ${printable(changed.text)}`] : []),
     ...rejected.map(
-      ({ kind, name: item, reason: why }) =>
-        `server ${name}: ${kind} ${printable(item)} is not offered: ${printable(why)}`,
+      ({ kind, name: item, reason: why, part }) =>
+        `server ${name}: ${kind} ${printable(item)} is ${part ? `offered without its ${part}` : 'not offered'}: ${printable(why)}`,
     ),
   ])
 }

@@ -97,6 +97,7 @@ function printWhy(body: WhyBody, who: string, io: Io): void {
   printReasons(body, paint, io)
   for (const { pointer, message } of body.schemaWarnings ?? [])
     printLine(io.stdout, `  ${paint('yellow', 'warn')}  inputSchema${printable(pointer)} ${printable(message)}`)
+  if (body.leftOut !== undefined) printLine(io.stdout, `  ${paint('yellow', 'warn')}  ${printable(body.leftOut)}`)
 }
 
 type Reasoned = Pick<WhyBody, 'reasons' | 'answers' | 'wouldAllow' | 'shadow' | 'mayStill'>

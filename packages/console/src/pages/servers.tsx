@@ -123,7 +123,9 @@ function Details({ row, mayOperate }: { row: ServerRow; mayOperate: boolean }): 
       {rejected.length > 0 && (
         <Some
           title={count(rejected.length, 'rejected item')}
-          rows={rejected.map((item) => `${item.kind} ${item.name}: ${item.reason}`)}
+          rows={rejected.map(
+            ({ kind, name: item, part, reason }) => `${kind} ${item}${part ? ` ${part}` : ''}: ${reason}`,
+          )}
         />
       )}
       {instances?.users && instances.users.length > 0 && (

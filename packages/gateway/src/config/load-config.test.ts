@@ -345,4 +345,20 @@ describe('loadConfig', () => {
     ])
       withFile(text, (file) => assert.throws(() => loadConfig(file, { env: {} }), { code: 'config_invalid' }))
   })
+
+  it('passes the named variables to a server, below its own, as secrets, and warns of those that are not set', () => {
+    const text = `servers: { mail: { command: node, pass: [TOKEN, LEVEL, GONE, constructor], env: { LEVEL: warn } } }\n${ALLOW_ALL}`
+    withFile(text, (file) => {
+      const config = loadConfig(file, { env: { TOKEN: 'very-secret', LEVEL: 'debug', OTHER: 'x' } })
+      assert.deepEqual(config.servers[0]?.env, { TOKEN: 'very-secret', LEVEL: 'warn' })
+      assert.ok(config.secrets?.includes('very-secret'))
+      assert.deepEqual(
+        config.warnings?.map(({ code, path: at }) => [code, at]),
+        [
+          ['variable_unset', 'servers.mail.pass[2]'],
+          ['variable_unset', 'servers.mail.pass[3]'],
+        ],
+      )
+    })
+  })
 })

@@ -118,42 +118,63 @@ describe('readMessage', () => {
     }
   })
 
-  describe('takes an optional member that is null for absent', () => {
-    const messageOf = (body: object): unknown => {
-      const message = readMessage(body, {})
-      return message.era === 'legacy' ? message.message : message
-    }
-    const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
-    const taken: readonly [string, object, object][] = [
-      ['every member of a request', { ...list, params: null, result: null, error: null }, list],
+  describe('treats optional members that are null as absent', () => {
+    const cases: readonly [string, object, object][] = [
+      ['params', { ...LEGACY_LIST, params: null }, LEGACY_LIST],
+      ['_meta', { ...LEGACY_LIST, params: { _meta: null } }, { ...LEGACY_LIST, params: {} }],
       [
-        'every member of an answer',
-        { ...list, method: null, params: null, result: {}, error: null },
-        { jsonrpc: '2.0', id: 1, result: {} },
+        'a progress token',
+        { ...LEGACY_LIST, params: { _meta: { progressToken: null } } },
+        { ...LEGACY_LIST, params: { _meta: {} } },
       ],
-      [
-        'the id of a notification',
-        { jsonrpc: '2.0', id: null, method: 'notifications/x' },
-        { jsonrpc: '2.0', method: 'notifications/x' },
-      ],
-      ['a parameter', { ...list, params: { cursor: null, a: 1 } }, { ...list, params: { a: 1 } }],
-      ['_meta', { ...list, params: { _meta: null } }, { ...list, params: {} }],
       [
         'a progress token, but no member that another party named',
-        { ...list, params: { _meta: { progressToken: null, 'org.example/x': null } } },
-        { ...list, params: { _meta: { 'org.example/x': null } } },
+        { ...LEGACY_LIST, params: { _meta: { progressToken: null, 'org.example/x': null } } },
+        { ...LEGACY_LIST, params: { _meta: { 'org.example/x': null } } },
+      ],
+      ['a cursor', { ...LEGACY_LIST, params: { cursor: null } }, { ...LEGACY_LIST, params: {} }],
+      [
+        'arguments',
+        { ...LEGACY_LIST, params: { name: 'x', arguments: null } },
+        { ...LEGACY_LIST, params: { name: 'x' } },
+      ],
+      ['the result of a request', { ...LEGACY_LIST, result: null, error: null }, LEGACY_LIST],
+      [
+        'the id of a notification',
+        { jsonrpc: '2.0', id: null, method: 'notifications/initialized' },
+        { jsonrpc: '2.0', method: 'notifications/initialized' },
+      ],
+      [
+        'capabilities',
+        { ...LEGACY_LIST, params: { capabilities: { roots: null } } },
+        { ...LEGACY_LIST, params: { capabilities: {} } },
+      ],
+      [
+        'the other half of an answer',
+        { jsonrpc: '2.0', id: 1, method: null, result: { action: 'decline', content: null }, error: null },
+        { jsonrpc: '2.0', id: 1, result: { action: 'decline' } },
+      ],
+      [
+        'annotations in an answer',
+        { jsonrpc: '2.0', id: 1, result: { content: { type: 'text', text: 'x', annotations: null } } },
+        { jsonrpc: '2.0', id: 1, result: { content: { type: 'text', text: 'x' } } },
       ],
     ]
-    for (const [shows, body, read] of taken) it(shows, () => assert.deepEqual(messageOf(body), read))
+    for (const [shows, sent, read] of cases)
+      it(shows, () => assert.deepEqual(readMessage(sent, {}), { era: 'legacy', message: read }))
 
-    it('in arguments never, since they belong to the tool', () => {
-      const body = { ...list, method: 'tools/call', params: { name: 'x', arguments: { a: null } } }
-      assert.equal(messageOf(body), body)
+    it('keeps null in the arguments of a tool, which are data', () => {
+      const sent = { ...LEGACY_LIST, params: { name: 'x', arguments: { a: null } } }
+      assert.equal((readMessage(sent, {}) as { message: unknown }).message, sent)
     })
 
-    it('also in 2026-07-28', () => {
-      const [body, headers] = changed({ meta: { [META.clientInfo]: null, progressToken: null } })
-      assert.equal(readMessage({ ...(body as object), result: null }, headers).era, 'modern')
+    it('leaves them out of answers within a request of the modern revision', () => {
+      const answers = { name: { action: 'decline', content: null }, other: { action: 'accept', content: { a: null } } }
+      const read = readMessage(...changed({ params: { inputResponses: answers } }))
+      assert.deepEqual((read as { params: { inputResponses: unknown } }).params.inputResponses, {
+        name: { action: 'decline' },
+        other: { action: 'accept', content: {} },
+      })
     })
   })
 

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import { type JsonRpcError, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
+import { withoutNullMembers } from './null-members.ts'
 import { MAX_ID_LENGTH, RpcFault, type RpcRule } from '../model/protocol.ts'
 
 /** A message, with the era that it belongs to. */
@@ -43,10 +44,10 @@ const NAMED: ReadonlyMap<string, string> = new Map([
  *
  * @throws {RpcFault} for the rule that the message breaks
  */
-export function readMessage(given: unknown, headers: IncomingHttpHeaders): Message {
-  if (Array.isArray(given))
+export function readMessage(sent: unknown, headers: IncomingHttpHeaders): Message {
+  if (Array.isArray(sent))
     throw new RpcFault('batch_refused', 'Batches are not served: send one message in each request.')
-  const body = withoutNulls(given)
+  const body = isObject(sent) ? withoutNullMembers(sent) : sent
   checkMessage(body)
   const { id, method, params = {} } = body
   const headerVersion = one(headers['mcp-protocol-version'])
@@ -60,35 +61,6 @@ export function readMessage(given: unknown, headers: IncomingHttpHeaders): Messa
   const version = checkEnvelope(params, claimed, headerVersion)
   checkHeaders(method, params, headers, headerVersion, version)
   return { era: 'modern', kind: 'request', id, method, params }
-}
-
-/**
- * Returns a message in which an optional member that is `null` is absent, as many serializers write every member of a
- * class. A request whose id or method is `null` stays invalid.
- */
-function withoutNulls(body: unknown): unknown {
-  if (!isObject(body)) return body
-  const { method, params, result, error } = body
-  const isAnswer = isObject(result) || isObject(error)
-  const isNotification = typeof method === 'string' && method.startsWith('notifications/')
-  const message = withoutNull(body, (key) => (key === 'id' ? isNotification : key !== 'method' || isAnswer))
-  if (!isObject(params)) return message
-  const own = withoutNull(params)
-  const { _meta: meta } = own
-  const kept = isObject(meta) ? withoutNull(meta, (key) => OPTIONAL_META.has(key)) : meta
-  if (own === params && kept === meta) return message
-  return { ...message, params: kept === meta ? own : { ...own, _meta: kept } }
-}
-
-/** Other members of `_meta` belong to whoever named them. */
-const OPTIONAL_META: ReadonlySet<string> = new Set(['progressToken', META.clientInfo, META.logLevel])
-
-function withoutNull(of: JsonObject, isOptional: (key: string) => boolean = () => true): JsonObject {
-  for (const key in of) {
-    if (of[key] !== null || !isOptional(key)) continue
-    return Object.fromEntries(Object.entries(of).filter(([name, value]) => value !== null || !isOptional(name)))
-  }
-  return of
 }
 
 function notMessage(problem: string): RpcFault {

@@ -114,6 +114,7 @@ function openEndpoints(
     items,
     hasUserLists: () => fleet.hasUserLists,
     prepare: (caller, isList) => fleet.prepare(caller, isList),
+    firstLists: () => fleet.firstLists(),
     listProblemOf: (caller) => fleet.listProblemOf(caller),
     availability,
     streams,

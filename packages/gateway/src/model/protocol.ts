@@ -135,3 +135,8 @@ export function sendEvent(
 export function toEvent(text: string): string {
   return `event: message\ndata: ${text}\n\n`
 }
+
+/** Whether a method is one of a notification. Its `id` is absent, which some SDKs write as `null`. */
+export function isNotification(method: unknown): boolean {
+  return typeof method === 'string' && method.startsWith('notifications/')
+}

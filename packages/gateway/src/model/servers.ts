@@ -17,6 +17,8 @@ export interface ServerRow {
     readonly kind: ItemKind
     readonly name: string
     readonly reason: string
+    /** The item is offered without this part. Absent if the item is not offered. */
+    readonly part?: 'name' | 'outputSchema'
   }[]
   /** Present if the server has an instance for each user. */
   readonly instances?: ServerInstances
