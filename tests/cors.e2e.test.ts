@@ -81,6 +81,14 @@ describe('a preflight', () => {
       }
   })
 
+  it('of an allowed page may be about a private network', async () => {
+    const name = 'access-control-request-private-network'
+    const { headers } = await preflight('/mcp', PAGE, { [name]: 'true' })
+    assert.equal(headers['access-control-allow-private-network'], 'true')
+    const foreign = await preflight('/mcp', 'https://evil.example', { [name]: 'true' })
+    assert.deepEqual([foreign.status, corsOf(foreign)], [403, []])
+  })
+
   it('of any other page is refused, also from the own names of the gateway and with a key', async () => {
     for (const origin of FOREIGN)
       for (const path of PATHS)
