@@ -28,7 +28,7 @@ function fakeUpstream(...tools: UpstreamTool[]) {
   const calls: UpstreamCall[] = []
   const upstream = {
     name: 'files',
-    state: { status: 'ready' },
+    state: { status: 'ready', rejected: [] },
     items: { ...NOTHING, tools } as UpstreamItems,
     subscribe(listener: () => void) {
       listeners.add(listener)
