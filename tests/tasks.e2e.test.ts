@@ -271,11 +271,12 @@ describe('a task that needs input', () => {
     const { which } = (waiting || {})['inputRequests'] as Record<string, { params: { message: string } }>
     assert.match(which?.params.message ?? '', /^Server "up" asks: Which one\?/)
     const wrong = await Promise.all(
-      [{ other: {} }, { which: 7 }, 'which', undefined].map((inputResponses) =>
-        ask('tasks/update', { taskId, inputResponses }),
-      ),
+      [{ which: 7 }, 'which', undefined].map((inputResponses) => ask('tasks/update', { taskId, inputResponses })),
     )
     assert.deepEqual([...new Set(wrong.map(({ error }) => error?.code))], [-32_602])
+    const other = await ask('tasks/update', { taskId, inputResponses: { other: {} } })
+    assert.equal(other.error, undefined, 'answers to anything else are ignored')
+    assert.equal((await status())['status'], 'input_required')
     assert.equal(server.sent('tasks/update').length, 0)
     const inputResponses = { which: { action: 'accept', content: { pick: 'b' } } }
     assert.equal((await ask('tasks/update', { taskId, inputResponses })).error, undefined)

@@ -315,6 +315,18 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       assert.match(out, /^ok {2}.*good\.yaml: 0 servers, 0 callers, 0 groups, 1 policy, 0 limits, audit in memory\n$/)
     })
 
+    it('says what the first start of a server downloads', async () => {
+      const text = `${BASE}\naudit: { store: memory }`.replace(
+        /servers:.*/,
+        'servers: { files: { command: uvx, args: [files==1.0.0] } }',
+      )
+      const file = write('downloads.yaml', text)
+      const said = 'the first start of "files" downloads files==1.0.0, unless a cache has it'
+      assert.ok((await run(['check', file])).out.includes(said))
+      const { downloads } = JSON.parse((await run(['check', file, '--json'])).out)
+      assert.deepEqual(downloads, [{ server: 'files', packages: ['files==1.0.0'] }])
+    })
+
     it('warns when the audit, its checkpoints and its key are in one folder', async () => {
       const text = `${BASE}\naudit: { path: ./one/audit.db, checkpoints: { path: ./one/audit.checkpoints } }`
       const file = write('together.yaml', text)

@@ -155,7 +155,10 @@ export function metaOf(outcome: Exclude<CallOutcome, CallDone>): McpResult['_met
   }
   const [deciding] = outcome.decision.reasons
   if (deciding === undefined) return undefined
-  if (deciding.code === 'rate_limited') return { 'dev.toolgate/retry-after': retryAfterSeconds(deciding.resetMs ?? 0) }
+  if (deciding.code === 'rate_limited')
+    return deciding.resetMs === undefined
+      ? undefined
+      : { 'dev.toolgate/retry-after': retryAfterSeconds(deciding.resetMs) }
   if (outcome.decision.outcome !== 'wait' || !EXPLAINED.has(REASONS[deciding.code].message)) return undefined
   const { code: error, message, text, suggestion } = deciding
   const refusal = { error, reason: message ?? text, ...(suggestion === undefined ? {} : { suggestion }) }

@@ -12,6 +12,7 @@ import {
 } from '@toolgate/core/toolset'
 import { withoutNulls } from './nulls.ts'
 import { addedBy, type OverlayEntries, Overlays } from './overlays.ts'
+import { inOrderOfNames, renamed, toServedName, withServerName } from './served-name.ts'
 
 /** The items, other than tools, that a server lists. */
 export interface ListedItems {
@@ -33,11 +34,12 @@ export interface ItemClaims {
   readonly getPrompt: (name: string, input: Readonly<Record<string, string>>, call: CallContext) => unknown
 }
 
-/** A listed item that is not offered. */
+/** A listed item that is not offered, or a prompt that is served under another name. */
 export interface LeftOutItem {
   readonly kind: Exclude<ItemKind, 'tool'>
   readonly name: string
   readonly error: Error
+  readonly part?: 'name'
 }
 
 interface KnownItem {
@@ -85,12 +87,14 @@ export class ServerItems {
     const known = new Map<string, KnownItem>()
     const leftOut: LeftOutItem[] = []
     for (const { kind, list, key } of KINDS) {
-      for (const [i, listed] of lists[list].entries()) {
+      for (const [i, listed] of kind === 'prompt' ? inOrderOfNames(kind, lists[list]) : lists[list].entries()) {
         const name = isObject(listed) ? listed[key] : undefined
-        const id = `${kind} ${String(name)}`
+        const served = kind === 'prompt' ? toServedName(kind, name) : name
+        const id = `${kind} ${String(served)}`
         try {
           if (known.has(id)) throw new ConfigError(kind, 'is listed twice; the first counts')
           known.set(id, this.#toKnown(kind, id, listed))
+          if (served !== name) leftOut.push({ kind, name: String(name), error: renamed(String(served)), part: 'name' })
         } catch (error) {
           const shown = typeof name === 'string' ? name.slice(0, MAX_SHOWN).toWellFormed() : `${list}[${i}]`
           leftOut.push({ kind, name: shown, error: error instanceof Error ? error : new Error(String(error)) })
@@ -128,13 +132,15 @@ export class ServerItems {
       default: {
         const { namespace, getPrompt } = this.#claims
         const given = withFields(listed, PROMPT_FIELDS) as unknown as PromptDefinition
-        const added = addedBy(this.#prompts.of(given.name))
-        return definePrompt({
+        const name = toServedName('prompt', given.name) as string
+        const prompt = definePrompt({
           ...given,
-          ...added,
+          ...addedBy(this.#prompts.of(name)),
+          name,
           namespace,
           execute: (input, call) => getPrompt(given.name, input, call),
         })
+        return withServerName(prompt, given.name)
       }
     }
   }

@@ -12,6 +12,7 @@ import type { InputHandling, ToolOverlay } from '@toolgate/core/tools'
 import { withoutNulls } from './nulls.ts'
 import { findPatternProblem } from './output-patterns.ts'
 import { addedBy, type OverlayEntries, Overlays } from './overlays.ts'
+import { inOrderOfNames, renamed, toServedName } from './served-name.ts'
 
 /** What the operator declares about tools of a server. */
 export interface ServerOverlay extends ToolOverlay {
@@ -42,8 +43,8 @@ export interface ServerClaims {
 export interface LeftOutTool {
   readonly tool: string
   readonly error: Error
-  /** The part that is left out. Absent if the tool is not offered. */
-  readonly part?: 'outputSchema'
+  /** The part that is left out. Absent if the tool is not offered. A tool without its name has another one. */
+  readonly part?: 'name' | 'outputSchema'
 }
 
 interface KnownTool {
@@ -95,12 +96,16 @@ export class ServerTools {
   read(list: readonly unknown[]): void {
     const known = new Map<string, KnownTool>()
     const leftOut: LeftOutTool[] = []
-    for (const [i, listed] of list.entries()) {
+    for (const [i, listed] of inOrderOfNames('tool', list)) {
       try {
         const one = this.#toKnown(listed)
-        if (known.has(one.tool.name)) throw new ConfigError('tool', 'is listed twice; the first counts')
-        known.set(one.tool.name, one)
-        if (one.lacks) leftOut.push({ tool: one.tool.name, error: one.lacks, part: 'outputSchema' })
+        const { name } = one.tool
+        const own = nameOf(listed, i)
+        if (known.has(name))
+          throw new ConfigError('tool', `is listed twice as ${JSON.stringify(name)}; the first counts`)
+        known.set(name, one)
+        if (own !== name) leftOut.push({ tool: own, error: renamed(name), part: 'name' })
+        if (one.lacks) leftOut.push({ tool: own, error: one.lacks, part: 'outputSchema' })
       } catch (error) {
         leftOut.push({ tool: nameOf(listed, i), error: error instanceof Error ? error : new Error(String(error)) })
       }
@@ -110,7 +115,7 @@ export class ServerTools {
   }
 
   #toKnown(listed: unknown): KnownTool {
-    const { name } = isObject(listed) ? listed : {}
+    const name = toServedName('tool', isObject(listed) ? listed['name'] : undefined)
     const before = typeof name === 'string' ? this.#known.get(name) : undefined
     if (before && before.listed === listed) return before
     const text = toJsonText(listed)
@@ -147,7 +152,7 @@ export class ServerTools {
     const isReplaced = stated.length > 0 || shown.title !== undefined || shown.description !== undefined
     return defineTool({
       namespace,
-      name,
+      name: toServedName('tool', name) as string,
       title: shown.title ?? title,
       description: shown.description ?? description,
       inputSchema,

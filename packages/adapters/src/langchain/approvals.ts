@@ -82,6 +82,7 @@ export interface ApprovalAnswer {
  * its input.
  *
  * @throws {ToolgateError} `approval_forbidden` if this person may not decide it, `approval_decided`, `approval_unknown`
+ * @throws {ConfigError} for a run that waits for no approval, so that the answer would decide nothing
  * @example
  * const paused = await agent.invoke(input, config)
  * await decideApprovals(gate, person, paused, { decision: 'approve' })
@@ -94,8 +95,11 @@ export async function decideApprovals(
   answer: ApprovalAnswer | ((approval: Approval) => ApprovalAnswer | undefined),
 ): Promise<readonly Approval[]> {
   if (typeof answer !== 'function') checkVerdict(answer)
+  const waiting = approvalsOf(paused)
+  if (waiting.length === 0)
+    throw new ConfigError('paused', 'waits for no approval of the gate: pass the result of the invocation that paused')
   const decided: Approval[] = []
-  for (const id of approvalsOf(paused)) {
+  for (const id of waiting) {
     const approval = typeof answer === 'function' ? await gate.approvals.get(id) : undefined
     const verdict = typeof answer === 'function' ? approval && answer(approval) : answer
     if (verdict) checkVerdict(verdict)

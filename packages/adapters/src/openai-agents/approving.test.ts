@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { Agent, RunContext, RunState, tool } from '@openai/agents'
 import { ScriptedModel } from '@openai/agents/testing'
 import { createGate, defineCaller, type Gate, ToolgateError } from '@toolgate/core'
+import { z } from 'zod'
 import { fromOpenAIAgents, guard } from '../openai-agents.ts'
 import {
   callOf,
@@ -67,6 +68,23 @@ describe('guard: a call that a person has to approve', () => {
     assert.equal(audit.attempts().length, 1)
     await runner.run(agent, result.state)
     assert.deepEqual(witness.ran, ['delete_all'])
+  })
+
+  it('follows them, too, for a tool whose schema fills in a default', async () => {
+    const ran: unknown[] = []
+    const inputSchema = z.object({ path: z.string(), deep: z.boolean().default(true) })
+    const wipe = { inputSchema, execute: (input: unknown) => void ran.push(input) }
+    const gate = createGate({ tools: { wipe }, policy: { ask: ['wipe'] } })
+    const guarded = guard(gate, { caller: callerOf })
+    const model = new ScriptedModel([[callOf('wipe', { path: 'a' })], DONE])
+    const agent = new Agent<Session>({ name: 'A', model, tools: guarded.tools })
+    const { state } = await runnerOf(guarded).run(agent, 'hi', { context: { caller: ADMIN } })
+    assert.equal((await guarded.settle(state)).length, 1)
+    const [approval] = await gate.approvals.list()
+    await gate.approvals.decide(ADMIN, approval?.id ?? '', { decision: 'approve' })
+    assert.equal((await guarded.settle(state)).length, 0)
+    await runnerOf(guarded).run(agent, state)
+    assert.deepEqual(ran, [{ path: 'a', deep: true }])
   })
 
   it('follows a no that was said at the gate', async () => {

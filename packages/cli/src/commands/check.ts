@@ -1,6 +1,7 @@
 import {
   ConfigFileError,
   findAuditProblems,
+  findDownloads,
   type GatewayConfig,
   loadConfig,
   readConfig,
@@ -33,6 +34,7 @@ export async function checkCommand(
     const config = options.servers === true ? await readConfig(file, how) : loadConfig(file, how)
     const { warnings: names = [], notRun } = config
     const audit = [...(await findAuditProblems(config.audit)), ...(await findStoreProblems(config))]
+    const downloads = downloadsOf(config)
     const offered = options.servers === true ? await findOffered(config, start) : { warnings: [], notes: [] }
     if (options.json) {
       const notes = offered.notes.map((message) => ({ code: 'server', message }))
@@ -40,6 +42,7 @@ export async function checkCommand(
         ok: true,
         problems: [],
         ...(notRun && { notRun }),
+        ...(downloads.length > 0 && { downloads }),
         warnings: [
           ...names,
           ...audit,
@@ -50,6 +53,8 @@ export async function checkCommand(
     } else {
       const paint = painter(io.stdout, io.env)
       printLine(io.stdout, `${paint('green', 'ok')}  ${file}: ${summaryOf(config)}`)
+      for (const { server, packages } of downloads)
+        printLine(io.stdout, `    ${printable(describeDownload(server, packages))}`)
       const texts = [
         ...names.map((one) => lineOf(one, io)),
         ...audit.map(({ message }) => printable(message)),
@@ -71,6 +76,21 @@ export async function checkCommand(
 async function findStoreProblems(config: GatewayConfig): Promise<readonly { code: string; message: string }[]> {
   const unusable = await findUnusableFiles(config)
   return unusable.map(({ path, why }) => ({ code: 'store_unusable', message: `${path}: ${why}` }))
+}
+
+/** Returns the packages that the first start of each server downloads. */
+function downloadsOf({
+  servers,
+}: GatewayConfig): readonly { readonly server: string; readonly packages: readonly string[] }[] {
+  return servers.flatMap(({ name, command, args }) => {
+    const packages = command === undefined ? [] : findDownloads(command, args)
+    return packages.length === 0 ? [] : [{ server: name, packages }]
+  })
+}
+
+/** Returns a sentence about a download, as the first start then takes longer. */
+export function describeDownload(server: string, packages: readonly string[]): string {
+  return `the first start of "${server}" downloads ${packages.join(', ')}, unless a cache has it`
 }
 
 /** Returns a note about the commands of secrets that were not run. */

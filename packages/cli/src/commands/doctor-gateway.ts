@@ -53,5 +53,10 @@ export async function isHealthy(url: string): Promise<boolean> {
 function describeServer({ name, status, reason, toolCount }: ServerRow): Finding {
   const about = `server ${name}`
   if (status === 'ready') return { level: 'ok', about, text: count(toolCount, 'tool') }
+  if (status === 'starting') {
+    const why = reason === undefined ? '' : `: ${reason}`
+    const mend = `toolgate logs ${name}; for clients that list only once: servers.${name}.waitForStart: true`
+    return { level: 'warn', about, text: `it is still starting${why}`, mend }
+  }
   return { level: 'error', about, text: reason ?? status, mend: `toolgate logs ${name}` }
 }

@@ -75,16 +75,18 @@ export function checkInput(attempt: Attempt, tool: Tool): Stop | undefined {
 function validate(attempt: Attempt, tool: Tool, value: unknown): Stop | undefined {
   const { ports, request } = attempt
   // A completion has only some of the arguments.
-  const parsed: ParsedInput = request.as?.kind === 'complete' ? { value } : parseInput(tool, value, ports)
+  const parsed: ParsedCall = request.as?.kind === 'complete' ? { value } : parseInput(tool, value, ports)
   if (parsed.isCoerced) attempt.isCoerced = true
-  attempt.input = 'problem' in parsed ? value : parsed.value
-  return 'problem' in parsed ? { decision: invalidInput(parsed.problem) } : undefined
+  const isValid = 'value' in parsed
+  attempt.input = isValid ? parsed.value : value
+  attempt.forTool = isValid ? parsed.forTool : undefined
+  return isValid ? undefined : { decision: invalidInput(parsed.problem) }
 }
 
 /** `isCoerced`: the value is not the given one, because the tool's schema wants others in place of some texts. */
-type ParsedInput = ReturnType<ParseInput> & { readonly isCoerced?: boolean }
+type ParsedCall = ReturnType<ParseInput> & { readonly isCoerced?: boolean }
 
-function parseInput(tool: Tool, value: unknown, ports: CallPorts): ParsedInput {
+function parseInput(tool: Tool, value: unknown, ports: CallPorts): ParsedCall {
   if (tool.parseInput) return tool.parseInput(value)
   if (tool.inputs === 'server') return isObject(value) ? { value } : { problem: NO_OBJECT }
   const problem: InputProblem | undefined = ports.validate(tool.inputSchema, value)

@@ -32,13 +32,13 @@ import { type StreamEnd, watchStream } from './streams.ts'
 
 /** Runs the tool of a call that passed its checks, calls the `afterToolCall` hooks, and writes the terminal record. */
 export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
-  const { view, request, ports, callId, cancelling, input, trace } = attempt
+  const { view, request, ports, callId, cancelling, input, forTool, trace } = attempt
   const { onProgress, context, deadlineMs = tool.deadlineMs ?? ports.deadlineMs } = request
   const startedMs = ports.clock.monotonicMs()
   const execution = {
     tool,
     instead: request.as && insteadOf(request),
-    input,
+    input: forTool ? forTool.input : input,
     callId,
     caller: view.caller,
     cancelling,

@@ -28,6 +28,7 @@ export { enterSaid, raiseLabels } from '../call/history.ts'
 // Limits, caps and budgets
 export type { Admission, NoPlace, Place } from '../ports/ports.ts'
 export { createUsesOfTool, type ParsedLimit, parseLimits, type RateLimit } from '../call/limits.ts'
+export { lintLimits } from '../call/limit-lint.ts'
 export { CostError, type LimitUseOf, withCosts } from '../call/costs.ts'
 export {
   type CapInput,

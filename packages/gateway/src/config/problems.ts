@@ -24,8 +24,10 @@ export interface ConfigWarning extends ConfigProblem {
     | 'public_url_missing'
     | 'program_unpinned'
     | 'clause_covered'
+    | 'limit_covered'
     | 'clause_never'
     | 'compare_unusable'
+    | 'variable_unset'
 }
 
 /** The error for an invalid configuration file, with all its problems in the file's order. */

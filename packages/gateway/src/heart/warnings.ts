@@ -103,6 +103,7 @@ const OF_FILE: ReadonlySet<string> = new Set<ConfigWarning['code']>([
   'selector_unmatched',
   'clause_covered',
   'clause_never',
+  'limit_covered',
 ])
 
 /** The implicit group of a server, which the file does not contain. */

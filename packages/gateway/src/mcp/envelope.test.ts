@@ -127,6 +127,11 @@ describe('readMessage', () => {
         { ...LEGACY_LIST, params: { _meta: { progressToken: null } } },
         { ...LEGACY_LIST, params: { _meta: {} } },
       ],
+      [
+        'a progress token, but no member that another party named',
+        { ...LEGACY_LIST, params: { _meta: { progressToken: null, 'org.example/x': null } } },
+        { ...LEGACY_LIST, params: { _meta: { 'org.example/x': null } } },
+      ],
       ['a cursor', { ...LEGACY_LIST, params: { cursor: null } }, { ...LEGACY_LIST, params: {} }],
       [
         'arguments',

@@ -3,10 +3,10 @@ import { isNotification } from '../model/protocol.ts'
 import { META, withoutNullEntries, withoutNulls } from '@toolgate/mcp'
 
 /** The members of params that have optional members of their own. The arguments of a tool are data. */
-const PARTS: readonly string[] = ['_meta', 'capabilities', 'clientInfo', 'argument', 'context', 'ref', 'task']
+const PARTS: readonly string[] = ['capabilities', 'clientInfo', 'argument', 'context', 'ref', 'task']
 
-/** The members of an envelope that MCP 2026-07-28 requires. `null` is not one of their spellings. */
-const REQUIRED: readonly string[] = [META.protocolVersion, META.clientCapabilities]
+/** The optional members of `_meta` that MCP defines. Other members belong to the party that named them. */
+const OPTIONAL_META: readonly string[] = ['progressToken', META.clientInfo, META.logLevel]
 
 /**
  * Returns a client's message without optional members that are `null`. Many SDKs write `null` for an absent member.
@@ -29,17 +29,18 @@ function withoutNullParams(params: JsonObject): JsonObject {
   let mended = withoutNullEntries(params)
   for (const name of PARTS) {
     const part = mended[name]
-    if (isObject(part)) mended = withMember(mended, name, withoutNullEntries(part, REQUIRED))
+    if (isObject(part)) mended = withMember(mended, name, withoutNullEntries(part))
   }
   const { _meta: meta, inputResponses } = mended
-  if (isObject(meta))
-    mended = withMember(
-      mended,
-      '_meta',
-      withEach(meta, [META.clientCapabilities], (part) => withoutNullEntries(part)),
-    )
+  if (isObject(meta)) mended = withMember(mended, '_meta', withoutNullMeta(meta))
   if (!isObject(inputResponses)) return mended
   return withMember(mended, 'inputResponses', withEach(inputResponses, Object.keys(inputResponses), withoutNulls))
+}
+
+function withoutNullMeta(meta: JsonObject): JsonObject {
+  const others = Object.keys(meta).filter((name) => !OPTIONAL_META.includes(name))
+  const kept = withoutNullEntries(meta, others)
+  return withEach(kept, [META.clientCapabilities], (part) => withoutNullEntries(part))
 }
 
 function withEach(object: JsonObject, names: readonly string[], mend: (part: JsonObject) => JsonObject): JsonObject {

@@ -18,7 +18,7 @@ export interface ServerRow {
     readonly name: string
     readonly reason: string
     /** The item is offered without this part. Absent if the item is not offered. */
-    readonly part?: 'outputSchema'
+    readonly part?: 'name' | 'outputSchema'
   }[]
   /** Present if the server has an instance for each user. */
   readonly instances?: ServerInstances

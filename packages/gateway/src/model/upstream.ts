@@ -67,7 +67,7 @@ export interface RejectedItem {
   readonly kind: 'tool' | 'resource' | 'template' | 'prompt'
   readonly name: string
   readonly reason: string
-  readonly part?: 'outputSchema'
+  readonly part?: 'name' | 'outputSchema'
 }
 
 export const UPSTREAM_STATUSES = ['starting', 'ready', 'down', 'stopped'] as const
@@ -75,7 +75,10 @@ export type UpstreamStatus = (typeof UPSTREAM_STATUSES)[number]
 
 export interface UpstreamState {
   readonly status: UpstreamStatus
-  /** Why the server is down, without a full stop: `exited with code 1 (Error: no such folder)`. */
+  /**
+   * Why the server is down, without a full stop: `exited with code 1 (Error: no such folder)`. While it is starting: what
+   * it waits for.
+   */
   readonly reason?: string
   /** When the state last changed, in wall-clock milliseconds. */
   readonly since: number

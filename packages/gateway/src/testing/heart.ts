@@ -58,7 +58,16 @@ export function heartOf(parts: HeartParts): Heart {
       ...parts.catalog,
     },
     servers: {
-      fleet: { rows: () => [], listsOf: () => [], rejected: () => undefined, prepare: () => undefined, ...parts.fleet },
+      fleet: {
+        rows: () => [],
+        listsOf: () => [],
+        rejected: () => undefined,
+        prepare: () => undefined,
+        firstLists: () => undefined,
+        listProblemOf: () => undefined,
+        unlistedServer: () => undefined,
+        ...parts.fleet,
+      },
       connections: { rowsOf: () => [] },
       ...parts.servers,
     },

@@ -33,8 +33,14 @@ function itemsOf({ snapshot, items }: ReturnType<Heart['gate']['catalog']['of']>
 
 /** Returns the user's own list of the server that an item belongs to, if that server has a list per user. */
 export function listOf(id: string, { lists }: ShownItems): ListRow | undefined {
-  const [kind, server] = id.split(':', 2)
-  return lists.find((list) => list.server === (isItemId(id) ? server : kind))
+  const server = serverOf(id)
+  return lists.find((list) => list.server === server)
+}
+
+/** Returns the name of the server in an id. */
+function serverOf(id: string): string {
+  const [first = '', second = ''] = id.split(':', 2)
+  return isItemId(id) ? second : first
 }
 
 /**
@@ -91,6 +97,13 @@ export function unknownTool(id: string, shown: ShownItems, heart: ShownHeart, pe
     nearestOf(
       id,
       tools.map((tool) => tool.id),
+    )
+  const server = serverOf(id)
+  const { status, reason } = heart.servers.fleet.unlistedServer(server) ?? {}
+  if (status === 'starting' || status === 'down')
+    return new ApiFault(
+      'tool_unknown',
+      `No tool has the id ${JSON.stringify(id)} yet: the server ${JSON.stringify(server)} ${status === 'down' ? 'is down' : 'is still starting'}${reason ? ` (${reason})` : ''}.`,
     )
   const list = listOf(id, shown)
   if (list?.state === 'unknown')

@@ -6,6 +6,7 @@ import {
   promptNotFound,
   type ResourceOwners,
   resourceNotFound,
+  serverNameOf,
   toItemAnswer,
 } from '@toolgate/mcp'
 import { clientNames, type NamesInLists } from '../../calls/client-names.ts'
@@ -91,7 +92,9 @@ function inputOf(item: Tool | undefined, { name, value, others }: Asked): JsonOb
 /** Returns the parameters for the server, with the server's own name of the prompt, or the URI that was decided. */
 function toServerParams({ ref, argument, context }: JsonObject, item: Tool | undefined, { others }: Asked): JsonObject {
   const own =
-    item?.kind === 'prompt' ? { type: 'ref/prompt', name: item.name } : { ...(ref as JsonObject), uri: item?.uri }
+    item?.kind === 'prompt'
+      ? { type: 'ref/prompt', name: serverNameOf(item) }
+      : { ...(ref as JsonObject), uri: item?.uri }
   return { ref: own, argument, ...(isObject(context) ? { context: { ...context, arguments: others } } : {}) }
 }
 

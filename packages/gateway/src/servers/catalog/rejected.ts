@@ -17,7 +17,9 @@ export function findRejected(server: string, rejected: readonly RejectedItem[], 
 /** Returns a sentence about a rejected item, without a full stop. */
 export function describeRejected({ kind, name, reason, part }: RejectedItem): string {
   const item = `its ${kind} ${JSON.stringify(name)}`
-  return part ? `${item} is offered without its ${part}: ${reason}` : `${item} cannot be offered: ${reason}`
+  return part
+    ? `${item} is offered without its ${part === 'name' ? 'own name' : part}: ${reason}`
+    : `${item} cannot be offered: ${reason}`
 }
 
 /** The maximum number of sentences about one server. */

@@ -82,11 +82,8 @@ export class UpstreamSource implements Source {
 
   /** Listed items that the catalog rejects. The connection logs those that it rejects itself. */
   get rejectedHere(): readonly RejectedItem[] {
-    const tools = this.#tools.leftOut.map(
-      ({ tool, error, part }) =>
-        ({ kind: 'tool', name: tool, reason: reasonOf(error), ...(part && { part }) }) as const,
-    )
-    return [...tools, ...this.#items.leftOut.map(({ kind, name, error }) => ({ kind, name, reason: reasonOf(error) }))]
+    const tools = this.#tools.leftOut.map(({ tool, ...rest }) => ({ kind: 'tool', name: tool, ...rest }) as const)
+    return [...tools, ...this.#items.leftOut].map(({ error, ...rest }) => ({ ...rest, reason: reasonOf(error) }))
   }
 
   /** The names of all listed tools, including disabled ones. */

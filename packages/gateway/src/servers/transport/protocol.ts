@@ -90,7 +90,7 @@ export function handshakeCapabilities({ elicit, sample, roots, open }: ServerMay
   const elicitation = { ...(elicit && { form: {} }), ...(open.length > 0 && { url: {} }) }
   return {
     ...(Object.keys(elicitation).length > 0 && { elicitation }),
-    ...(sample && { sampling: {} }),
+    ...(sample && { sampling: { tools: {} } }),
     ...(roots && { roots: {} }),
   }
 }

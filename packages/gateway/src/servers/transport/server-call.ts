@@ -72,6 +72,7 @@ export class ServerCaller {
         signal,
         onProgress,
         checkStart,
+        isRepeatable: READING.has(method),
         paramHeaders: headers && toParamHeaders(headers, params['arguments']),
         trace,
         meta: connection.era === 'modern' ? metaOf(asked) : undefined,
@@ -172,6 +173,9 @@ const STARTING: ReadonlySet<CallMethod> = new Set([
   'prompts/get',
   'completion/complete',
 ])
+
+/** The methods that only read, and so may run twice. */
+const READING: ReadonlySet<CallMethod> = new Set(['resources/read', 'prompts/get', 'completion/complete', 'tasks/get'])
 
 /** The methods that a server of MCP 2026-07-28 may answer with `input_required`. */
 const ASKING: ReadonlySet<CallMethod> = new Set(['tools/call', 'resources/read', 'prompts/get'])

@@ -27,7 +27,7 @@ import {
   type RequestOptions,
 } from './connection.ts'
 import { AskedClients } from './asked-clients.ts'
-import { clip, notMcp, parseMessages, type RpcMessage, rpcError } from './json-rpc.ts'
+import { clip, notMcp, parseMessages, type RpcMessage, rpcError, toOwnId } from './json-rpc.ts'
 import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
 import { createLineSplitter, type LongLine, messageTooLarge } from './lines.ts'
 import { MessageScan } from './message-scan.ts'
@@ -325,7 +325,7 @@ class StdioConnection {
   }
 
   #onNotification(method: string, params: JsonObject): void {
-    const { progressToken } = params
+    const progressToken = toOwnId(params['progressToken'])
     const list = changedList(method)
     if (method === 'notifications/message') this.#clients.log(params)
     else if (method === 'notifications/cancelled') this.#clients.cancel(params)
