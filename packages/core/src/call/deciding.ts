@@ -99,7 +99,7 @@ function parseInput(tool: Tool, value: unknown, ports: CallPorts): ParsedCall {
 const NO_OBJECT: InputProblem = { pointer: '', message: 'must be an object' }
 
 /** `problem`: why the schema rejects the input as it came. */
-function coerce(tool: Tool, input: unknown, problem: InputProblem, ports: CallPorts): ParsedInput {
+function coerce(tool: Tool, input: unknown, problem: InputProblem, ports: CallPorts): ParsedCall {
   const value = coerceInput(tool, input)
   if (value === input) return { problem }
   const left: unknown = ports.validate(tool.inputSchema, value)
