@@ -136,14 +136,14 @@ async function callOf(server: Pick<Server, 'connect'>, name: string): Promise<ob
 
 describe('the reason of a refusal, for a client of MCP', () => {
   it('is a result with isError', async () => {
-    const gate = createGate({ tools: { delete_all: { execute: () => 'deleted' } }, policy: DENIES })
+    const gate = createGate({ tools: { delete_all: { execute: () => 'deleted' } }, sources: [], policy: DENIES })
     const serve = guardMcp(gate, { server: () => new Server(INFO), caller: VIEWER })
     assert.deepEqual(await callOf(serve(), 'delete_all'), errorResult)
   })
 })
 
 describe('the reason of a refusal, in your own loop', () => {
-  const open = () => createGate({ tools: { delete_all: { execute: () => 'deleted' } }, policy: DENIES })
+  const open = () => createGate({ tools: { delete_all: { execute: () => 'deleted' } }, sources: [], policy: DENIES })
   const NAMED = { name: 'delete_all' } as const
 
   it('is the result of the call, for Anthropic with is_error', async () => {
