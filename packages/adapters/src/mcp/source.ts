@@ -1,4 +1,4 @@
-import type { CallContext, Progress, Tool } from '@toolgate/core'
+import type { CallContext, InputHandling, Progress, Tool } from '@toolgate/core'
 import type { Probe } from '@toolgate/core/groups'
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import { messageOf, type Shape, shapeOf, toNamedMap } from '@toolgate/values'
@@ -46,9 +46,16 @@ export interface McpSourceOptions {
   readonly overlay?: McpOverlay | undefined
   /** Whether the server's hints count like your own declarations. Otherwise they only tighten. */
   readonly trustHints?: boolean | undefined
+  /** What happens to inputs that a tool's schema rejects. Default: `checked`. */
+  readonly inputs?: InputHandling | undefined
 }
 
-export const SOURCE_SHAPE: Shape = shapeOf<McpSourceOptions>({ namespace: true, overlay: true, trustHints: true })
+export const SOURCE_SHAPE: Shape = shapeOf<McpSourceOptions>({
+  namespace: true,
+  overlay: true,
+  trustHints: true,
+  inputs: true,
+})
 
 /** The tools of an MCP server, for `createGate({ sources })`. */
 export interface McpSource extends Source {
@@ -101,14 +108,24 @@ class LinkSource implements McpSource {
   #isOpen = true
   #unfollow: (() => void) | undefined
 
-  constructor(link: McpLink, { namespace, overlay, trustHints = false }: McpSourceOptions, onClose: () => void) {
+  constructor(
+    link: McpLink,
+    { namespace, overlay, trustHints = false, inputs }: McpSourceOptions,
+    onClose: () => void,
+  ) {
     const overlays = toNamedMap('overlay', overlay ?? {})
     for (const [pattern, given] of overlays) checkOverlayFields(pattern, given)
     this.name = namespace ?? 'mcp'
     if (namespace !== undefined) this.namespaces = [namespace]
     this.#link = link
     this.#onClose = onClose
-    this.#tools = new ServerTools({ namespace, overlays, trustHints, executeOf: (tool) => createExecute(link, tool) })
+    this.#tools = new ServerTools({
+      namespace,
+      overlays,
+      trustHints,
+      inputs,
+      executeOf: (tool) => createExecute(link, tool),
+    })
     this.probe = {
       key: `mcp:${this.name}`,
       what: `the server ${this.name}`,

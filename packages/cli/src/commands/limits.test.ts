@@ -27,6 +27,12 @@ describe('toolgate limits', () => {
     assert.deepEqual(JSON.parse((await run('limits', '--json')).out), { limits: [ROW] })
   })
 
+  it('prints amounts in the unit of their limit', async () => {
+    limits = [{ ...ROW, limit: '5.00 EUR in 24 hours', unit: { name: 'EUR', places: 2 } }]
+    const { out } = await run('limits')
+    for (const text of ['4.50 EUR', '5.00 EUR', '0.50 EUR']) assert.ok(out.includes(text), out)
+  })
+
   it('says that there are none', async () => {
     limits = []
     assert.match((await run('limits')).out, /No call has asked for a budget yet/)

@@ -22,8 +22,9 @@ export async function limitsCommand({ limit, ...options }: LimitsOptions, io: Io
   return 'ok'
 }
 
-function cellsOf({ rule, holder, used, max, remaining, until }: LimitRow): string[] {
+function cellsOf({ rule, holder, used, max, remaining, until, unit }: LimitRow): string[] {
+  const amount = (of: number) => (unit ? `${(of / 10 ** unit.places).toFixed(unit.places)} ${unit.name}` : String(of))
   const who = Object.entries(holder).map(([part, name]) => `${part} ${name}`)
   const free = until === undefined ? '' : new Date(until).toISOString()
-  return [rule, who.join(', '), String(used), String(max), String(remaining), free].map(printable)
+  return [rule, who.join(', '), amount(used), amount(max), amount(remaining), free].map(printable)
 }

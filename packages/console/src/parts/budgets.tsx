@@ -37,18 +37,23 @@ function columnsAt(nowMs: number): readonly Column<LimitRow>[] {
       name: 'Used',
       cell: (row) => (
         <>
-          {formatNumber(row.used)} of {formatNumber(row.max)}{' '}
+          {amountOf(row.used, row)} of {amountOf(row.max, row)}{' '}
           <meter min={0} max={row.max} value={row.used} aria-label={`Used by ${nameOf(row)}`} />
         </>
       ),
     },
-    { name: 'Left', width: '11%', cell: ({ remaining }) => <b>{formatNumber(remaining)}</b> },
+    { name: 'Left', width: '11%', cell: (row) => <b>{amountOf(row.remaining, row)}</b> },
     {
       name: 'Some free',
       width: '15rem',
       cell: ({ until }) => (until === undefined ? '' : formatIn(until, nowMs)),
     },
   ]
+}
+
+/** Writes an amount in the unit of its limit. */
+function amountOf(amount: number, { unit }: LimitRow): string {
+  return unit ? `${(amount / 10 ** unit.places).toFixed(unit.places)} ${unit.name}` : formatNumber(amount)
 }
 
 function nameOf({ holder }: LimitRow): string {

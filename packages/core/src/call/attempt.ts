@@ -278,6 +278,8 @@ export interface Attempt {
   readonly onlyAsks: boolean
   /** The frozen input, once it has been parsed. */
   input: unknown
+  /** Whether texts of the given input were replaced by the values that the tool's schema wants. */
+  isCoerced: boolean
   /** The input for the tool, if it is not `input`: a schema may return what JSON cannot express. */
   forTool: ParsedInput['forTool']
   /** The decision of the clauses that read the input or the run. */
@@ -351,6 +353,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     trace: undefined,
     onlyAsks,
     input: undefined,
+    isCoerced: false,
     forTool: undefined,
     withInput: undefined,
     hits: NO_HITS,

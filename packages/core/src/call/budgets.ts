@@ -1,13 +1,16 @@
 import type { CounterStore, MaybePromise } from '../ports/ports.ts'
 import type { LimitUseOf } from './costs.ts'
+import type { ParsedUnit } from './limit-words.ts'
 import type { LimitPart } from './limits.ts'
 
 /** What is left of one budget: a limit with a cost, for one holder. */
 export interface Budget {
   /** The selector of its rule. */
   readonly rule: string
-  /** The limit as written in the configuration: `50000/86400`. */
+  /** The limit as refusals name it: `50000/86400`, or `500.00 EUR in 24 hours`. */
   readonly limit: string
+  /** What is counted, if the limit has a unit. `places`: how many of the digits of an amount are decimals. */
+  readonly unit?: ParsedUnit
   /** The holder: a value for each part, such as the user, that the rule counts separately. */
   readonly holder: Readonly<Partial<Record<LimitPart, string>>>
   readonly max: number
@@ -49,12 +52,21 @@ export class NotedBudgets {
     return rows.toSorted((a, b) => a.remaining / a.max - b.remaining / b.max)
   }
 
-  async #read({ key, max, windowMs, rule, label, holder = {} }: LimitUseOf): Promise<Budget> {
+  async #read({ key, max, windowMs, rule, label, words, holder = {} }: LimitUseOf): Promise<Budget> {
     const peek = (cost: number) => this.#inTime(this.#counters.peek([{ key, max, windowMs, cost }]))
     const { remaining } = await peek(0)
     const left = Math.max(0, Math.min(max, remaining))
     // A use that does not fit now fits when something is free again.
     const { resetMs } = left < max ? await peek(left + 1) : { resetMs: 0 }
-    return { rule, limit: label, holder, max, used: max - left, remaining: left, resetMs }
+    return {
+      rule,
+      limit: label,
+      ...(words?.unit && { unit: words.unit }),
+      holder,
+      max,
+      used: max - left,
+      remaining: left,
+      resetMs,
+    }
   }
 }

@@ -38,7 +38,7 @@ describe('a limit with a cost', () => {
     const refused = await pay(50.01)
     assert.equal(
       refused.text,
-      'TOOL_CALL_BLOCKED: rate limited (50000/86400: this call costs 5001, and 5000 of 50000 are left). Try again in 86399 s.',
+      'TOOL_CALL_BLOCKED: rate limited (50000/86400: this call costs 5001, and 5000 of 50000 are left). Try again in about 24 hours.',
     )
     assert.equal((await pay(50)).status, 'done')
     assert.equal((await pay(0)).status, 'done')

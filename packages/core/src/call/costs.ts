@@ -1,4 +1,5 @@
 import { AbsentError } from '@toolgate/values/cel'
+import { amountText, type ParsedWords } from './limit-words.ts'
 import type { LimitUse } from '../ports/ports.ts'
 import { parseAmount, type AmountContext, type ParsedAmount } from '../policy/amount.ts'
 import { ConfigError, messageOf } from '@toolgate/values'
@@ -32,6 +33,8 @@ export interface CostFields {
 export interface LimitUseOf extends LimitUse {
   readonly label: string
   readonly rule: string
+  /** How the limit says its amounts. */
+  readonly words?: ParsedWords | undefined
   /** How to compute the cost from the input. */
   readonly costing?: Costing | undefined
   /** The holder of the budget, for a limit with a cost. */
@@ -109,7 +112,10 @@ function costOf(use: LimitUseOf, { cost, maxCost }: Costing, context: AmountCont
     throw new CostError(use, `its cost "${cost.text}" is not known: ${firstLine(error)}`)
   }
   if (maxCost !== undefined && amount > maxCost)
-    throw new CostError(use, `it costs ${amount}, and a call may cost ${maxCost}`)
+    throw new CostError(
+      use,
+      `it costs ${amountText(amount, use.words)}, and a call may cost ${amountText(maxCost, use.words)}`,
+    )
   return amount
 }
 

@@ -11,19 +11,16 @@ import {
 import { countedAs } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import {
-  checkVariables,
-  type Environment,
-  ENVIRONMENT_OPTIONS,
-  type EnvironmentOptions,
-  readVariable,
-} from '../policy/environment.ts'
+import { ENVIRONMENT_OPTIONS, type EnvironmentOptions, readVariable } from '../policy/environment.ts'
+import { checkVariables, type Environment } from '../policy/environment-names.ts'
+import { markWrittenIn, writtenIn } from '../policy/written-in.ts'
 import { parseGroups } from '../tools/groups.ts'
 import { type CostFields, type Costing, type LimitUseOf, parseCosting } from './costs.ts'
+import { labelOf, type LimitWords, type ParsedWords, parseWords } from './limit-words.ts'
 import { readOwnJson } from '@toolgate/values/json'
 
 /** At most `max` calls in any window of `windowMs`: for each tenant, tool, chat and user, unless `per` says otherwise. */
-export interface RateLimit extends CostFields {
+export interface RateLimit extends CostFields, LimitWords {
   /** A selector. `*` counts each tool separately. */
   readonly match: string
   /** 1 to 1,000,000. */
@@ -35,7 +32,7 @@ export interface RateLimit extends CostFields {
 }
 
 /** A limit in the shape that chat bots keep in their environment, an alternative to `match` and `windowMs`. */
-export interface ToolRateLimit {
+export interface ToolRateLimit extends LimitWords {
   /** A selector. */
   readonly tool: string
   readonly max: number
@@ -53,12 +50,15 @@ const MAX_USES = 1_000_000
 const MAX_WINDOW_MS = 31 * 24 * 60 * 60 * 1000
 
 export interface ParsedLimit {
+  /** The path of the limit, such as `limits[0]` or `TOOL_RATE_LIMITS[0]`. */
+  readonly path: string
   readonly selector: Selector
   readonly max: number
   readonly windowMs: number
   readonly per: readonly LimitPart[]
-  /** The limit as written in the configuration: `20/60`. */
+  /** The limit as refusals name it: `20/60`, or `500.00 EUR in 24 hours`. */
   readonly label: string
+  readonly words?: ParsedWords | undefined
   /** Absent if each call takes 1. */
   readonly costing?: Costing | undefined
 }
@@ -75,7 +75,8 @@ export function parseLimits(
 ): readonly ParsedLimit[] {
   const list = limits === undefined ? [] : typeof limits === 'string' ? splitEntries(limits) : limits
   if (!Array.isArray(list)) throw new ConfigError(path, 'must be a list of limits')
-  return list.map((limit: WrittenLimit, i) => parseLimit(`${path}[${i}]`, limit, groups))
+  const written = writtenIn(list) ?? path
+  return list.map((limit: WrittenLimit, i) => parseLimit(`${written}[${i}]`, limit, groups))
 }
 
 /**
@@ -102,6 +103,7 @@ function parseLimit(path: string, written: WrittenLimit, groups: GroupSelectors)
   const rule = typeof written === 'string' ? readText(path, written) : toRateLimit(path, written)
   const { match, max, windowMs, per = DEFAULT_PARTS } = rule
   const costing = parseCosting(path, rule)
+  const words = parseWords(path, rule, costing !== undefined)
   const most = costing ? Number.MAX_SAFE_INTEGER : MAX_USES
   if (!Number.isSafeInteger(max) || max < 1 || max > most)
     throw new ConfigError(path, `${max} is not a count of 1 to ${most}`)
@@ -112,11 +114,13 @@ function parseLimit(path: string, written: WrittenLimit, groups: GroupSelectors)
   if (unknown !== undefined)
     throw new ConfigError(path, `a limit cannot count per "${unknown}"; the parts are ${LIMIT_PARTS.join(', ')}`)
   return {
+    path,
     selector: selectorOf(path, match, groups),
     max,
     windowMs,
     per: LIMIT_PARTS.filter((part) => per.includes(part)),
-    label: `${max}/${windowMs / 1000}`,
+    label: labelOf(max, windowMs, words),
+    ...(words ? { words } : {}),
     ...(costing ? { costing } : {}),
   }
 }
@@ -143,6 +147,8 @@ const LIMIT_SHAPE = shapeOf<EitherShape>(
     maxCost: true,
     settle: true,
     refund: true,
+    unit: true,
+    message: true,
   },
   'key',
 )
@@ -194,6 +200,7 @@ export function createUsesOfTool(limits: readonly ParsedLimit[]): UsesOfTool {
       windowMs: limit.windowMs,
       label: limit.label,
       rule: limit.selector.text,
+      ...(limit.words ? { words: limit.words } : {}),
       ...(limit.costing ? { costing: limit.costing, holder: holderOf(limit, parts) } : {}),
     }))
   }
@@ -283,10 +290,10 @@ const VARIABLE = 'TOOL_RATE_LIMITS'
 export function limitsFromEnv(env: Environment, options: EnvironmentOptions = {}): readonly WrittenLimit[] {
   checkShape('limitsFromEnv', options, ENVIRONMENT_OPTIONS)
   const { groups } = options
-  checkVariables(env, VARIABLE, [''])
+  checkVariables(env)
   const text = readVariable(VARIABLE, env)
   if (text === undefined) return []
   const list = readLimits(text, VARIABLE)
   parseLimits(list, parseGroups(groups).selectors, VARIABLE)
-  return list
+  return markWrittenIn(list, VARIABLE)
 }

@@ -1,3 +1,4 @@
+import { writtenWords } from './limit-words.ts'
 import { callerParts } from '../ports/caller.ts'
 import { checkShape, ConfigError, nearestNames, shapeOf, ToolgateError, UnknownToolError } from '@toolgate/values'
 import { systemClock } from '../memory/clock.ts'
@@ -61,13 +62,14 @@ interface ToolRateLimiterOptions<Counters extends CounterStore = SyncCounterStor
 export function parseToolRateLimits(input: LimitInput | undefined): readonly (RateLimit & ToolRateLimit)[] {
   const list = typeof input === 'string' ? (input.trim() === '' ? [] : readLimits(input, 'limits')) : input
   const limits = withoutCosts(parseLimits(list, groupsNamedIn(list)))
-  return limits.map(({ selector: { text }, max, windowMs, per }) => ({
+  return limits.map(({ selector: { text }, max, windowMs, per, words }) => ({
     tool: text,
     max,
     windowSeconds: windowMs / 1000,
     match: text,
     windowMs,
     per,
+    ...writtenWords(words),
   }))
 }
 

@@ -92,7 +92,11 @@ function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields) {
     in_force: decided.today.policy,
     catalog_revision: decided.today.catalogRevision,
     reason: fields.reason,
-    detail: fields.detail ?? (comparing && `read for ${comparing.by}, who decides the approval`),
+    detail: detailOf(
+      attempt,
+      event,
+      fields.detail ?? (comparing && `read for ${comparing.by}, who decides the approval`),
+    ),
     clause: fields.clause,
     limit: fields.limit,
     reset_ms: fields.reset_ms,
@@ -112,6 +116,14 @@ function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields) {
   })
   return written === undefined ? undefined : storeInTime(ports, written)
 }
+
+/** The record with the input says that it is not the input as it came. */
+function detailOf({ isCoerced }: Attempt, event: AttemptEvent, detail: string | undefined): string | undefined {
+  if (!isCoerced || event === 'tool_result') return detail
+  return detail === undefined ? COERCED : `${detail}; ${COERCED}`
+}
+
+const COERCED = 'coerced'
 
 /** Writes the terminal record, which ends the attempt. An error goes to `onFault` and does not change the answer. */
 export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFields): Promise<void> | undefined {

@@ -3,6 +3,7 @@ import { isErrorOf, messageOf, ToolgateError } from '@toolgate/values'
 import type { InputProblem } from '@toolgate/values/json'
 import type { Approval, LimitAnswer, NoPlace, ReplicaLapse } from '../ports/ports.ts'
 import type { CostError, LimitUseOf } from './costs.ts'
+import { authorsText, costText } from './limit-words.ts'
 
 /** Decisions made by the checks of a call. They stop a call that the layers allow. */
 
@@ -62,14 +63,19 @@ export function invalidInput({ pointer, message }: InputProblem): Decision {
 
 export function rateLimited(uses: readonly LimitUseOf[], { refused, remaining, resetMs }: LimitAnswer): Decision {
   const use = uses[refused] ?? uses[0]
-  const { rule, label: limit, cost, max = 0 } = use ?? {}
-  if (cost === undefined)
-    return denial('limits', 'rate_limited', `the limit ${rule}:${limit} is used up`, { limit, resetMs })
-  const message =
-    cost > max
-      ? `this call costs ${cost}, and ${max} is the whole limit`
-      : `this call costs ${cost}, and ${remaining} of ${max} are left`
-  return denial('limits', 'rate_limited', `the limit ${rule}:${limit}: ${message}`, { limit, resetMs, message })
+  const { rule, label: limit, cost, max = 0, words } = use ?? {}
+  // A call that costs more than the whole limit never fits.
+  const fits = cost === undefined || cost <= max
+  const amounts = { cost: cost ?? 1, left: remaining, max, resetMs: fits ? resetMs : undefined }
+  const costs = cost === undefined ? undefined : costText(amounts, words)
+  const message = words?.message === undefined ? costs : authorsText(words.message, amounts, words)
+  const text = `the limit ${rule}:${limit}${costs === undefined ? ' is used up' : `: ${costs}`}`
+  return denial('limits', 'rate_limited', text, {
+    limit,
+    ...(fits && { resetMs }),
+    ...(message !== undefined && { message }),
+    ...(words?.message !== undefined && { authored: true }),
+  })
 }
 
 export function costInvalid({ use, message }: CostError): Decision {

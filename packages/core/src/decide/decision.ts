@@ -151,6 +151,8 @@ export interface Reason {
   readonly text: string
   /** The text for the caller: the author's message of a denial, or why a tool is unavailable. */
   readonly message?: string | undefined
+  /** The message is that of a limit's author, and complete. */
+  readonly authored?: true | undefined
   /** The name of the policy that gave it. */
   readonly policy?: string | undefined
   /**
@@ -170,8 +172,9 @@ export interface Reason {
   readonly read?: readonly FactRead[] | undefined
   /** RFC 6901 pointer into the input. */
   readonly pointer?: string | undefined
-  /** The limit, such as `20/60`: at most 20 calls in 60 seconds. */
+  /** The limit, such as `20/60`: at most 20 calls in 60 seconds. With a unit: `500.00 EUR in 24 hours`. */
   readonly limit?: string | undefined
+  /** When a limit lets the call through, in milliseconds from now. Absent for a call that it never lets through. */
   readonly resetMs?: number | undefined
   readonly since?: number | undefined
 }

@@ -1,7 +1,8 @@
 import { adviceOn, because, type NameOf } from './because.ts'
+import { spokenWait } from './durations.ts'
 import type { ItemKind } from '../tools/tool-id.ts'
 import { nearestNames } from '@toolgate/values'
-import { retryAfterSeconds, type Decision, type Reason, REASONS } from './decision.ts'
+import { type Decision, type Reason, REASONS } from './decision.ts'
 
 const MAX_ECHO_LENGTH = 64
 const MAX_NAMES = 20
@@ -31,7 +32,7 @@ export function messageFor({ reasons }: Decision, names: Names): string {
   const tool = echo(names.asked)
   switch (REASONS[deciding.code].message) {
     case 'limited':
-      return `TOOL_CALL_BLOCKED: rate limited (${limitOf(deciding)}). Try again in ${retryAfterSeconds(deciding.resetMs ?? 0)} s.`
+      return `TOOL_CALL_BLOCKED: ${textOfLimit(deciding)}`
     case 'unavailable':
       return [`${tool} is unavailable: ${deciding.message ?? deciding.text}.`, deciding.suggestion]
         .filter(Boolean)
@@ -53,9 +54,11 @@ export function messageFor({ reasons }: Decision, names: Names): string {
   }
 }
 
-/** A limit with costs states what is left of it. */
-function limitOf({ limit, message }: Reason): string {
-  return message === undefined ? `${limit}` : `${limit}: ${message}`
+/** A limit with costs states what is left of it. Its author may have written the whole text. */
+function textOfLimit({ limit, message, authored, resetMs }: Reason): string {
+  if (authored && message !== undefined) return message
+  const again = resetMs === undefined ? '' : ` Try again ${spokenWait(resetMs)}.`
+  return `rate limited (${limit}${message === undefined ? '' : `: ${message}`}).${again}`
 }
 
 /** Returns whether the caller sees the same text as for an unknown name. */

@@ -8,6 +8,7 @@ export { portsOf, toCallView } from '../gate/view.ts'
 export type { RunScope, RunSource } from '../call/run-source.ts'
 export { LeaseEndedError, wordOf } from '../call/outcome.ts'
 export { acceptedInput } from '../call/deciding.ts'
+export { coerceInput } from '../call/coerce-input.ts'
 export { createValidator } from '../call/validate.ts'
 export { type StreamEnd, watchStream } from '../call/streams.ts'
 export { trailLines } from '../call/trail.ts'
@@ -27,6 +28,7 @@ export { enterSaid, raiseLabels } from '../call/history.ts'
 // Limits, caps and budgets
 export type { Admission, NoPlace, Place } from '../ports/ports.ts'
 export { createUsesOfTool, type ParsedLimit, parseLimits, type RateLimit } from '../call/limits.ts'
+export { lintLimits } from '../call/limit-lint.ts'
 export { CostError, type LimitUseOf, withCosts } from '../call/costs.ts'
 export {
   type CapInput,

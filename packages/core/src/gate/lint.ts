@@ -1,3 +1,4 @@
+import { lintLimits } from '../call/limit-lint.ts'
 import { type LimitInput, parseLimits } from '../call/limits.ts'
 import { type CapInput, parseCaps } from '../call/slots.ts'
 import { checkShape, ConfigError, isErrorOf, shapeOf } from '@toolgate/values'
@@ -9,6 +10,7 @@ import { lintPatterns } from '../policy/pattern-lint.ts'
 import { lintRuns } from '../policy/run-lint.ts'
 import { CLAUSE_KINDS, listPolicies, type ParsedPolicy, parsePolicyAt } from '../policy/parse.ts'
 import type { FunctionPolicy, Policies, Policy } from '../policy/policy.ts'
+import { writtenIn } from '../policy/written-in.ts'
 import type { WrittenSelector } from '../policy/unknown-names.ts'
 import { type Aliases, type AliasesInput, parseAliases } from '../tools/aliases.ts'
 import { type Group, toGroupMap } from '../tools/groups.ts'
@@ -47,6 +49,7 @@ const OPTIONS = shapeOf<LintOptions>({
  * | `clause_covered` | another clause makes this one redundant: no decision changes without it |
  * | `clause_never` | the condition of the clause can never hold |
  * | `kind_not_allowed` | a policy allows none of the resources or prompts of a server |
+ * | `limit_covered` | a limit is never reached, because a stricter one also counts its calls |
  * | `name_confusable` | names look alike, mix scripts, or differ only in letter case, `-` and `_` |
  * | `alias_taken` | an alias is also the id of a tool |
  * | `group_cycle`, `group_unknown` | groups depend on themselves or on unknown groups |
@@ -92,7 +95,8 @@ export function lint(options: LintOptions): readonly LintWarning[] {
     ...rest,
     ...lintFields([...fieldUsesOf(policies.parsed), ...rates.uses], snapshot),
     ...lintPatterns(policies.parsed),
-    ...lintLookAlikes(policies.parsed, snapshot),
+    ...lintLookAlikes(policies.parsed, snapshot, [...rates.written, ...caps.written, ...labels.read.written]),
+    ...lintLimits(rates.parsed),
     ...lintRuns(policies.parsed, snapshot, labels.read),
   ]
 }
@@ -107,35 +111,39 @@ function readLabels(given: LabelsInput | undefined, groups: GroupSelectors) {
   }
 }
 
-interface ReadEntries {
+interface ReadEntries<Parsed> {
   readonly written: readonly WrittenSelector[]
+  readonly parsed: readonly Parsed[]
   readonly uses: readonly FieldUse[]
   readonly faults: readonly LintWarning[]
 }
 
 /** Reads the entries of a list one by one, so that an invalid entry does not hide the others. */
-function readEntries<Entry>(
-  path: string,
+function readEntries<Entry, Parsed extends Omit<Parameters<typeof fieldUsesOfLimits>[0][number], 'path'>>(
+  root: string,
   list: string | readonly (string | Entry)[] = [],
-  parse: (entry: string | Entry) => Parameters<typeof fieldUsesOfLimits>[0],
-): ReadEntries {
+  parse: (entry: string | Entry) => readonly Parsed[],
+): ReadEntries<Parsed & { readonly path: string }> {
+  const path = writtenIn(list) ?? root
   const written: WrittenSelector[] = []
+  const all: (Parsed & { readonly path: string })[] = []
   const uses: FieldUse[] = []
   const faults: LintWarning[] = []
   const entries = typeof list === 'string' ? splitEntries(list) : list
   if (!Array.isArray(entries))
-    return { written, uses, faults: [{ code: 'config_invalid', path, text: 'must be a list' }] }
+    return { written, parsed: all, uses, faults: [{ code: 'config_invalid', path, text: 'must be a list' }] }
   for (const [i, entry] of (entries as readonly (string | Entry)[]).entries()) {
     try {
-      const parsed = parse(entry)
+      const parsed = parse(entry).map((one) => ({ ...one, path: `${path}[${i}]` }))
+      all.push(...parsed)
       for (const { selector } of parsed) written.push({ path: `${path}[${i}]`, selector })
-      uses.push(...fieldUsesOfLimits(parsed).map((use) => ({ ...use, path: `${path}[${i}]` })))
+      uses.push(...fieldUsesOfLimits(parsed))
     } catch (error) {
       if (!isErrorOf(error, ConfigError)) throw error
-      faults.push({ code: error.code, path: error.path.replace(`${path}[0]`, `${path}[${i}]`), text: error.problem })
+      faults.push({ code: error.code, path: error.path.replace(`${root}[0]`, `${path}[${i}]`), text: error.problem })
     }
   }
-  return { written, uses, faults }
+  return { written, parsed: all, uses, faults }
 }
 
 /** A `group:` selector in a policy that refers to an unknown group. */

@@ -57,9 +57,10 @@ import {
   emitWarning,
   type NameWatch,
   createSchemaWatch,
+  type WatchedRules,
 } from '../policy/watch.ts'
 import { historyUse } from '../policy/history-use.ts'
-import { type FieldUse, fieldUsesOfLimits } from '../policy/field-lint.ts'
+import { fieldUsesOfLimits } from '../policy/field-lint.ts'
 import { parsePolicies, type ParsedPolicy } from '../policy/parse.ts'
 import { partsOf } from '../policy/shadow.ts'
 import type { Policies } from '../policy/policy.ts'
@@ -136,7 +137,7 @@ export interface Shared {
 }
 
 /** The rules of a gate beside its policies, which are replaced together. */
-interface GateRuleSet {
+interface GateRuleSet extends WatchedRules {
   readonly groups: Groups
   readonly definitions: ReadonlyMap<string, Group>
   readonly apps: ReadonlyMap<string, ParsedApp>
@@ -144,8 +145,6 @@ interface GateRuleSet {
   readonly hasLimits: boolean
   readonly hasCaps: boolean
   readonly labels: ParsedLabels
-  /** The costs of limits. */
-  readonly costs: readonly FieldUse[]
   readonly names: NameWatch
   /** The selectors of limits, caps and apps. */
   readonly written: readonly WrittenSelector[]
@@ -260,12 +259,8 @@ function parseRules(
   const limits = parseLimits(options.limits, groups.selectors)
   const caps = parseCaps(concurrency, groups.selectors)
   const labels = parseLabels(options.labels, groups.selectors)
-  const written = [
-    ...selectorsOfList(limits, 'limits'),
-    ...selectorsOfList(caps, 'concurrency'),
-    ...labels.written,
-    ...[...apps.values()].flatMap(selectorsOfApp),
-  ]
+  const listed = [...selectorsOfList(limits, 'limits'), ...selectorsOfList(caps, 'concurrency'), ...labels.written]
+  const written = [...listed, ...[...apps.values()].flatMap(selectorsOfApp)]
   const named = [
     ...selectorsOfPolicies(own),
     ...selectorsOfGroups(groups.selectors),
@@ -278,6 +273,8 @@ function parseRules(
     usesOf: createUses(limits),
     hasLimits: limits.length > 0,
     costs: fieldUsesOfLimits(limits),
+    limits,
+    listed,
     caps,
     labels,
     written,
@@ -287,11 +284,24 @@ function parseRules(
 
 function toRules(
   { groups, definitions }: Definitions,
-  { apps, usesOf, hasLimits, costs, caps, labels, written }: ParsedRules,
+  { apps, usesOf, hasLimits, costs, limits, listed, caps, labels, written }: ParsedRules,
   names: NameWatch,
 ): GateRuleSet {
   const hasCaps = caps.length > 0
-  return Object.freeze({ groups, definitions, apps, usesOf, hasLimits, hasCaps, labels, costs, written, names })
+  return Object.freeze({
+    groups,
+    definitions,
+    apps,
+    usesOf,
+    hasLimits,
+    hasCaps,
+    labels,
+    costs,
+    limits,
+    listed,
+    written,
+    names,
+  })
 }
 
 /** Opens the catalog and the groups, and watches for unknown names and unchecked schema keywords. */
@@ -322,16 +332,16 @@ function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
   const parsed = parseRules(options, options.concurrency, first)
   names.check(parsed.named)
   const warnOfConditions = createConditionWatch(catalog, warn)
-  const lookAtConditions = (own: readonly ParsedPolicy[], { labels, costs }: Pick<GateRuleSet, 'labels' | 'costs'>) => {
-    if (!catalog.dynamic) checkFixedConditions(catalog, own, labels, costs)
-    warnOfConditions(own, labels, costs)
+  const lookAtConditions = (own: readonly ParsedPolicy[], watched: WatchedRules) => {
+    if (!catalog.dynamic) checkFixedConditions(catalog, own, watched.labels, watched.costs)
+    warnOfConditions(own, watched)
   }
   lookAtConditions(policiesOf(parsed), parsed)
   lookAtSchemas()
   const rules = { now: toRules(first, parsed, names) }
   reading.ended = () => {
     rules.now.names.look()
-    warnOfConditions(policies.current().parsed, rules.now.labels, rules.now.costs)
+    warnOfConditions(policies.current().parsed, rules.now)
     lookAtSchemas()
   }
   const parse = (policy: Policies | undefined, root?: string): readonly ParsedPolicy[] => {
@@ -393,7 +403,7 @@ function replaceRules(next: GateRules, replacing: Replacing): () => void {
   stack.replace(parsed.own)
   names.checkAliases()
   names.check(parsed.named)
-  tools.warnOfConditions(policiesOf(parsed), parsed.labels, parsed.costs)
+  tools.warnOfConditions(policiesOf(parsed), parsed)
   return announce
 }
 

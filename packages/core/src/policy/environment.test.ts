@@ -3,8 +3,10 @@ import { describe, it } from 'node:test'
 import { limitsFromEnv } from '../call/limits.ts'
 import type { Caller } from '../ports/caller.ts'
 import { createGate } from '../gate/gate.ts'
+import { lint } from '../gate/lint.ts'
 import { defineTool } from '../tools/tool.ts'
-import { type Environment, policyFromEnv, sendersFromEnv } from './environment.ts'
+import { policyFromEnv, sendersFromEnv } from './environment.ts'
+import type { Environment } from './environment-names.ts'
 import { combinePolicies, type Policy } from './policy.ts'
 
 const tools = ['web:search', 'web:fetch', 'files:read', 'notes'].map((id) => {
@@ -57,6 +59,11 @@ const rows: readonly (readonly [env: Environment, type: string, ids: readonly st
   [{ TOOL_ALLOWLIST: 'web:*', TOOL_ALLOWLIST_DM: 'notes,web:search' }, 'dm', ['web:search']],
   [{ TOOL_ALLOWLIST: 'web:*', TOOL_ALLOWLIST_DM: 'notes' }, 'group', ['web:fetch', 'web:search']],
   [{ TOOL_DENYLIST: 'notes', TOOL_ALLOWLIST_GROUP: 'notes' }, 'group', []],
+  // Calls of tools that ask are listed.
+  [{ TOOL_ASKLIST: 'notes,web:*' }, '-', ALL],
+  // Nobody is listed.
+  [{ TOOL_SENDERS: 'notes=tg:7' }, 'dm', ['files:read', 'web:fetch', 'web:search']],
+  [{ TOOL_SENDERS_GROUP: 'notes=tg:7' }, 'dm', ALL],
 ]
 
 describe('policyFromEnv', () => {
@@ -80,7 +87,7 @@ describe('policyFromEnv', () => {
   })
 
   it('reads no other variable', () => {
-    assert.deepEqual(policyFromEnv({ TOOL_ALLOW: 'x', ALLOWLIST: 'x', TOOL_RATE_LIMITS: 'x' }), [])
+    assert.deepEqual(policyFromEnv({ TOOLGATE_ALLOW: 'x', ALLOWLIST: 'x', TOOL_RATE_LIMITS: 'x' }), [])
   })
 
   it('names its policies by the variables, for explanations', async () => {
@@ -119,6 +126,146 @@ describe('policyFromEnv', () => {
   })
 })
 
+describe('TOOL_ASKLIST', () => {
+  const outcomeIn = async (env: Environment, type: string) => {
+    const gate = createGate({ tools, groups, policy: policyFromEnv(env, { groups }) })
+    return (await gate.view(chat(type))).explain('web:search').outcome
+  }
+
+  it('lets a person approve the calls of its tools', async () => {
+    assert.equal(await outcomeIn({ TOOL_ASKLIST: 'group:web' }, 'dm'), 'ask')
+    assert.equal(await outcomeIn({ TOOL_ASKLIST: 'notes' }, 'dm'), 'allow')
+  })
+
+  it('has a variant for each type of chat', async () => {
+    for (const [type, inDm, inGroup] of [
+      ['private', 'ask', 'allow'],
+      ['channel', 'allow', 'ask'],
+      ['forum', 'ask', 'ask'],
+    ] as const) {
+      assert.equal(await outcomeIn({ TOOL_ASKLIST_DM: 'web:*' }, type), inDm)
+      assert.equal(await outcomeIn({ TOOL_ASKLIST_GROUP: 'web:*' }, type), inGroup)
+    }
+  })
+})
+
+describe('TOOL_SENDERS', () => {
+  const idsOf = async (env: Environment, user: string | undefined, type = 'dm') =>
+    visible(env, { ...chat(type), ...(user !== undefined && { user }) })
+
+  it('lets only the senders of an entry use its tools', async () => {
+    const env = { TOOL_SENDERS: 'web:*=tg:7|tg:8, notes=tg:8', TOOL_OWNERS: 'tg:1' }
+    assert.deepEqual(await idsOf(env, 'tg:7'), ['files:read', 'web:fetch', 'web:search'])
+    assert.deepEqual(await idsOf(env, 'tg:8'), ALL)
+    assert.deepEqual(await idsOf(env, 'tg:9'), ['files:read'])
+    assert.deepEqual(await idsOf(env, undefined), ['files:read'])
+    assert.deepEqual(await idsOf(env, 'tg:1'), ALL, 'an owner')
+  })
+
+  it('meets its variants, of which both apply where the type of the chat is unknown', async () => {
+    const env = { TOOL_SENDERS: 'notes=tg:7|tg:8', TOOL_SENDERS_GROUP: 'notes=tg:8|tg:9' }
+    const hasNotes = async (user: string, type: string) => (await idsOf(env, user, type)).includes('notes')
+    assert.deepEqual([await hasNotes('tg:7', 'dm'), await hasNotes('tg:7', 'group')], [true, false])
+    assert.deepEqual([await hasNotes('tg:8', 'group'), await hasNotes('tg:9', 'group')], [true, false])
+    assert.equal(await hasNotes('tg:7', 'forum'), false)
+  })
+
+  for (const [text, at, problem] of [
+    ['notes', 0, /"notes" must read selector=sender\|sender/],
+    ['notes=', 0, /"" is not the name of one sender/],
+    ['notes=tg:7|', 0, /"" is not the name of one sender/],
+    ['web:*=tg:7,notes=tg 7', 1, /"tg 7" is not the name of one sender/],
+    ['notes=*', 0, /"\*" is not the name/],
+    ['=tg:7', 0, /must be a string that is not empty/],
+    ['group:wbe=tg:7', 0, /names no group/],
+    ['notes=tg:7,notes=tg:8', 1, /"notes" has an entry already; write all its senders there/],
+    ["notes=x'] || true || caller.user in ['x", 0, /is not the name of one sender/],
+    [`notes=${Array.from({ length: 300 }, (_, i) => `telegram:${i}`).join('|')}`, 0, /too many senders/],
+  ] as const)
+    it(`refuses ${JSON.stringify(text.slice(0, 60))}`, () => {
+      assert.throws(() => policyFromEnv({ TOOL_SENDERS: text }, { groups }), { path: `TOOL_SENDERS[${at}]`, problem })
+    })
+})
+
+describe('a problem of a rule in a variable', () => {
+  it('names the variable, and the entry', () => {
+    const open = (env: Environment) => () =>
+      createGate({ tools, policy: combinePolicies({}, policyFromEnv(env)), limits: limitsFromEnv(env) })
+    assert.throws(open({ TOOL_DENYLIST: 'notes,web:serch' }), { path: 'TOOL_DENYLIST[1]' })
+    assert.throws(open({ TOOL_ALLOWLIST_DM: 'note' }), { path: 'TOOL_ALLOWLIST_DM[0]' })
+    assert.throws(open({ TOOL_ASKLIST: 'note' }), { path: 'TOOL_ASKLIST[0]' })
+    assert.throws(open({ TOOL_SENDERS: 'notes=a,note=b' }), { path: 'TOOL_SENDERS[1]' })
+    assert.throws(open({ TOOL_RATE_LIMITS: 'notes:1/60,note:1/60' }), { path: 'TOOL_RATE_LIMITS[1]' })
+  })
+
+  it('is warned of with the same path, and so is an entry that changes nothing', async () => {
+    const env = { TOOL_ALLOWLIST: 'notes', TOOL_DENYLIST: 'notes,tag:x', TOOL_RATE_LIMITS: '*:1/60,notes:2/60' }
+    const limits = limitsFromEnv(env)
+    const policy = policyFromEnv(env)
+    const seen: string[] = []
+    const gate = createGate({ tools, policy, limits, onWarning: ({ code, path }) => void seen.push(`${code} ${path}`) })
+    assert.deepEqual(seen, ['selector_unmatched TOOL_DENYLIST[1]', 'limit_covered TOOL_RATE_LIMITS[1]'])
+    for (const found of [gate.lint(), lint({ tools, policy, limits })]) {
+      const paths = found.map(({ code, path }) => `${code} ${path}`)
+      for (const one of [...seen, 'tool_unreachable TOOL_ALLOWLIST']) assert.ok(paths.includes(one), one)
+    }
+  })
+})
+
+describe('a variable that means a rule', () => {
+  const meant: readonly (readonly [variable: string, meant: string])[] = [
+    ['TOOL_ALLOWLIST_PRIVATE', 'TOOL_ALLOWLIST_DM'],
+    ['TOOL_DENYLIST_DIRECT', 'TOOL_DENYLIST_DM'],
+    ['TOOL_ALLOWLIST_SUPERGROUP', 'TOOL_ALLOWLIST_GROUP'],
+    ['TOOL_BLOCKLIST_CHANNEL', 'TOOL_DENYLIST_GROUP'],
+    ['TOOL_ALLOW', 'TOOL_ALLOWLIST'],
+    ['TOOL_WHITELIST', 'TOOL_ALLOWLIST'],
+    ['TOOL_WHITE_LIST', 'TOOL_ALLOWLIST'],
+    ['tool_whitelist', 'TOOL_ALLOWLIST'],
+    ['TOOLS_ALLOWED', 'TOOL_ALLOWLIST'],
+    ['TOOLS_ENABLED', 'TOOL_ALLOWLIST'],
+    ['ALLOWED_TOOLS', 'TOOL_ALLOWLIST'],
+    ['TOOL_DENY', 'TOOL_DENYLIST'],
+    ['TOOL_DENY_SHELL', 'TOOL_DENYLIST'],
+    ['TOOL_BLACKLIST', 'TOOL_DENYLIST'],
+    ['TOOL_BLOCKLIST', 'TOOL_DENYLIST'],
+    ['TOOL_BLOCKED_DM', 'TOOL_DENYLIST_DM'],
+    ['TOOLS_DISABLED', 'TOOL_DENYLIST'],
+    ['DISABLED_TOOLS', 'TOOL_DENYLIST'],
+    ['TOOL_APPROVAL', 'TOOL_ASKLIST'],
+    ['TOOLS_REQUIRE_APPROVAL', 'TOOL_ASKLIST'],
+    ['TOOL_CONFIRM_GROUP', 'TOOL_ASKLIST_GROUP'],
+    ['TOOL_LIMIT', 'TOOL_RATE_LIMITS'],
+    ['TOOL_RATES', 'TOOL_RATE_LIMITS'],
+    ['TOOL_MAX_CALLS_PER_MINUTE_LIMIT', 'TOOL_RATE_LIMITS'],
+    ['TOOL_RATE_LIMIT_SEARCH', 'TOOL_RATE_LIMITS'],
+    ['TOOL_ALLOWED_USERS', 'TOOL_ALLOWED_SENDERS'],
+    ['TOOL_ALLOW_USERS_PRIVATE', 'TOOL_ALLOWED_SENDERS_DM'],
+  ]
+  for (const [variable, name] of meant)
+    it(`is an error that names ${name}: ${variable}`, () => {
+      for (const read of [policyFromEnv, limitsFromEnv, sendersFromEnv])
+        assert.throws(() => read({ [variable]: 'search' }), {
+          path: variable,
+          problem: `unknown variable; did you mean "${name}"?`,
+        })
+    })
+
+  it('is an error without a hint where no variable does what it asks for', () => {
+    for (const variable of ['TOOL_AUTO_APPROVE', 'TOOL_BLOCKED_USERS'])
+      assert.throws(() => policyFromEnv({ [variable]: 'x' }), { path: variable, problem: /^unknown variable/ })
+    assert.throws(
+      () => policyFromEnv({ TOOL_AUTO_APPROVE: 'x' }),
+      (error: Error) => !error.message.includes('ASKLIST"?'),
+    )
+  })
+
+  it('is none that sets something else', () => {
+    const others = { TOOL_BLOCK_SIZE: '4', TOOL_OUTPUT_LIMIT: '1', TOOL_APPROVAL_TIMEOUT: '9', MY_ALLOWED_TOOLS: 'x' }
+    for (const read of [policyFromEnv, limitsFromEnv, sendersFromEnv]) assert.deepEqual(read(others), [])
+  })
+})
+
 describe('a variable that is misspelt', () => {
   const read = { policyFromEnv, limitsFromEnv, sendersFromEnv }
   const misspelt: readonly (readonly [reads: keyof typeof read, variable: string, meant: string])[] = [
@@ -140,7 +287,7 @@ describe('a variable that is misspelt', () => {
       }))
 
   it('is one that differs in a single letter: variables of other programs are none', () => {
-    const others = { TOOL_USERS: '1', TOOL_WORKERS: '4', TOOLCHAIN: 'gcc', TOOL_BLOCKLIST: 'x', TOOL_HOME: '/opt' }
+    const others = { TOOL_USERS: '1', TOOL_WORKERS: '4', TOOLCHAIN: 'gcc', TOOL_HOME: '/opt' }
     for (const one of Object.values(read)) assert.deepEqual(one(others), [])
   })
 

@@ -1,10 +1,9 @@
-import { checkObject, checkShape, ConfigError, didYouMean, messageOf, nearestOf, shapeOf } from '@toolgate/values'
+import { checkShape, ConfigError, messageOf, shapeOf } from '@toolgate/values'
 import { type Group, parseGroups } from '../tools/groups.ts'
 import { checkEntry as checkListed, type GroupSelectors, parseSelector, splitEntries } from '../tools/selector.ts'
+import { checkVariables, type Environment } from './environment-names.ts'
 import type { Clause, Policy } from './policy.ts'
-
-/** The type of `process.env`. */
-export type Environment = Readonly<Record<string, string | undefined>>
+import { markWrittenIn } from './written-in.ts'
 
 export interface EnvironmentOptions {
   /** The gate's groups, for `group:` selectors. */
@@ -22,9 +21,11 @@ export const ENVIRONMENT_OPTIONS = shapeOf<EnvironmentOptions>({ groups: true })
  * | `TOOL_DENYLIST` | no tool that one of the selectors matches |
  * | `TOOL_ALLOWLIST_DM`, `TOOL_DENYLIST_DM` | the same, in direct chats: `dm`, `private` |
  * | `TOOL_ALLOWLIST_GROUP`, `TOOL_DENYLIST_GROUP` | the same, in group chats: `group`, `supergroup`, `channel` |
+ * | `TOOL_ASKLIST` | a person must approve each call of a tool that one of the selectors matches |
+ * | `TOOL_SENDERS` | `shell=tg:7|tg:8`: only these users, and those in `TOOL_OWNERS`, see and call the tools of a selector |
  *
- * Each is a comma-separated list of selectors; blank means unset. The base and its variants all apply, so a variant only
- * tightens. If the type of the chat is unknown or absent, both variants apply.
+ * The last two have variants too. Each is a comma-separated list; blank means unset. The base and its variants all apply,
+ * so a variant only tightens. If the type of the chat is unknown or absent, both variants apply.
  *
  * @throws {ConfigError} naming the variable and the entry, for an empty entry, an invalid selector, an unknown group, and a
  * group without tools in an allowlist
@@ -35,20 +36,25 @@ export function policyFromEnv(env: Environment, options: EnvironmentOptions = {}
   checkShape('policyFromEnv', options, ENVIRONMENT_OPTIONS)
   const { groups } = options
   const known = parseGroups(groups).selectors
-  for (const list of ['ALLOWLIST', 'DENYLIST'] as const) checkVariables(env, `TOOL_${list}`)
+  checkVariables(env)
+  const owners = readSenders(OWNERS, env) ?? []
   return VARIANTS.flatMap(({ suffix, unless }) => {
     const read = (list: ListVariable) =>
       readEntries(`TOOL_${list}${suffix}`, env, (path, entry) => checkEntry(path, list, entry, known))
     const allowed = read('ALLOWLIST')
     const denied = read('DENYLIST')
+    const asked = read('ASKLIST')
+    const personal = readPersonal(`TOOL_SENDERS${suffix}`, env, known)
     return [
       ...(allowed ? [allowPolicy(`TOOL_ALLOWLIST${suffix}`, allowed, unless)] : []),
-      ...(denied ? [denyPolicy(`TOOL_DENYLIST${suffix}`, denied, unless)] : []),
+      ...(denied ? [listPolicy(`TOOL_DENYLIST${suffix}`, 'deny', denied, unless)] : []),
+      ...(asked ? [listPolicy(`TOOL_ASKLIST${suffix}`, 'ask', asked, unless)] : []),
+      ...(personal ? [personalPolicy(`TOOL_SENDERS${suffix}`, personal, owners, unless)] : []),
     ]
   })
 }
 
-type ListVariable = 'ALLOWLIST' | 'DENYLIST'
+type ListVariable = 'ALLOWLIST' | 'DENYLIST' | 'ASKLIST'
 
 interface Variant {
   readonly suffix: '' | '_DM' | '_GROUP'
@@ -57,7 +63,7 @@ interface Variant {
 }
 
 const inChats = (types: readonly string[]) =>
-  `has(caller.chat) && has(caller.chat.type) && caller.chat.type in [${types.map((type) => `'${type}'`).join(', ')}]`
+  `has(caller.chat) && has(caller.chat.type) && caller.chat.type in ${listOf(types)}`
 
 /** The base, and the variants for some chats. */
 const VARIANTS: readonly Variant[] = [
@@ -66,10 +72,69 @@ const VARIANTS: readonly Variant[] = [
   { suffix: '_GROUP', unless: inChats(['dm', 'private']) },
 ]
 
-const SUFFIXES: readonly string[] = VARIANTS.map(({ suffix }) => suffix)
+function listPolicy(
+  name: string,
+  kind: 'deny' | 'ask',
+  selectors: readonly string[],
+  unless: string | undefined,
+): Policy {
+  const clauses = selectors.map((match) => (unless === undefined ? match : { match, unless }))
+  return markWrittenIn({ name, [kind]: clauses }, name)
+}
 
-function denyPolicy(name: string, selectors: readonly string[], unless: string | undefined): Policy {
-  return { name, deny: selectors.map((match) => (unless === undefined ? match : { match, unless })) }
+/** The senders who may use the tools of a selector. */
+interface Personal {
+  readonly match: string
+  readonly senders: readonly string[]
+}
+
+/** Returns the entries of a variable such as `shell=tg:7|tg:8`; nothing if it is unset or blank. */
+function readPersonal(variable: string, env: Environment, groups: GroupSelectors): readonly Personal[] | undefined {
+  const seen = new Set<string>()
+  return readEntries(variable, env, (path, entry) => {
+    const { match, senders } = toPersonal(entry)
+    if (senders.length === 0)
+      throw new ConfigError(path, `${JSON.stringify(entry)} must read selector=sender|sender, as "shell=tg:7|tg:8"`)
+    checkEntry(path, 'DENYLIST', match, groups)
+    for (const sender of senders) checkSender(path, sender, '; entries have commas between them, and senders "|"')
+    if (seen.has(match))
+      throw new ConfigError(path, `"${match}" has an entry already; write all its senders there, with "|" between them`)
+    seen.add(match)
+  })?.map(toPersonal)
+}
+
+function toPersonal(entry: string): Personal {
+  const [match = '', ...rest] = entry.split('=')
+  return {
+    match: match.trim(),
+    senders:
+      rest.length === 0
+        ? []
+        : rest
+            .join('=')
+            .split('|')
+            .map((one) => one.trim()),
+  }
+}
+
+/** Returns a policy that denies tools to everybody but their senders and the owners. */
+function personalPolicy(
+  name: string,
+  entries: readonly Personal[],
+  owners: readonly string[],
+  elsewhere: string | undefined,
+): Policy {
+  const deny = entries.map(({ match, senders }, i): Clause => {
+    const listed = `has(caller.user) && caller.user in ${listOf([...new Set([...senders, ...owners])])}`
+    if (listed.length > MAX_LENGTH)
+      throw new ConfigError(`${name}[${i}]`, `"${match}" has too many senders for one entry; give them a role instead`)
+    return { match, unless: elsewhere === undefined ? listed : `(${elsewhere}) || (${listed})` }
+  })
+  return markWrittenIn({ name, deny }, name)
+}
+
+function listOf(texts: readonly string[]): string {
+  return `[${texts.map((text) => `'${text}'`).join(', ')}]`
 }
 
 /**
@@ -79,7 +144,7 @@ function denyPolicy(name: string, selectors: readonly string[], unless: string |
 function allowPolicy(name: string, clauses: readonly (string | Clause)[], unless: string | undefined): Policy {
   const elsewhere: readonly Clause[] =
     unless === undefined ? [] : [{ id: `${name} is not for this chat`, match: '*', when: unless }]
-  return { name, allow: [...clauses, ...elsewhere] }
+  return markWrittenIn({ name, allow: [...clauses, ...elsewhere] }, name)
 }
 
 function checkEntry(path: string, list: ListVariable, text: string, groups: GroupSelectors): void {
@@ -111,24 +176,6 @@ function readEntries(
   return entries
 }
 
-/**
- * Checks that no variable extends or misspells a known name: `TOOL_DENYLIST_GROUPS`, `TOOL_DENY_LIST` and
- * `tool_denylist` would deny nothing.
- *
- * @throws {ConfigError} naming the variable
- */
-export function checkVariables(env: Environment, base: string, suffixes: readonly string[] = SUFFIXES): void {
-  checkObject('environment', env)
-  const known = suffixes.map((suffix) => `${base}${suffix}`)
-  for (const variable of Object.keys(env)) {
-    if (known.includes(variable) || env[variable] === undefined) continue
-    // On Windows, the names of variables ignore letter case.
-    const meant = nearestOf(variable, known, 1)
-    if (meant === undefined ? !variable.startsWith(base) : env[meant] === env[variable]) continue
-    throw new ConfigError(variable, `unknown variable${didYouMean(variable, known)}`)
-  }
-}
-
 /** Returns the text of a variable; nothing if it is unset or blank. */
 export function readVariable(variable: string, env: Environment): string | undefined {
   const text: unknown = env[variable]
@@ -155,8 +202,7 @@ export function readVariable(variable: string, env: Environment): string | undef
  * createGate({ tools, policy: combinePolicies(sendersFromEnv(process.env), policyFromEnv(process.env)) })
  */
 export function sendersFromEnv(env: Environment): readonly Policy[] {
-  checkVariables(env, PREFIX)
-  checkVariables(env, OWNERS, [''])
+  checkVariables(env)
   const owners = readSenders(OWNERS, env) ?? []
   return VARIANTS.flatMap(({ suffix, unless }) => {
     const variable = `${PREFIX}${suffix}`
@@ -195,9 +241,13 @@ const SENDER = /^[\p{L}\p{N}\p{M}_.:@+/#~=$!&%-]{1,256}$/u
 
 function readSenders(variable: string, env: Environment): readonly string[] | undefined {
   return readEntries(variable, env, (path, entry) => {
-    if (SENDER.test(entry)) return
     const advice =
       entry === '*' ? '; leave the variable unset to let everybody write' : '; entries have commas between them'
-    throw new ConfigError(path, `${JSON.stringify(entry)} is not the name of one sender${advice}`)
+    checkSender(path, entry, advice)
   })
+}
+
+function checkSender(path: string, sender: string, advice: string): void {
+  if (!SENDER.test(sender))
+    throw new ConfigError(path, `${JSON.stringify(sender)} is not the name of one sender${advice}`)
 }

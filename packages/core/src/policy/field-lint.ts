@@ -29,6 +29,7 @@ export function fieldUsesOf(policies: readonly ParsedPolicy[]): readonly FieldUs
 }
 
 interface Priced {
+  readonly path: string
   readonly selector: Selector
   readonly costing?:
     | (Readonly<Record<'cost', { readonly tree: CelNode }>> & {
@@ -39,10 +40,10 @@ interface Priced {
 
 /** Returns the costs of limits. */
 export function fieldUsesOfLimits(limits: readonly Priced[]): readonly FieldUse[] {
-  return limits.flatMap(({ selector, costing }, i) => {
+  return limits.flatMap(({ path, selector, costing }) => {
     if (!costing) return []
     const trees = [costing.cost, costing.settle].flatMap((amount) => amount?.tree ?? [])
-    return [{ path: `limits[${i}]`, label: selector.text, selectors: [selector], trees }]
+    return [{ path, label: selector.text, selectors: [selector], trees }]
   })
 }
 

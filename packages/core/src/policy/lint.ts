@@ -33,6 +33,7 @@ type LintCode =
   | 'kind_not_allowed'
   | IdleClause['code']
   | 'name_confusable'
+  | 'limit_covered'
   | 'schema_skipped'
   | 'alias_taken'
   | 'group_cycle'
@@ -149,19 +150,22 @@ interface Blocker {
 
 function firstBlocker(policies: readonly ParsedPolicy[], tool: Tool): Blocker | undefined {
   for (const [p, policy] of policies.entries()) {
-    const blocker = blockerIn(policy, `policy[${p}]`, tool)
+    const blocker = blockerIn(policy, policy.variable ?? `policy[${p}]`, tool)
     if (blocker) return blocker
   }
   return undefined
 }
 
 function blockerIn(policy: ParsedPolicy, path: string, tool: Tool): Blocker | undefined {
-  const { name, deny, allow, requireTags } = policy
+  const { name, variable, deny, allow, requireTags } = policy
   const denial = deny.find((clause) => isUnconditional(clause) && isAbout(clause, tool))
   if (denial)
-    return { path: `${path}.deny[${denial.index}]`, says: `policy "${name}" denies ${denial.label} to everybody` }
+    return {
+      path: variable === undefined ? `${path}.deny[${denial.index}]` : denial.path,
+      says: `policy "${name}" denies ${denial.label} to everybody`,
+    }
   if (allow && !allow.some((clause) => isAbout(clause, tool)))
-    return { path: `${path}.allow`, says: `policy "${name}" allows other tools only` }
+    return { path: variable ?? `${path}.allow`, says: `policy "${name}" allows other tools only` }
   const tag = requireTags.findIndex((required) => !tool.tags.includes(required))
   if (tag === -1) return undefined
   return { path: `${path}.requireTags[${tag}]`, says: `policy "${name}" requires the tag ${requireTags[tag]}` }

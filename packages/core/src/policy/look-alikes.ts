@@ -1,44 +1,154 @@
 import { skeleton } from '../tools/confusables.ts'
-import { matchesGlob } from '../tools/glob.ts'
-import { matchesSelector } from '../tools/selector.ts'
+import { type Glob, matchesGlob, parseGlob } from '../tools/glob.ts'
+import { matchesSelector, type Selector } from '../tools/selector.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { LintWarning } from './lint.ts'
-import type { ParsedPolicy } from './parse.ts'
+import type { ParsedClause, ParsedPolicy } from './parse.ts'
+import type { WrittenSelector } from './unknown-names.ts'
 
-/** Finds tools whose names look like a name that a `deny` or `ask` matches in several namespaces, but are not matched. */
-export function lintLookAlikes(policies: readonly ParsedPolicy[], snapshot: Toolset): readonly LintWarning[] {
-  return policies
-    .flatMap(({ deny, ask }) => [...deny, ...ask])
-    .flatMap(({ path, kind, selectors }) =>
-      selectors.flatMap((selector): LintWarning[] => {
-        const [name, ...more] = selector.kind === 'glob' ? selector.name : []
-        if (selector.kind !== 'glob' || name === undefined || name === '' || more.length > 0) return []
-        const { namespace } = selector
-        const wanted = likenessOf(name)
-        const alike = snapshot.tools.filter(
-          (tool) =>
-            likeness(tool) === wanted &&
-            (namespace === undefined || matchesGlob(namespace, tool.namespace ?? '')) &&
-            !selectors.some((one) => matchesSelector(one, tool, 'possible')),
-        )
-        if (alike.length === 0) return []
-        const tools = alike.map(({ id }) => id)
-        const text = `"${selector.text}" does not ${kind === 'deny' ? 'deny' : 'ask about'} ${tools.map((id) => JSON.stringify(id)).join(', ')}, whose name reads like it`
-        return [{ code: 'name_confusable', path, text, tools }]
-      }),
-    )
+/**
+ * Finds tools whose names look like a name of a `deny`, an `ask` or another rule, but are not matched by it. `others`: the
+ * selectors of limits, caps and labels.
+ */
+export function lintLookAlikes(
+  policies: readonly ParsedPolicy[],
+  snapshot: Toolset,
+  others: readonly WrittenSelector[] = [],
+): readonly LintWarning[] {
+  const clauses = policies.flatMap(({ deny, ask }) => [...deny, ...ask])
+  return [
+    ...clauses.flatMap((clause) => {
+      const also = clauses.filter((other) => holdsWith(other, clause)).flatMap(({ selectors }) => selectors)
+      const verb = clause.kind === 'deny' ? 'deny' : 'ask about'
+      return clause.selectors.flatMap((selector) => lookAlikesOf({ path: clause.path, selector, also, verb }, snapshot))
+    }),
+    ...others.flatMap(({ path, selector }) => {
+      const list = listOf(path)
+      const also = others.filter((other) => listOf(other.path) === list).map((other) => other.selector)
+      return lookAlikesOf({ path, selector, also, verb: 'match' }, snapshot)
+    }),
+  ]
 }
 
-const known = new WeakMap<Tool, string>()
+/** Returns whether one clause does the same as another one, or more, whenever that one holds. */
+function holdsWith(other: ParsedClause, clause: ParsedClause): boolean {
+  if (other === clause) return true
+  if (other.isShadow || (other.kind !== clause.kind && other.kind !== 'deny')) return false
+  return (['when', 'unless', 'input'] as const).every(
+    (field) => other[field] === undefined || other[field].text === clause[field]?.text,
+  )
+}
 
-function likeness(tool: Tool): string {
+/** Returns the path of the list that an entry belongs to, such as `limits` or `labels.private`. */
+function listOf(path: string): string {
+  return path.replace(/\[\d+\]$/, '')
+}
+
+interface Named {
+  readonly path: string
+  readonly selector: Selector
+  /** The selectors of the same rule. A tool that one of them matches is not reported. */
+  readonly also: readonly Selector[]
+  readonly verb: string
+}
+
+function lookAlikesOf({ path, selector, also, verb }: Named, snapshot: Toolset): readonly LintWarning[] {
+  const patterns = patternsOf(selector)
+  if (patterns.length === 0) return []
+  const alike = snapshot.tools.filter(
+    (tool) =>
+      patterns.some((pattern) => readsLike(pattern, tool)) &&
+      !also.some((one) => matchesSelector(one, tool, 'possible')),
+  )
+  if (alike.length === 0) return []
+  const tools = alike.map(({ id }) => id)
+  const text = `"${selector.text}" does not ${verb} ${tools.map((id) => JSON.stringify(id)).join(', ')}, whose name reads like it`
+  return [{ code: 'name_confusable', path, text, tools }]
+}
+
+/** The names of a selector, in a form that is equal for names that read alike. */
+interface Pattern {
+  readonly namespace: Glob | undefined
+  readonly name: Glob
+  /** The whole name, if it has no star. */
+  readonly whole: string | undefined
+  /** Only a tool with an unusual name can read like it without being matched. */
+  readonly isPlain: boolean
+}
+
+const patternsBySelector = new WeakMap<Selector, readonly Pattern[]>()
+
+function patternsOf(selector: Selector): readonly Pattern[] {
+  let known = patternsBySelector.get(selector)
+  if (!known) patternsBySelector.set(selector, (known = readPatterns(selector)))
+  return known
+}
+
+function readPatterns(selector: Selector): readonly Pattern[] {
+  if (selector.kind === 'group') return selector.members.flatMap(patternsOf)
+  if (selector.kind === 'id') {
+    const [namespace, name] = splitId(selector.target ?? selector.text)
+    return [toPattern(parseGlob(namespace), parseGlob(name))]
+  }
+  // A star alone matches every name already.
+  if (selector.kind !== 'glob' || (selector.namespace === undefined && selector.name.every((part) => part === '')))
+    return []
+  return [toPattern(selector.namespace, selector.name)]
+}
+
+function toPattern(namespace: Glob | undefined, name: Glob): Pattern {
+  const [only, ...more] = name
+  return {
+    namespace: namespace?.map(spacedLikeness),
+    name: name.map(spacedLikeness),
+    whole: more.length === 0 && only !== undefined ? likenessOf(only) : undefined,
+    isPlain: [...(namespace ?? []), ...name].every((part) => !UNUSUAL.test(part)),
+  }
+}
+
+function splitId(id: string): readonly [namespace: string, name: string] {
+  const colon = id.indexOf(':')
+  return [id.slice(0, Math.max(colon, 0)), id.slice(colon + 1)]
+}
+
+/** Matches names that another usual name can look like: with capitals, other separators, other scripts, or `1` for `l`. */
+const UNUSUAL = /[^a-z2-9_]|rn|vv/
+
+function readsLike({ namespace, name, whole, isPlain }: Pattern, tool: Tool): boolean {
+  const likeness = likenessOfTool(tool)
+  if (whole === undefined ? isPlain && likeness.isPlain : whole !== likeness.whole) return false
+  if (namespace !== undefined && !matchesGlob(namespace, likeness.namespace)) return false
+  return whole !== undefined || matchesGlob(name, likeness.name)
+}
+
+interface Likeness {
+  readonly namespace: string
+  readonly name: string
+  readonly whole: string
+  readonly isPlain: boolean
+}
+
+const known = new WeakMap<Tool, Likeness>()
+
+function likenessOfTool(tool: Tool): Likeness {
   let found = known.get(tool)
-  if (found === undefined) known.set(tool, (found = likenessOf(tool.name)))
+  if (!found) {
+    const { namespace = '', name } = tool
+    const isPlain = !UNUSUAL.test(namespace) && !UNUSUAL.test(name)
+    found = { namespace: spacedLikeness(namespace), name: spacedLikeness(name), whole: likenessOf(name), isPlain }
+    known.set(tool, found)
+  }
   return found
 }
 
 /** Returns equal texts for names that look alike, or differ only in letter case, `-`, `_` and `.`. */
 function likenessOf(name: string): string {
   return skeleton(skeleton(name.replaceAll(/[-_.]/g, '')).toLowerCase())
+}
+
+/** Keeps the gaps between words, for names with stars: `delete_*` reads like `deleteAll`, and not like `deleted`. */
+function spacedLikeness(name: string): string {
+  const spaced = name.replaceAll(/(\p{Ll}|\p{Nd})(\p{Lu})/gu, '$1_$2').replaceAll(/[-_.]+/g, '_')
+  return skeleton(skeleton(spaced).toLowerCase())
 }

@@ -9,6 +9,7 @@ import { parseApprover } from './approver.ts'
 import { parseCondition, type ParsedCondition } from './condition.ts'
 import { joinRunUse, type RunUse } from './run-use.ts'
 import type { Clause, FunctionPolicy, Policies, Policy, PolicyAnswer } from './policy.ts'
+import { writtenIn } from './written-in.ts'
 
 export const CLAUSE_KINDS = ['deny', 'allow', 'ask'] as const
 export type ClauseKind = (typeof CLAUSE_KINDS)[number]
@@ -40,6 +41,8 @@ export interface ParsedPolicy {
   readonly name: string
   /** The path of the policy, such as `policy[0]`. */
   readonly path: string
+  /** The variable of the environment in which it is written. The paths of its clauses start with it. */
+  readonly variable?: string | undefined
   /** Absent: no allowlist. Empty: nothing is allowed. */
   readonly allow: readonly ParsedClause[] | undefined
   readonly deny: readonly ParsedClause[]
@@ -146,12 +149,13 @@ function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, posit
   }
   const isShadow = parseMode(path, policy.mode)
   const clauses = (kind: ClauseKind) =>
-    policy[kind]?.map((clause, i) => parseClause(clause, kind, i, groups, `${path}.${kind}[${i}]`))
+    policy[kind]?.map((clause, i) => parseClause(clause, kind, i, groups, `${startOfPath(policy, path, kind)}[${i}]`))
   for (const kind of CLAUSE_KINDS) checkList(`${path}.${kind}`, policy[kind])
   checkList(`${path}.requireTags`, policy.requireTags)
   return {
     name: nameOf(policy, path, position),
     path,
+    ...(writtenIn(policy) === undefined ? {} : { variable: writtenIn(policy) }),
     allow: clauses('allow'),
     deny: clauses('deny') ?? [],
     ask: clauses('ask') ?? [],
@@ -160,6 +164,11 @@ function parsePolicy(policy: Policy, groups: GroupSelectors, path: string, posit
     kinds: [],
     isShadow,
   }
+}
+
+/** Each entry of a variable of the environment is one clause. */
+function startOfPath(policy: Policy, path: string, kind: ClauseKind): string {
+  return writtenIn(policy) ?? `${path}.${kind}`
 }
 
 function parseMode(path: string, mode: unknown): boolean {

@@ -26,9 +26,9 @@ export interface UnknownName {
 export function selectorsOfPolicies(policies: readonly ParsedPolicy[], path = 'policy'): readonly WrittenSelector[] {
   return policies.flatMap((policy, p) => [
     ...CLAUSE_KINDS.flatMap((kind) =>
-      (policy[kind] ?? []).flatMap(({ index, selectors, run }) =>
+      (policy[kind] ?? []).flatMap(({ index, selectors, run, path: own }) =>
         [...selectors, ...(run?.patterns ?? []).map(({ selector }) => selector)].map((selector) => ({
-          path: `${path}[${p}].${kind}[${index}]`,
+          path: policy.variable === undefined ? `${path}[${p}].${kind}[${index}]` : own,
           selector,
         })),
       ),
@@ -42,10 +42,10 @@ export function selectorsOfPolicies(policies: readonly ParsedPolicy[], path = 'p
 
 /** Returns the selectors of a list of limits or caps. */
 export function selectorsOfList(
-  list: readonly { readonly selector: Selector }[],
+  list: readonly { readonly selector: Selector; readonly path?: string }[],
   path: string,
 ): readonly WrittenSelector[] {
-  return list.map(({ selector }, i) => ({ path: `${path}[${i}]`, selector }))
+  return list.map(({ selector, path: own }, i) => ({ path: own ?? `${path}[${i}]`, selector }))
 }
 
 /** Returns the selectors that no tool of the snapshot matches. `*` matches everything, so it is never unknown. */

@@ -4,6 +4,8 @@ import type { Catalog } from '../tools/catalog.ts'
 import type { Tool } from '../tools/tool.ts'
 import { type LintWarning, lintSchema } from './lint.ts'
 import { type FieldUse, fieldUsesOf, findFieldProblems, lintFields } from './field-lint.ts'
+import { lintLimits } from '../call/limit-lint.ts'
+import type { ParsedLimit } from '../call/limits.ts'
 import type { ParsedPolicy } from './parse.ts'
 import { lintLookAlikes } from './look-alikes.ts'
 import { lintPatterns } from './pattern-lint.ts'
@@ -137,22 +139,33 @@ export function checkFixedConditions(
   if (field) throw new ConfigError(field.path, field.text, { code: 'condition_invalid' })
 }
 
+/** The rules of a gate beside its policies, as far as they are watched. */
+export interface WatchedRules {
+  readonly labels: KnownLabels
+  /** The costs of limits. */
+  readonly costs: readonly FieldUse[]
+  readonly limits: readonly ParsedLimit[]
+  /** The selectors of limits, caps and labels. */
+  readonly listed: readonly WrittenSelector[]
+}
+
 /**
- * Returns a function that warns of conditions that are probably wrong, once the tools that they are about are known. Each
+ * Returns a function that warns of rules that are probably wrong, once the tools that they are about are known. Each
  * warning is emitted once.
  */
 export function createConditionWatch(
   catalog: Pick<Catalog, 'snapshot' | 'unlisted'>,
   onWarning: (warning: LintWarning) => void,
-): (policies: readonly ParsedPolicy[], labels: KnownLabels, costs: readonly FieldUse[]) => void {
+): (policies: readonly ParsedPolicy[], rules: WatchedRules) => void {
   const emittedKeys = new Set<string>()
-  return (policies, labels, costs) => {
+  return (policies, { labels, costs, limits, listed }) => {
     const { unlisted } = catalog
     const snapshot = catalog.snapshot()
     const found = [
       ...lintFields([...fieldUsesOf(policies), ...costs], snapshot, unlisted),
       ...lintPatterns(policies),
-      ...lintLookAlikes(policies, snapshot),
+      ...lintLookAlikes(policies, snapshot, listed),
+      ...lintLimits(limits),
       ...(unlisted.length > 0 ? [] : lintRuns(policies, snapshot, labels)),
     ]
     for (const warning of found) {

@@ -1,24 +1,25 @@
 import { parseGroups } from '@toolgate/core/groups'
+import { lintLimits, parseLimits } from '@toolgate/core/call'
 import { findIdleClauses, type IdleClause, parsePolicies } from '@toolgate/core/policy'
 import type { GatewayConfig } from './config.ts'
 import type { ConfigPlaces } from './places.ts'
 import type { ConfigPath, ConfigWarning } from './problems.ts'
 
-type Ruled = Pick<GatewayConfig, 'policy' | 'apps' | 'groups' | 'aliases' | 'callers' | 'oauth'>
+type Ruled = Pick<GatewayConfig, 'policy' | 'apps' | 'groups' | 'aliases' | 'callers' | 'oauth' | 'limits'>
 
-/** A clause of the file that has no effect. */
+/** A clause or a limit of the file that has no effect. */
 interface IdleWarning extends Pick<ConfigWarning, 'path'> {
-  readonly code: IdleClause['code']
+  readonly code: IdleClause['code'] | 'limit_covered'
   readonly at: ConfigPath
   readonly text: string
 }
 
 /**
- * Returns the clauses that can never match, and those that another clause covers. The gateway's policy applies in each
+ * Returns the clauses that can never match, those that another clause covers, and limits that a stricter one covers. The gateway's policy applies in each
  * app too. Without `oauth`, only the callers of the file exist: a key that is made later has the rights of one of them.
  */
 export function findIdleWarnings(config: Ruled, places: ConfigPlaces): readonly IdleWarning[] {
-  const { policy, apps = [], groups, aliases = {}, callers, oauth } = config
+  const { policy, apps = [], groups, aliases = {}, callers, oauth, limits } = config
   const definitions = new Map(groups.map(({ name, tools }) => [name, { tools }]))
   const { selectors } = parseGroups(definitions, new Map(Object.entries(aliases)))
   const known = oauth ? undefined : callers.map(({ caller }) => caller)
@@ -36,6 +37,12 @@ export function findIdleWarnings(config: Ruled, places: ConfigPlaces): readonly 
         .filter(({ path }) => path.startsWith(`${root}[`))
         .map((idle) => toWarning(idle, ['apps', name, 'policy']))
     }),
+    ...lintLimits(parseLimits(limits, selectors)).map(({ code, path, text }): IdleWarning => ({
+      code,
+      path,
+      at: ['limits', Number(/\d+/.exec(path)?.[0])],
+      text,
+    })),
   ]
 }
 

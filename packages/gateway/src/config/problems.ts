@@ -16,6 +16,7 @@ export interface ConfigWarning extends ConfigProblem {
     | 'name_clash'
     | 'uri_contested'
     | 'not_offered'
+    | 'item_rejected'
     | 'approver_missing'
     | 'approver_idle'
     | 'ask_unexplained'
@@ -23,8 +24,10 @@ export interface ConfigWarning extends ConfigProblem {
     | 'public_url_missing'
     | 'program_unpinned'
     | 'clause_covered'
+    | 'limit_covered'
     | 'clause_never'
     | 'compare_unusable'
+    | 'variable_unset'
 }
 
 /** The error for an invalid configuration file, with all its problems in the file's order. */

@@ -150,4 +150,11 @@ apps:
     const issuer = 'oauth: { issuers: [{ issuer: "https://login.example.com" }] }\n'
     assert.equal(warningsOf(issuer + yaml).filter((text) => text.includes('every caller')).length, 0)
   })
+
+  it('are limits that a stricter one covers', () => {
+    const yaml = `${BASE}policy: [{ allow: ["*"] }]\nlimits: ["*:1/60", { match: "files:*", max: 2, windowMs: 60000 }]\n`
+    assert.deepEqual(warningsOf(yaml), [
+      '4:20 limits[1]: "files:*:2/60" changes nothing: limits[0] ("*:1/60") applies too, and is stricter; a limit for some tools is no exception from one for more tools',
+    ])
+  })
 })

@@ -5,13 +5,14 @@ import { isObject, type JsonObject } from '@toolgate/values/json'
 import { ownerOf as sessionOwnerOf } from '@toolgate/mcp'
 import type { ClientAddresses, RequestSource } from '../util/client-address.ts'
 import { RpcFault } from '../model/protocol.ts'
+import { sessionIdsIn } from '../calls/kept-session.ts'
 import { readSession, type Session, type Sessions } from '../calls/sessions.ts'
 import type { Owned, OwnerStore, ReplicaRow } from './replica-store.ts'
 import { type Owner, ownerOf } from '../model/owner.ts'
 import { FORWARDED_HEADER, type ForwardProof } from './forward-proof.ts'
 import { Forwarder, unreachable } from './forward.ts'
 import { type HomeInstances, Homes } from './homes.ts'
-import { SessionOwners, sessionIdsIn } from './session-owners.ts'
+import { SessionOwners } from './session-owners.ts'
 
 interface ElsewhereDeps {
   /** The id of this replica's current process. */
@@ -154,18 +155,14 @@ export class Elsewhere {
       const found = await this.sessions.find(id)
       if (found?.kept.owner !== sessionOwnerOf(asked.caller)) throw unknown()
       const { owned, kept } = found
-      // The session began before this replica became its user's home, so its client begins another.
+      // The session began before this replica became its user's home, where all of its requests now arrive.
       const owner = ownerOf(asked.caller)
       const isHome = owner !== undefined && this.homes.has(owner)
-      if (owned.owner !== this.self && isHome && this.check(asked.request)) throw unknown()
-      if (owned.owner !== this.self) return owned
-      // No other replica can continue the subscriptions of the session.
-      if (kept.listens) {
-        await this.sessions.remove(id)
-        throw unknown()
-      }
+      const isMoved = owned.owner !== this.self && isHome && this.check(asked.request)
+      if (isMoved) await this.sessions.move(id)
+      else if (owned.owner !== this.self) return owned
       session = this.#here.sessions().restore(asked.caller, id, kept)
-      return owned
+      return isMoved ? undefined : owned
     })
     return isAnswered ? undefined : session
   }

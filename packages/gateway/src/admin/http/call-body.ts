@@ -39,6 +39,6 @@ function textOf({ output, text }: CallDone): string {
 export function toRefusal({ decision, text }: Pick<CallRefused, 'decision' | 'text'>): AgentRefusal {
   const [deciding] = decision.reasons
   const outcome = decision.outcome === 'wait' ? 'wait' : 'deny'
-  if (deciding?.code !== 'rate_limited') return { outcome, text }
-  return { outcome, text, retryAfterSeconds: retryAfterSeconds(deciding.resetMs ?? 0) }
+  if (deciding?.code !== 'rate_limited' || deciding.resetMs === undefined) return { outcome, text }
+  return { outcome, text, retryAfterSeconds: retryAfterSeconds(deciding.resetMs) }
 }

@@ -46,5 +46,12 @@ export const limitSchema = z.union([
       .describe('What a call of a trusted tool has really cost: CEL over its structured output too.')
       .exactOptional(),
     refund: z.literal('failed').describe('failed: a call that fails costs nothing.').exactOptional(),
+    unit: z
+      .union([text, z.strictObject({ name: text, per: z.int().exactOptional() })])
+      .describe('What is counted: searches, or { name: EUR, per: 100 } where 100 of them are one EUR.')
+      .exactOptional(),
+    message: text
+      .describe('What a refused caller is told. {cost}, {left}, {max} and {wait} stand for what the limit knows.')
+      .exactOptional(),
   }),
 ])

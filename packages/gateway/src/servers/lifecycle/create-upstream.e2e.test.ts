@@ -84,6 +84,14 @@ describe('createUpstream', () => {
     assert.equal(outside.isError, true)
   })
 
+  it('takes a byte order mark, CRLF and ids that are text from a server on stdio', async (t) => {
+    const server = testUpstream(t, hostile('text-ids'))
+    await server.start()
+    assert.equal(server.state.reason, undefined)
+    assert.deepEqual((await server.call(call('echo', { message: 'ü' }))).content, [{ type: 'text', text: 'ü' }])
+    assert.equal(server.lines.filter(({ level }) => level === 'warn').length, 0)
+  })
+
   it('runs calls side by side', async (t) => {
     const server = testUpstream(t, hostile('banner'))
     await server.start()

@@ -65,7 +65,7 @@ describe('HttpCall', () => {
     const token = Promise.withResolvers<void>()
     let hasLease = true
     const credential = { header: 'Bearer a', prepare: () => token.promise, renew: async () => false }
-    const endpoint = new HttpEndpoint(url, {}, credential)
+    const endpoint = new HttpEndpoint(url, {}, { credential })
     t.after(() => endpoint.close())
     const host = {
       endpoint,
