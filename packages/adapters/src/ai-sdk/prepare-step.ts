@@ -1,5 +1,6 @@
 import { ConfigError, type View } from '@toolgate/core'
 import { checkShape, isToolError, shapeOf } from '@toolgate/values'
+import { hasUsedToolIn } from '@toolgate/core/internal'
 import type { StepCall, StepChange as CoreStepChange } from '@toolgate/core/steps'
 import type { LanguageModel, ModelMessage, PrepareStepResult, StepResult, ToolSet } from 'ai'
 import { fieldsOf, isFunction } from '../shared/fields.ts'
@@ -150,7 +151,7 @@ function lookBack(run: LoopRun, { steps }: StepBeingPrepared, seen: View): Guard
     caller: run.view.caller,
     visibleTools: seen.ids,
     previousToolCalls,
-    hasUsedTool: (tool) => previousToolCalls().some((call) => call.tool === tool && call.status === 'done'),
+    hasUsedTool: hasUsedToolIn(seen, previousToolCalls),
   }
 }
 
