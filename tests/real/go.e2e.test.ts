@@ -71,6 +71,7 @@ function serversOf(folder: string): readonly RealServer[] {
         call('greet', { name: 'x' }),
         call('greet (structured)', { name: 'x' }),
         call('log', {}),
+        { ...call('ping', {}), onStdio: true },
         read('embedded:info'),
         prompt('greet', { name: 'y' }),
         prompt('greet (with Icons)', { name: 'y' }),

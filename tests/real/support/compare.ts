@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { toWireName } from '@toolgate/expose'
 import { send } from '../../support/http.ts'
 import { KEYS } from '../../support/keys.ts'
 import { freePort, type OwnServer, startOwnServer } from '../../support/own-server.ts'
@@ -13,6 +14,8 @@ export interface Ask {
   readonly params: Params
   /** The gateway's answer if it differs: a part of its text, and the reason. */
   readonly ours?: readonly [string, string]
+  /** Over HTTP, the direct way answers no requests of servers. */
+  readonly onStdio?: true
 }
 
 type ServerEra = '2025-11-25' | typeof MODERN
@@ -70,7 +73,7 @@ export function describeServer(server: RealServer, cwd: () => string): void {
   for (const era of eras)
     describe(`${server.name} on stdio, ${era}`, () => {
       const started = (): Started => ({ command, args, env, cwd: cwd() })
-      compare(server, era, { direct: () => openStdio(started(), era), behind: started })
+      compare(server, server.asks, era, { direct: () => openStdio(started(), era), behind: started })
     })
   if (httpArgs === undefined) return
   for (const era of httpEras)
@@ -81,7 +84,8 @@ export function describeServer(server: RealServer, cwd: () => string): void {
         http = await startOwnServer({ command, args: () => httpArgs(port), port, isReady: answers })
       })
       const url = () => `http://127.0.0.1:${http.port}/mcp`
-      compare(server, era, { direct: () => openHttp(url(), era), behind: () => ({ url: url() }) })
+      const asks = server.asks.filter(({ onStdio }) => onStdio !== true)
+      compare(server, asks, era, { direct: () => openHttp(url(), era), behind: () => ({ url: url() }) })
       // After both ways to it are closed.
       after(() => http?.stop())
     })
@@ -99,7 +103,7 @@ interface Ways {
   readonly behind: () => object
 }
 
-function compare(server: RealServer, era: ServerEra, { direct, behind }: Ways): void {
+function compare(server: RealServer, asks: readonly Ask[], era: ServerEra, { direct, behind }: Ways): void {
   let own: Door
   let through: Door
   let gateway: Served
@@ -124,7 +128,7 @@ function compare(server: RealServer, era: ServerEra, { direct, behind }: Ways): 
       assert.deepEqual(itemsOf(await through.ask(method), member), named.toSorted(byKey), method)
     }
   })
-  for (const { method, params, ours } of server.asks)
+  for (const { method, params, ours } of asks)
     it(`${method} ${JSON.stringify(params)}${ours ? `: differs, because ${ours[1]}` : ''}`, async () => {
       const theirs = ofHop(await own.ask(method, params))
       const answer = ofHop(await through.ask(method, withName(params, method)))
@@ -147,10 +151,15 @@ function itemsOf(answer: RpcAnswer, member: string): readonly Item[] {
 const keyOf = ({ uri, uriTemplate, name }: Item) => String(uri ?? uriTemplate ?? name)
 const byKey = (a: Item, b: Item) => (keyOf(a) < keyOf(b) ? -1 : 1)
 
-/** Names of tools and prompts have the server's name before them, and none of the characters that rules cannot hold. */
+/**
+ * Names of tools and prompts have the server's name before them, and `_` for characters that rules cannot hold. Where
+ * clients could not use the rest either, the name on the wire has a hash.
+ */
 function withName<T extends Item>(item: T, method: string): T {
   if (!/^(tools|prompts)/.test(method)) return item
-  return { ...item, name: `${NAMESPACE}__${String(item['name']).replaceAll(/[ *]/g, '_')}` }
+  const name = String(item['name']).replaceAll(/[ *]/g, '_')
+  const id = `${method.startsWith('prompts') ? 'prompt:' : ''}${NAMESPACE}:${name}`
+  return { ...item, name: toWireName({ id, namespace: NAMESPACE, name }) }
 }
 
 /** Leaves out what belongs to one hop: whose answer it is, how long it keeps, and the id. */
