@@ -74,7 +74,8 @@ function connect2(mode: 'legacy' | { pin: string }): Connect {
 const hasPackages = existsSync(path.join(MODULES, 'sdk-1.12'))
 if (hasPackages) for (const server of SERVERS) describeServer(server, () => import.meta.dirname)
 else if (process.env['CI'] === 'true') throw new Error('tests/real/npm/node_modules is missing: run scripts/prepare.js')
-else console.warn('left out: the tests of servers of npm, as `node scripts/prepare.js --harness` has not installed them')
+else
+  console.warn('left out: the tests of servers of npm, as `node scripts/prepare.js --harness` has not installed them')
 
 describeClients({
   ...(hasPackages && {

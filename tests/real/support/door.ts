@@ -39,7 +39,8 @@ export async function openStdio({ command, args, cwd, env }: Started, era: Era):
     const answer = JSON.parse(line) as RpcAnswer & { readonly method?: string }
     if (answer.method !== undefined) {
       const { id, method } = answer
-      if (id !== undefined) write({ jsonrpc: '2.0', id, ...(method === 'ping' ? { result: {} } : { error: NOT_SERVED }) })
+      if (id !== undefined)
+        write({ jsonrpc: '2.0', id, ...(method === 'ping' ? { result: {} } : { error: NOT_SERVED }) })
       return
     }
     waiting.get(answer.id)?.resolve(answer)
