@@ -5,7 +5,7 @@ import { Client as Client132 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as Transport132 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { MODERN } from '../support/rpc.ts'
 import { type Connect, describeClients, programClient, textOf } from './support/clients.ts'
-import { call, CHECKED, describeServer, prompt, read, type RealServer, UNKNOWN } from './support/compare.ts'
+import { BOTH, call, CHECKED, describeServer, prompt, read, type RealServer, UNKNOWN } from './support/compare.ts'
 
 /** Servers of npm, and the clients of three versions of the SDK. `scripts/prepare.js --harness` installs them. */
 
@@ -39,7 +39,7 @@ const SERVERS: readonly RealServer[] = [
   {
     name: '@upstash/context7-mcp',
     ...program('@upstash/context7-mcp/dist/index.js'),
-    eras: ['2025-11-25', MODERN],
+    eras: BOTH,
     lists: [2, 0, 0, 0],
     asks: [call('resolve-library-id', {}, ['must have required property', CHECKED])],
   },

@@ -36,6 +36,8 @@ export async function openStdio({ command, args, cwd, env }: Started, era: Era):
   child.once('exit', (code) => fail(`ended with ${code}`))
   child.stdin.on('error', () => undefined)
   createInterface({ input: child.stdout }).on('line', (line) => {
+    // Some servers greet on stdout.
+    if (!line.startsWith('{')) return
     const answer = JSON.parse(line) as RpcAnswer & { readonly method?: string }
     if (answer.method !== undefined) {
       const { id, method } = answer

@@ -14,8 +14,9 @@ import {
 import path from 'node:path'
 import { promisify } from 'node:util'
 
-export const REAL = path.join(import.meta.dirname, '..')
-const CACHE = path.join(REAL, '../../node_modules/.cache/real')
+const REAL: string = path.join(import.meta.dirname, '..')
+/** Where installed packages and built programs are kept. */
+export const CACHE: string = path.join(REAL, '../../node_modules/.cache/real')
 /** What package managers print where no registry answers. */
 const OFFLINE =
   /dial tcp|no such host|Could not resolve|name resolution|failed to get|[Nn]etwork is unreachable|[Cc]onnection refused|Max retries|No matching distribution|timed out/
