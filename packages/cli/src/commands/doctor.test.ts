@@ -88,7 +88,7 @@ describe('toolgate doctor', () => {
       if (headers.authorization !== 'Bearer key-of-owner')
         return void response.writeHead(401).end('{"error":{"code":"unauthenticated","message":"No key."}}')
       const servers = [
-        { name: 'files', status: 'ready', toolCount: 2 },
+        { name: 'files', status: 'ready', toolCount: 2, may: ['elicit', 'open https://a.example'] },
         { name: 'web', status: 'down', reason: 'exited with code 1' },
         { name: 'mail', status: 'starting', reason: 'it downloads, unless they are in a cache: mail@1.0.0' },
       ]
@@ -98,6 +98,7 @@ describe('toolgate doctor', () => {
     t.after(() => server.close())
     const TOOLGATE_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const there = await run({ config: undefined }, { TOOLGATE_URL, TOOLGATE_KEY: 'key-of-owner' })
+    assert.match(there.out, /"2 tools; may ask clients for: elicit, open https:\/\/a\.example"/)
     assert.deepEqual(there.wrong, [
       ['server web', 'exited with code 1', 'toolgate logs web'],
       [

@@ -11,6 +11,7 @@ import type { ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { findAgent } from '../project/callers.ts'
 import { openConfig } from '../project/config-file.ts'
+import { readyText } from '../notes.ts'
 import { keysPath } from '../project/keys-file.ts'
 import { findUnusableFiles } from '../project/store-files.ts'
 import { describeNotRun } from './check.ts'
@@ -208,9 +209,9 @@ async function checkServers(
     await gateway.ready
     const rows = gateway.servers()
     const servers = rows.map((row): Finding => {
-      const { name, status, reason, toolCount } = row
+      const { name, status, reason } = row
       const about = `server ${name}`
-      if (status === 'ready') return { level: 'ok', about, text: count(toolCount, 'tool') }
+      if (status === 'ready') return { level: 'ok', about, text: readyText(row) }
       return { level: 'error', about, text: reason ?? status, mend: mendOf(config, row, env) }
     })
     return [...servers, ...(await checkPolicy(config, gateway))]

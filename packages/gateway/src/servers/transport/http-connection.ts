@@ -66,7 +66,9 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
 
 class HttpConnection implements CallHost, AnnouncementsHost {
   readonly endpoint: HttpEndpoint
-  readonly clients = new AskedClients()
+  readonly clients = new AskedClients((method, why) =>
+    this.#options.hooks.log('info', `asked for ${method}, which no client got`, why),
+  )
   readonly #options: HttpOptions
   readonly #closing = new AbortController()
   readonly #announcements = new HttpAnnouncements(this)

@@ -76,7 +76,9 @@ class StdioConnection {
   readonly #waiting = new Map<RequestId, Pending<JsonObject>>()
   /** Requests without an answer, oldest first, including cancelled ones. */
   readonly #unanswered = new Set<RequestId>()
-  readonly #clients = new AskedClients()
+  readonly #clients = new AskedClients((method, why) =>
+    this.#options.hooks.log('info', `asked for ${method}, which no client got`, why),
+  )
   readonly #flood: FloodGuard = createFloodGuard(() => performance.now())
   readonly #split: (chunk: Buffer) => void
   #nextId = 1
