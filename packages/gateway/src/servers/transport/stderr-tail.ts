@@ -77,7 +77,7 @@ function causeAfter(lines: readonly string[], at: number): readonly string[] {
   return causes.slice(-1)
 }
 
-const CAUSE = /^(?:Caused by:|\d+: |[├╰│]|$)/
+const CAUSE = /^(?:Caused by:|\d+: |[\u251c\u2570\u2502]|$)/
 
 /** Returns the last line that is no part of a stack. */
 function lastLine(stderr: string): string {
