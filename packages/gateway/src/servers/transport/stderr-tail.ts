@@ -73,8 +73,8 @@ function causeAfter(lines: readonly string[], at: number): readonly string[] {
     return told === undefined ? [] : [told.replace(/^npm (?:error|ERR!)\s*/, '')]
   }
   if (/panicked at .*:$/.test(line)) return after.slice(0, 1)
-  const causes = after.slice(0, after.findIndex((one) => !CAUSE.test(one)) >>> 0).filter((one) => one !== '')
-  return causes.slice(-1)
+  const end = after.findIndex((one) => !CAUSE.test(one))
+  return (end === -1 ? after : after.slice(0, end)).filter((one) => one !== '').slice(-1)
 }
 
 const CAUSE = /^(?:Caused by:|\d+: |[├╰│]|$)/
