@@ -10,13 +10,12 @@ import { describeDownload } from './check.ts'
 import type { Finding } from './doctor-gateway.ts'
 
 type ServerConfig = GatewayConfig['servers'][number]
-type Env = Io['env']
 
 /** A trouble of a server, by its reason, and the line of the file that mends it. */
 interface Trouble {
   readonly says: RegExp
   /** Returns the line after `servers.<name>.`; `undefined` where this trouble is not that of the server. */
-  line(server: ServerConfig, env: Env): string | undefined
+  line(server: ServerConfig, env: Io['env']): string | undefined
 }
 
 const CERTIFICATE =
@@ -39,7 +38,7 @@ const TROUBLES: readonly Trouble[] = [
 ]
 
 /** Returns what mends a server that does not start: a line of the file, or else the command that shows what it says. */
-export function mendOf({ servers, file }: GatewayConfig, { name, reason = '' }: ServerRow, env: Env): string {
+export function mendOf({ servers, file }: GatewayConfig, { name, reason = '' }: ServerRow, env: Io['env']): string {
   const server = servers.find((one) => one.name === name)
   for (const { says, line } of TROUBLES) {
     const mends = server && says.test(reason) ? line(server, env) : undefined
@@ -50,7 +49,7 @@ export function mendOf({ servers, file }: GatewayConfig, { name, reason = '' }: 
 }
 
 /** Returns the findings about servers that need no start: proxies that children do not get, and where users sign in. */
-export async function checkSurroundings({ servers, file }: GatewayConfig, env: Env): Promise<readonly Finding[]> {
+export async function checkSurroundings({ servers, file }: GatewayConfig, env: Io['env']): Promise<readonly Finding[]> {
   const withheld = withheldProxies(env)
   const downloading = servers.filter((server) => downloadsOf(server).length > 0)
   const downloads = downloading.map((server): Finding => ({
@@ -110,7 +109,7 @@ const REGISTRIES = [
   'DOCKER_HOST',
 ]
 
-function passOf({ env: own }: ServerConfig, env: Env): string | undefined {
+function passOf({ env: own }: ServerConfig, env: Io['env']): string | undefined {
   const missing = [...REGISTRIES, ...withheldProxies(env)].filter((name) => env[name] && !(name in own))
   return missing.length === 0 ? undefined : `pass: [${missing.join(', ')}]`
 }

@@ -31,7 +31,7 @@ export const CACHE_VARIABLES: readonly string[] = [
   'NPM_CONFIG_CACHE',
 ]
 
-type Env = Readonly<Record<string, string | undefined>>
+export type ProcessEnv = Readonly<Record<string, string | undefined>>
 
 /**
  * Returns the folders of packages for a child with a HOME of its own, so that it does not download everything again. A
@@ -41,8 +41,8 @@ type Env = Readonly<Record<string, string | undefined>>
  * `fallback`.
  */
 export function sharedCaches(
-  { command, set, fallback }: { readonly command: string; readonly set: Env; readonly fallback: string },
-  env: Env = process.env,
+  { command, set, fallback }: { readonly command: string; readonly set: ProcessEnv; readonly fallback: string },
+  env: ProcessEnv = process.env,
 ): Record<string, string> {
   const known = new Set([...Object.keys(set), ...Object.keys(env)].map((name) => name.toLowerCase()))
   const caches = /(?:^|[/\\])pnp[mx]/.test(command) ? [...CACHES, ...PNPM_CACHES] : CACHES
@@ -56,7 +56,10 @@ export function sharedCaches(
 }
 
 /** Returns where this process's user keeps the packages (XDG Base Directory Specification). */
-function ownFolder(folder: string, { HOME, XDG_CACHE_HOME: cache, XDG_DATA_HOME: data }: Env): string | undefined {
+function ownFolder(
+  folder: string,
+  { HOME, XDG_CACHE_HOME: cache, XDG_DATA_HOME: data }: ProcessEnv,
+): string | undefined {
   if (cache !== undefined && folder.startsWith('.cache/')) return path.join(cache, folder.slice('.cache/'.length))
   if (data !== undefined && folder.startsWith('.local/share/'))
     return path.join(data, folder.slice('.local/share/'.length))
