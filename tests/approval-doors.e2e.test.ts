@@ -246,7 +246,7 @@ describe('the requestState of a client', () => {
   it('approves nothing where it is missing: the client gets a state again', async () => {
     const ran = runs()
     const { answer } = await send(309, { inputResponses: ACCEPT })
-    assert.equal(answer.result?.resultType, 'input_required')
+    assert.equal((answer.result as { resultType?: string }).resultType, 'input_required')
     await decide('reject')
     assert.equal(runs(), ran)
   })

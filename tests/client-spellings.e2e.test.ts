@@ -11,7 +11,7 @@ let gateway: TestGateway
 before(async () => {
   gateway = await startTestGateway({
     search: { offer: 'always' },
-    apps: [{ name: 'research', import: [], tools: ['search_tools'] }],
+    apps: [{ name: 'research', import: [], tools: ['search_tools'], policy: [] }],
   })
 })
 after(() => gateway.close())

@@ -83,6 +83,9 @@ for (const host of [hostEarlier, hostModern])
         const { result } = await ask(served, era, 'prompts/get', { name: 'files__greet', arguments: { who: 'you' } })
         assert.equal(result?.['description'], 'A greeting.')
         assert.ok(served.witness.seen.includes('prompts/get greet'))
+        const { error } = await ask(served, era, 'prompts/get', { name: 'files__greet', arguments: {} })
+        assert.equal(error?.code, -32_602)
+        assert.match(error.message, /'who'/)
       })
 
       it('answers a URI that the server does not have as one that nothing has', async () => {

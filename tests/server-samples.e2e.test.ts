@@ -8,7 +8,7 @@ import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { KEYS } from './support/keys.ts'
 import { hostEarlier, hostModern, type HostedServer, type Json, type Turn } from './support/mcp-host.ts'
 import { MODERN, type RpcAnswer } from './support/rpc.ts'
-import { httpServer } from './support/servers.ts'
+import { everythingServer, httpServer } from './support/servers.ts'
 
 /** Servers of both eras that sample and ask for roots, behind clients of both eras on the official SDKs. */
 
@@ -43,11 +43,13 @@ const ASKS: Readonly<Record<string, Readonly<Record<string, { readonly method: s
 const calls: { readonly era: string; readonly responses: Json | undefined }[] = []
 
 /** Answers as a server whose tools ask for something and return the answers. */
-async function answer(method: string, params: Json, turn: Turn): Promise<Json | undefined> {
+function answer(method: string, params: Json, turn: Turn): Json | Promise<Json> | undefined {
   if (method === 'tools/list') return { tools: NAMES.map((name) => ({ name, inputSchema: { type: 'object' } })) }
-  if (method !== 'tools/call') return undefined
-  const { era, responses, state, ask, capabilities } = turn
-  const asks = ASKS[String(params['name'])]
+  return method === 'tools/call' ? call(String(params['name']), turn) : undefined
+}
+
+async function call(name: string, { era, responses, state, ask, capabilities }: Turn): Promise<Json> {
+  const asks = ASKS[name]
   if (!asks) return says(JSON.stringify(capabilities))
   calls.push({ era, responses })
   if (era === 'legacy') {
@@ -55,7 +57,7 @@ async function answer(method: string, params: Json, turn: Turn): Promise<Json | 
     for (const [key, request] of Object.entries(asks)) answers.push([key, await ask(request.method, request.params)])
     return says(JSON.stringify(Object.fromEntries(answers)))
   }
-  if (params['name'] !== 'insists' && responses && Object.keys(asks).every((key) => Object.hasOwn(responses, key)))
+  if (name !== 'insists' && responses && Object.keys(asks).every((key) => Object.hasOwn(responses, key)))
     return says(JSON.stringify({ ...responses, state }))
   return { resultType: 'input_required', inputRequests: asks, requestState: 'own' }
 }
@@ -73,6 +75,7 @@ before(async () => {
       httpServer('quiet', modern),
       httpServer('quiet_earlier', earlier, { per: 'user' }),
       httpServer('halted', modern, { may: MAY }),
+      { ...everythingServer(), name: 'everything', per: 'user', may: MAY },
     ],
     limits: ['modern:both:2/60'],
   })
@@ -89,7 +92,7 @@ const ROOTS = { roots: [{ uri: 'file:///workspace', name: 'work' }] }
 
 interface TestClient {
   readonly asked: { readonly method: string; readonly params: unknown }[]
-  textOf(name: string): Promise<string>
+  textOf(name: string, input?: Record<string, unknown>): Promise<string>
   close(): Promise<void>
 }
 
@@ -109,8 +112,8 @@ const connectEarlier: Connect = async (capabilities = FULL) => {
       return ROOTS
     })
   await client.connect(new TransportV1(new URL(gateway.mcpUrl), { requestInit }))
-  const textOf = async (name: string) =>
-    JSON.stringify(await client.callTool({ name, arguments: {} }).catch((error: unknown) => String(error)))
+  const textOf = async (name: string, input: Record<string, unknown> = {}) =>
+    JSON.stringify(await client.callTool({ name, arguments: input }).catch((error: unknown) => String(error)))
   return { asked, textOf, close: () => client.close() }
 }
 
@@ -128,8 +131,8 @@ const connectModern: Connect = async (capabilities = FULL) => {
       return ROOTS
     })
   await client.connect(new StreamableHTTPClientTransport(new URL(gateway.mcpUrl), { requestInit }))
-  const textOf = async (name: string) =>
-    JSON.stringify(await client.callTool({ name, arguments: {} }).catch((error: unknown) => String(error)))
+  const textOf = async (name: string, input: Record<string, unknown> = {}) =>
+    JSON.stringify(await client.callTool({ name, arguments: input }).catch((error: unknown) => String(error)))
   return { asked, textOf, close: () => client.close() }
 }
 
@@ -167,13 +170,26 @@ for (const server of ['modern', 'earlier'])
         await close()
       })
 
-      it('asks nobody for roots who has none', async () => {
+      it('asks nobody for roots who has none, on record', async () => {
         const { asked, textOf, close } = await connect({ sampling: {} })
         assert.match(await textOf(`${server}__roots`), NO_CAPABILITY)
+        const [record] = await recordsOf(`${server}:roots`)
+        assert.match(record?.detail ?? '', /roots, but its client does not have it|does not support roots\/list/)
         assert.deepEqual(asked, [])
         await close()
       })
     })
+
+describe('server-everything, on stdio, behind a client of 2026-07-28', () => {
+  it('samples and gets the roots', async () => {
+    const { asked, textOf, close } = await connectModern()
+    assert.match(await textOf('everything__trigger-sampling-request', { prompt: 'p', maxTokens: 5 }), /Paris/)
+    assert.match(await textOf('everything__get-roots-list'), /workspace/)
+    const methods = asked.map(({ method }) => method)
+    assert.deepEqual([...new Set(methods)].toSorted(), ['roots/list', 'sampling/createMessage'])
+    await close()
+  })
+})
 
 describe('a server whose entry permits nothing', () => {
   for (const [of, connect] of [
@@ -184,11 +200,29 @@ describe('a server whose entry permits nothing', () => {
       const { asked, textOf, close } = await connect()
       assert.match(await textOf('quiet__sample'), NO_CAPABILITY)
       assert.match(await textOf('quiet_earlier__roots'), NO_CAPABILITY)
+      const [record] = await recordsOf('quiet:sample')
+      assert.equal(record?.reason, 'refused')
+      assert.match(record?.detail ?? '', /^quiet: it needs the capability sampling, but its entry does not permit it/)
       assert.match(await textOf('quiet__capabilities'), /"\{\}"/)
       assert.match(await textOf('quiet_earlier__capabilities'), /"\{\}"/)
       assert.deepEqual(asked, [])
       await close()
     })
+})
+
+describe('what a server may ask', () => {
+  it('is shown with the servers, and with the reason of a decision', async () => {
+    const { body } = await gateway.api('/api/servers')
+    const { servers } = body as { servers: { name: string; may?: readonly string[] }[] }
+    const mayOf = (name: string) => servers.find((row) => row.name === name)?.may
+    assert.deepEqual([mayOf('modern'), mayOf('quiet')], [['elicit', 'sample', 'roots'], undefined])
+    const why = async (tool: string) =>
+      ((await gateway.api(`/api/why?tool=${tool}&as=admin`)).body as { may?: unknown }).may
+    assert.deepEqual(
+      [await why('modern:sample'), await why('quiet:sample')],
+      [['elicit', 'sample', 'roots'], undefined],
+    )
+  })
 })
 
 describe('the capabilities that a server is told', () => {
@@ -273,7 +307,7 @@ describe('answers without a state', () => {
 
   it('answer what the server then asks, and reach it no sooner', async () => {
     calls.length = 0
-    const before = (await recordsOf('modern:sample')).length
+    const recorded = (await recordsOf('modern:sample')).length
     const { text = '' } = await send('modern__sample', { inputResponses: { capital: SAMPLED, unknown: SAMPLED } })
     assert.match(text, /Paris/)
     assert.match(text, /"state":"own"/)
@@ -281,7 +315,7 @@ describe('answers without a state', () => {
       calls.map(({ responses }) => Object.keys(responses ?? {})),
       [[], ['capital']],
     )
-    assert.equal((await recordsOf('modern:sample')).length, before + 1)
+    assert.equal((await recordsOf('modern:sample')).length, recorded + 1)
   })
 
   it('answer once: a server that insists asks its client', async () => {

@@ -8,7 +8,7 @@ import {
 } from '@toolgate/core'
 import { isErrorOf } from '@toolgate/values'
 import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
-import type { ToolOverlay } from '@toolgate/core/tools'
+import type { InputHandling, ToolOverlay } from '@toolgate/core/tools'
 import { withoutNulls } from './nulls.ts'
 import { findPatternProblem } from './output-patterns.ts'
 import { addedBy, type OverlayEntries, Overlays } from './overlays.ts'
@@ -31,6 +31,8 @@ export interface ServerClaims {
   readonly overlays: OverlayEntries<ServerOverlay>
   /** Whether the server's hints count as the operator's own. Otherwise they only tighten. */
   readonly trustHints: boolean
+  /** What happens to inputs that a tool's schema rejects. Default: `checked`. */
+  readonly inputs?: InputHandling | undefined
   /** Whether tools that only run as tasks can be called. Default: such tools are left out. */
   readonly runsTasks?: (() => boolean) | undefined
   /** Returns the function that calls the tool with this name on the server. */
@@ -139,7 +141,7 @@ export class ServerTools {
 
   /** @throws {ConfigError} for a tool that cannot be offered, or that can only be run as a task */
   #toTool({ annotations, ...listed }: JsonObject, overlays: readonly ServerOverlay[]): Tool {
-    const { namespace, trustHints, runsTasks, executeOf } = this.#claims
+    const { namespace, trustHints, inputs, runsTasks, executeOf } = this.#claims
     // `defineTool` checks each of these fields.
     const { name, title, description, inputSchema, outputSchema, icons, _meta, ...fields } =
       listed as unknown as ToolDefinition
@@ -155,6 +157,7 @@ export class ServerTools {
       description: shown.description ?? description,
       inputSchema,
       outputSchema,
+      inputs,
       icons,
       _meta,
       fields: Object.keys(fields).length === 0 ? undefined : fields,

@@ -4,13 +4,14 @@ import {
   findDownloads,
   type GatewayConfig,
   loadConfig,
+  mayWords,
   readConfig,
   type WarningRow,
 } from '@toolgate/gateway'
 import { EXITS, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
-import { serverNotes } from '../notes.ts'
+import { mayText, serverNotes } from '../notes.ts'
 import { findUnusableFiles } from '../project/store-files.ts'
 import { count } from '../render.ts'
 import { type ServeDeps, startUnseen } from './serve.ts'
@@ -36,11 +37,13 @@ export async function checkCommand(
     const audit = [...(await findAuditProblems(config.audit)), ...(await findStoreProblems(config))]
     const downloads = downloadsOf(config)
     const offered = options.servers === true ? await findOffered(config, start) : { warnings: [], notes: [] }
+    const mayAsk = findAsking(config)
     if (options.json) {
       const notes = offered.notes.map((message) => ({ code: 'server', message }))
       printJson(io.stdout, {
         ok: true,
         problems: [],
+        ...(mayAsk.length > 0 && { mayAsk }),
         ...(notRun && { notRun }),
         ...(downloads.length > 0 && { downloads }),
         warnings: [
@@ -53,6 +56,8 @@ export async function checkCommand(
     } else {
       const paint = painter(io.stdout, io.env)
       printLine(io.stdout, `${paint('green', 'ok')}  ${file}: ${summaryOf(config)}`)
+      for (const { server, may } of mayAsk)
+        printLine(io.stdout, `    ${paint('dim', `server ${printable(server)} ${mayText(may)}`)}`)
       for (const { server, packages } of downloads)
         printLine(io.stdout, `    ${printable(describeDownload(server, packages))}`)
       const texts = [
@@ -71,6 +76,11 @@ export async function checkCommand(
     else printProblems(error, io)
     return 'usage'
   }
+}
+
+/** Returns the servers that may ask clients for something, with what it is. */
+function findAsking({ servers }: GatewayConfig) {
+  return servers.map(({ name: server, may }) => ({ server, may: mayWords(may) })).filter(({ may }) => may.length > 0)
 }
 
 async function findStoreProblems(config: GatewayConfig): Promise<readonly { code: string; message: string }[]> {

@@ -8,10 +8,11 @@ import {
 import type { Io } from '../io.ts'
 import { describeDownload } from './check.ts'
 import type { Finding } from './doctor-gateway.ts'
+import { mendServer } from './server-mends.ts'
 
 type ServerConfig = GatewayConfig['servers'][number]
 
-/** A trouble of a server, by its reason, and the line of the file that mends it. */
+/** A trouble of a server's process or of its sign-in, by its reason, and the line of the file that mends it. */
 interface Trouble {
   readonly says: RegExp
   /** Returns the line after `servers.<name>.`; `undefined` where this trouble is not that of the server. */
@@ -40,6 +41,8 @@ const TROUBLES: readonly Trouble[] = [
 /** Returns what mends a server that does not start: a line of the file, or else the command that shows what it says. */
 export function mendOf({ servers, file }: GatewayConfig, { name, reason = '' }: ServerRow, env: Io['env']): string {
   const server = servers.find((one) => one.name === name)
+  const known = server && mendServer(file, server, reason)
+  if (known !== undefined) return known
   for (const { says, line } of TROUBLES) {
     const mends = server && says.test(reason) ? line(server, env) : undefined
     if (mends !== undefined) return toEdit(file, name, mends)

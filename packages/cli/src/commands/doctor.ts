@@ -11,6 +11,7 @@ import type { ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { findAgent } from '../project/callers.ts'
 import { openConfig } from '../project/config-file.ts'
+import { readyText } from '../notes.ts'
 import { keysPath } from '../project/keys-file.ts'
 import { findUnusableFiles } from '../project/store-files.ts'
 import { describeNotRun } from './check.ts'
@@ -181,7 +182,10 @@ const MAX_SKEW_MS = 60_000
  */
 async function checkClocks({ servers }: GatewayConfig): Promise<readonly Finding[]> {
   const origins = new Set(
-    servers.flatMap(({ url, command }) => (url !== undefined && command === undefined ? [new URL(url).origin] : [])),
+    // This request would not go through a proxy.
+    servers.flatMap(({ url, command, proxy }) =>
+      url !== undefined && command === undefined && !proxy ? [new URL(url).origin] : [],
+    ),
   )
   const findings = [...origins].map(async (origin): Promise<readonly Finding[]> => {
     const answer = await fetch(origin, { method: 'HEAD', signal: AbortSignal.timeout(ASK_MS) }).catch(() => undefined)
@@ -205,9 +209,9 @@ async function checkServers(
     await gateway.ready
     const rows = gateway.servers()
     const servers = rows.map((row): Finding => {
-      const { name, status, reason, toolCount } = row
+      const { name, status, reason } = row
       const about = `server ${name}`
-      if (status === 'ready') return { level: 'ok', about, text: count(toolCount, 'tool') }
+      if (status === 'ready') return { level: 'ok', about, text: readyText(row) }
       return { level: 'error', about, text: reason ?? status, mend: mendOf(config, row, env) }
     })
     return [...servers, ...(await checkPolicy(config, gateway))]

@@ -39,6 +39,7 @@ import type {
   ValidateInput,
 } from '../ports/ports.ts'
 import type { Redactor } from '@toolgate/values/redact'
+import type { ParsedInput } from '../tools/standard-schema.ts'
 import { kindOfId } from '../tools/tool-id.ts'
 import type { CallContext, Progress, Tool } from '../tools/tool.ts'
 import { type Hooks, type HooksInput, parseHooks, type HookedCall, type HookPorts } from './hooks.ts'
@@ -165,6 +166,8 @@ export interface CallView {
   openable(): readonly string[]
   /** The ids that will be visible from the next step on, as far as known today. */
   idsOfNextStep(): readonly string[]
+  /** Checks a name if the gate's tools are fixed. @throws {UnknownToolError} for a name that no tool has had */
+  checkName(id: string): void
   call(request: CallRequest): Promise<CallOutcome>
   /**
    * Returns the request with the run of the caller's token, if there is one, and with the name that a resource is decided
@@ -277,6 +280,10 @@ export interface Attempt {
   readonly onlyAsks: boolean
   /** The frozen input, once it has been parsed. */
   input: unknown
+  /** Whether texts of the given input were replaced by the values that the tool's schema wants. */
+  isCoerced: boolean
+  /** The input for the tool, if it is not `input`: a schema may return what JSON cannot express. */
+  forTool: ParsedInput['forTool']
   /** The decision of the clauses that read the input or the run. */
   withInput: Decision | undefined
   /** The clauses that hold for its input and its run. */
@@ -348,6 +355,8 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     trace: undefined,
     onlyAsks,
     input: undefined,
+    isCoerced: false,
+    forTool: undefined,
     withInput: undefined,
     hits: NO_HITS,
     would: undefined,

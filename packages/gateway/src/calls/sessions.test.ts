@@ -46,7 +46,8 @@ describe('Sessions', () => {
   it('has ended a session when nobody else can go on with it', async () => {
     const removals: (() => void)[] = []
     const keeper = {
-      put: async () => {},
+      put: async () => true,
+      has: async () => true,
       free: async () => {},
       remove: () => new Promise<void>((resolve) => removals.push(resolve)),
     }

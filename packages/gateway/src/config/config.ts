@@ -1,9 +1,11 @@
 import type { Caller, Policy } from '@toolgate/core'
+import type { InputHandling } from '@toolgate/core/tools'
 import type { AuditInputs } from '@toolgate/core/audit'
 import type { UnlockRule } from '@toolgate/core/groups'
 import type { ConcurrencyCap, RateLimit } from '@toolgate/core/call'
 import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
 import type { TlsFiles } from '../util/certificate.ts'
+import type { ProxyRules } from '../util/proxy-rules.ts'
 import type { Offer } from '../model/upstream.ts'
 import type { ServerMay } from './may.ts'
 import type { OAuthConfig } from './oauth.ts'
@@ -103,6 +105,8 @@ export interface GatewayConfig {
   readonly policySource?: PolicySource | undefined
   /** Default: `auto`, without a threshold. */
   readonly search?: SearchConfig
+  /** How servers and authorization servers are reached. Absent: directly. */
+  readonly proxy?: ProxyRules | undefined
 }
 
 /** The options of `secretCommands`, for every `${command:…}` of a file. */
@@ -146,6 +150,10 @@ export interface ServerConfig {
   /** The URL may contain `${port}`, a free port that is chosen at each start. */
   readonly url?: string
   readonly headers: Readonly<Record<string, string>>
+  /** How a server with a URL alone, and its authorization server, are reached. Absent: directly. */
+  readonly proxy?: ProxyRules
+  /** Certificates (PEM) of authorities that are trusted for it, beside the usual ones. */
+  readonly ca?: string
   /** The OAuth client with which each user connects the server to their own account. */
   readonly oauth?: ServerOAuth
   /** The protocol era. `auto` probes over HTTP and means `legacy` on stdio. */
@@ -160,6 +168,8 @@ export interface ServerConfig {
   /** Binds a child's listening sockets to loopback, for servers that have no host option. */
   readonly loopback: boolean
   readonly trustHints: boolean
+  /** What happens to inputs that a tool's schema rejects. Default: `checked`. */
+  readonly inputs?: InputHandling
   /** The kinds of the server's items that the catalog includes. Resources include resource templates. */
   readonly offers: readonly Offer[]
   /** Set if the entry does not mention `offers`. */

@@ -16,7 +16,8 @@ import { type Capabilities, McpMethods, type MethodDeps } from './methods.ts'
 import { RpcFault, sendEvent, sendJson } from '../model/protocol.ts'
 import type { ClientQuestions } from './questions.ts'
 import type { McpReply, McpRequest, McpResultReply } from '../calls/request.ts'
-import { type Session, SESSION_HEADER, type SessionClient, type Sessions } from '../calls/sessions.ts'
+import type { SessionClient } from '../calls/kept-session.ts'
+import { type Session, SESSION_HEADER, type Sessions } from '../calls/sessions.ts'
 
 export interface LegacyDeps extends MethodDeps {
   readonly sessions: Pick<Sessions, 'begin' | 'keep'>
@@ -156,7 +157,7 @@ class LegacyRequest implements McpRequest {
     this.stream = new AnswerStream(response, {
       keepAlive,
       form,
-      hold: session && ((owner) => held.open(session, caller, owner)),
+      hold: session && ((owner) => held.open(session, caller, owner, id)),
       isPrimed: session !== undefined && session.protocolVersion >= PRIMES_SINCE,
     })
     this.#sent = sent

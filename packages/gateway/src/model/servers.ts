@@ -12,6 +12,8 @@ export interface ServerRow {
   /** `user`: each user's list comes from their own instance, and only they see it. */
   readonly listing?: 'user'
   readonly era?: 'legacy' | 'modern'
+  /** What the server may ask clients for: words of `may`, with each origin as `open <origin>`. Absent for nothing. */
+  readonly may?: readonly string[]
   /** Invalid items of the lists, and lists that cannot be read; `name` is then the method. */
   readonly rejected: readonly {
     readonly kind: ItemKind

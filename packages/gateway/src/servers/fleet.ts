@@ -14,6 +14,7 @@ import { findRejected } from './catalog/rejected.ts'
 import { UpstreamSource } from './catalog/sources.ts'
 import { toComparable } from '../config/comparable.ts'
 import type { GatewayConfig, ServerConfig } from '../config/config.ts'
+import { mayWords } from '../config/may.ts'
 import type { Connections } from './connections/connections.ts'
 import type { WatchedServer } from './catalog/server-identity.ts'
 import { withVia } from './via.ts'
@@ -78,6 +79,7 @@ const OVERLAYS: ReadonlySet<string> = new Set([
   'resources',
   'prompts',
   'trustHints',
+  'inputs',
   'accepts',
   'names',
   'instructions',
@@ -309,6 +311,11 @@ export class Fleet {
     })
   }
 
+  /** Returns what a server may ask clients for, in words. */
+  mayOf(name: string): readonly string[] {
+    return mayWords(this.#byName.get(name)?.config.may)
+  }
+
   /** Returns a listed item with this id that is not offered, or that is offered without one of its parts. */
   rejected(id: string): RejectedItem | undefined {
     const [first = '', second = ''] = id.split(':', 2)
@@ -390,7 +397,8 @@ function toServerConnections(
   }
 }
 
-function toServerRow({ upstream: { name, state }, source, perUser }: Server): ServerRow {
+function toServerRow({ config, upstream: { name, state }, source, perUser }: Server): ServerRow {
+  const may = mayWords(config.may)
   return {
     name,
     status: state.status,
@@ -399,6 +407,7 @@ function toServerRow({ upstream: { name, state }, source, perUser }: Server): Se
     restarts: state.restarts,
     toolCount: Array.from(source.tools()).filter(({ kind }) => kind === 'tool').length,
     ...(state.era === undefined ? {} : { era: state.era }),
+    ...(may.length === 0 ? {} : { may }),
     rejected: source.rejected,
     ...(perUser?.lists ? { listing: 'user' as const } : {}),
     ...(perUser?.needsInstances ? { instances: toInstances(perUser.instances) } : {}),

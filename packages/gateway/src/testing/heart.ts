@@ -66,6 +66,7 @@ export function heartOf(parts: HeartParts): Heart {
         firstLists: () => undefined,
         listProblemOf: () => undefined,
         unlistedServer: () => undefined,
+        mayOf: () => [],
         ...parts.fleet,
       },
       connections: { rowsOf: () => [] },

@@ -46,6 +46,8 @@ const COMPARED: Readonly<Record<keyof GatewayConfig, 'tools' | 'form' | 'equal' 
   instances: 'equal',
   // This decides whether a change is applied automatically, not what the change grants.
   watch: 'none',
+  // It is a part of servers and issuers.
+  proxy: 'none',
   drainMs: 'none',
   names: 'none',
   instructions: 'none',

@@ -14,6 +14,7 @@ import { policy } from '../policy/start.ts'
 import { type PlacedRules, mayStillOf, placing, wouldAllowOf } from '../policy/placed.ts'
 import { createLimitsOf } from './limits-of.ts'
 import { exportTool, redactTexts } from './exports.ts'
+import { serverOf } from '../../model/server-of.ts'
 import { checkKnown, itemsIn, listOf, type ShownItems, rejectionOf, shownTo, unknownTool } from './shown.ts'
 import { serverFor } from '../http/server-for.ts'
 import { wireNameOf } from '../http/wire-name.ts'
@@ -170,6 +171,7 @@ function whyRoute(deps: ToolsDeps): Answer {
     const { outcome, reasons, answers, shadow, schemaWarnings } = view.explain(id)
     const rejection = rejectionOf(id, person, deps)
     const placed = await placing(deps, person, [...reasons, ...(shadow?.reasons ?? [])])
+    const may = deps.servers.fleet.mayOf(serverOf(id))
     return {
       tool: id,
       kind: kindOfId(id),
@@ -185,6 +187,7 @@ function whyRoute(deps: ToolsDeps): Answer {
       ...(schemaWarnings ? { schemaWarnings } : {}),
       ...(rejection === undefined ? {} : { leftOut: deps.redact.redactText(rejection) }),
       ...(list ? { list } : {}),
+      ...(may.length === 0 ? {} : { may }),
     } satisfies WhyBody
   }
 }

@@ -92,7 +92,7 @@ export class Issuer {
   async #read(): Promise<void> {
     try {
       const { jwksUri } = await this.#discover()
-      const { status, body } = await fetchJson(jwksUri)
+      const { status, body } = await fetchJson(jwksUri, { proxy: this.config.proxy })
       if (status !== 200) throw new IssuerError(`${jwksUri} answered ${status}`)
       const jwks = toKeySet(body, jwksUri)
       const text = JSON.stringify(jwks)
@@ -123,7 +123,7 @@ export class Issuer {
 async function readMetadata(config: IssuerConfig): Promise<Metadata> {
   const read = await findMetadata(
     metadataUrls(config.issuer),
-    (place) => fetchJson(place),
+    (place) => fetchJson(place, { proxy: config.proxy }),
     (body) => {
       try {
         return toMetadata(body, config)

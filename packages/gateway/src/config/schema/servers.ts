@@ -1,9 +1,11 @@
 import { DEFINITION_MODES, NEW_TOOL_MODES, PIN_MODES } from '@toolgate/core/pins'
+import { INPUT_HANDLINGS } from '@toolgate/core/tools'
 import type { PrefixMode } from '@toolgate/mcp'
 import * as z from 'zod'
 import { maySchema } from '../may.ts'
 import { serverOAuthSchema } from '../server-oauth.ts'
 import { OFFERS } from '../../model/upstream.ts'
+import { proxySchema } from './proxy.ts'
 import { whole, name, text, texts, timeoutMs, variableName, headersSchema } from './values.ts'
 
 const annotationsSchema = z
@@ -106,6 +108,12 @@ export const serverSchema = z.strictObject({
     .describe('Where it speaks Streamable HTTP. With a command, may hold ${port}, a free port chosen at each start.')
     .exactOptional(),
   headers: headersSchema.describe('Sent with each request to `url`. May hold ${user} and ${tenant}.').exactOptional(),
+  proxy: proxySchema
+    .describe('The proxy through which this server is reached; "none" for no proxy. Default: that of the file.')
+    .exactOptional(),
+  ca: text
+    .describe('A PEM file with authorities that are trusted for this server beside the usual ones.')
+    .exactOptional(),
   oauth: serverOAuthSchema.exactOptional(),
   era: z
     .enum(['auto', 'legacy', 'modern'])
@@ -130,6 +138,12 @@ export const serverSchema = z.strictObject({
   trustHints: z
     .boolean()
     .describe("Lets the server's own annotations satisfy an `allow`. Default: false.")
+    .exactOptional(),
+  inputs: z
+    .enum(INPUT_HANDLINGS)
+    .describe(
+      "What happens to inputs that a tool's schema rejects. checked: they are refused. coerced: texts become the values that the schema wants, before rules, approvals and the audit. server: the server itself checks all inputs. Default: checked.",
+    )
     .exactOptional(),
   offers: z
     .array(z.enum(OFFERS))

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
@@ -10,6 +11,7 @@ import { checkPer } from '../per-user.ts'
 import { type ConfigPath, formatPath } from '../problems.ts'
 import { checkServerOAuth } from '../check-server-oauth.ts'
 import { checkPublicUrl } from './oauth.ts'
+import { proxy, readProxy } from './proxy.ts'
 import { checkShape, found, has, keysOf, readEach, type Reading } from '../reading.ts'
 import type { Section } from '../section.ts'
 import { type ServerInput, serverSchema, serversSchema } from '../schema/servers.ts'
@@ -55,7 +57,19 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
   checkToolNames(reading, name, input)
   checkServerOAuth(reading, name, input)
   const env = { ...toPassed(reading, name, input), ...input.env }
-  const { package: _, bin: _bin, pass: _pass, listing, may, tools, resources, prompts, ...rest } = input
+  const {
+    package: _,
+    bin: _bin,
+    pass: _pass,
+    proxy: _proxy,
+    ca: _ca,
+    listing,
+    may,
+    tools,
+    resources,
+    prompts,
+    ...rest
+  } = input
   return {
     ...DEFAULTS,
     ...(input.offers === undefined ? { offersByDefault: true as const } : {}),
@@ -64,6 +78,7 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
     name,
     ...started,
     ...toCwd(reading, name, input),
+    ...toOutbound(reading, name, input),
     // Most servers that need a token list no tools without one.
     ...((listing ?? (input.oauth && 'user')) === 'user' ? { listing: 'user' as const } : {}),
     ...(may === undefined ? {} : { may: toMay(may) }),
@@ -105,6 +120,46 @@ function toPassed({ source, variable }: Reading, name: string, { pass = [] }: Se
     return [one, value] as const
   })
   return Object.fromEntries(passed.filter((entry): entry is [string, string] => entry[1] !== undefined))
+}
+
+/** Returns how a server is reached. A child is on this machine. */
+function toOutbound(reading: Reading, name: string, input: ServerInput): Pick<ServerConfig, 'proxy' | 'ca'> {
+  const { source } = reading
+  const at = ['servers', name, 'proxy']
+  const isRemote = input.url !== undefined && input.command === undefined && input.package === undefined
+  if (!isRemote && input.proxy !== undefined)
+    source.report(at, 'found "proxy", expected it for a server that is reached by "url" and not started', {
+      atKey: true,
+    })
+  const rules = isRemote ? (input.proxy === undefined ? reading.of(proxy) : readProxy(reading, at)) : undefined
+  const ca = input.ca === undefined ? undefined : readAuthorities(reading, name, input, input.ca)
+  return { ...(rules && { proxy: rules }), ...(ca !== undefined && { ca }) }
+}
+
+function readAuthorities(
+  { source, configDir }: Reading,
+  name: string,
+  { url }: ServerInput,
+  file: string,
+): string | undefined {
+  const at = ['servers', name, 'ca']
+  if (!url?.startsWith('https:')) source.report(at, 'found "ca", which needs a "url" with https', { atKey: true })
+  const pem = readPem(path.resolve(configDir, file))
+  if (pem === undefined) source.report(at, `${found(source, at)}, expected a file with certificates in PEM`)
+  return pem
+}
+
+const MAX_PEM_BYTES = 1024 * 1024
+
+function readPem(file: string): string | undefined {
+  try {
+    if (statSync(file).size > MAX_PEM_BYTES) return undefined
+    const pem = readFileSync(file, 'utf8')
+    // It throws for a text that begins with no certificate.
+    return new X509Certificate(pem).raw.length > 0 ? pem : undefined
+  } catch {
+    return undefined
+  }
 }
 
 const CHILD_KEYS = ['args', 'cwd', 'env', 'pass', 'loopback'] as const

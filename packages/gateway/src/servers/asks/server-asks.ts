@@ -3,11 +3,10 @@ import type { AuditEntry } from '@toolgate/core/audit'
 import { chain, messageOf, safely } from '@toolgate/values'
 import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import { enterSaid } from '@toolgate/core/call'
-import { McpError, RPC_CODES, RpcError } from '@toolgate/mcp'
+import { McpError, RPC_CODES, RpcError, withoutNulls } from '@toolgate/mcp'
 import type { ServerConfig } from '../../config/config.ts'
 import { MAY_NOTHING, type ServerMay } from '../../config/may.ts'
 import { clip } from '../transport/json-rpc.ts'
-import { withoutNulls } from './ask-checks.ts'
 import { type AskRules, toForm, toUrl } from './ask-params.ts'
 import { describeAsk } from './ask-text.ts'
 import { type ClientCapabilities, type ClientLink, toClientLink } from './client-link.ts'
@@ -72,6 +71,9 @@ const WANTS: Readonly<
     toParams: () => ({}),
   },
 }
+
+/** The names of the capabilities. */
+const CAPABILITIES = ['elicitation', 'sampling', 'roots'] as const
 
 const WANT_NAMES = Object.keys(WANTS) as Want[]
 
@@ -181,6 +183,7 @@ export class CallAsks {
   /** Returns the error to send to the client for a server's error. URLs that it asks the user to open are checked. */
   admitError(error: unknown): unknown {
     const rpc = error instanceof McpError ? error.rpc : undefined
+    if (rpc?.code === MISSING_CAPABILITY) this.#recordMissing(rpc.data)
     if (rpc?.code !== URLS_REQUIRED) return error
     try {
       const asked = isObject(rpc.data) ? rpc.data['elicitations'] : undefined
@@ -249,6 +252,16 @@ export class CallAsks {
     const wants = this.#wants.filter((want) => this.#can(want))
     if (wants.length === 0) return undefined
     return joinDeclared(wants.map((want) => WANTS[want].declared))
+  }
+
+  /** Records which capabilities the server misses, since only the operator knows whether its entry permits them. */
+  #recordMissing(data: unknown): void {
+    const required = isObject(data) && isObject(data['requiredCapabilities']) ? data['requiredCapabilities'] : {}
+    for (const name of CAPABILITIES.filter((one) => Object.hasOwn(required, one))) {
+      const isPermitted = this.#wants.some((want) => Object.hasOwn(WANTS[want].declared, name))
+      const why = isPermitted ? 'its client does not have it' : 'its entry does not permit it (may)'
+      this.#record('refused', `it needs the capability ${name}, but ${why}`)
+    }
   }
 
   #record(reason: 'relayed' | 'refused', detail: string): void {

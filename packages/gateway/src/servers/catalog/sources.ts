@@ -8,7 +8,10 @@ import type { ServerConfig } from '../../config/config.ts'
 import { type CallParts, senderTo } from '../asks/relayed-call.ts'
 import type { Offer, RejectedItem, Upstream, UpstreamItems } from '../../model/upstream.ts'
 
-type SourceConfig = Pick<ServerConfig, 'name' | 'tools' | 'trustHints' | 'offers' | 'accepts' | 'resources' | 'prompts'>
+type SourceConfig = Pick<
+  ServerConfig,
+  'name' | 'tools' | 'trustHints' | 'inputs' | 'offers' | 'accepts' | 'resources' | 'prompts'
+>
 
 /** The parts of a listed server that its source uses. */
 type ListedUpstream = Pick<Upstream, 'name' | 'state' | 'items' | 'call'> & Partial<Pick<Upstream, 'subscribe'>>
@@ -28,7 +31,7 @@ export class UpstreamSource implements Source {
   #wasReady = false
 
   constructor(
-    { name, tools, trustHints, offers, accepts = [], resources, prompts }: SourceConfig,
+    { name, tools, trustHints, inputs, offers, accepts = [], resources, prompts }: SourceConfig,
     upstream: ListedUpstream,
     parts: CallParts,
     own?: OwnSources,
@@ -44,6 +47,7 @@ export class UpstreamSource implements Source {
       namespace: name,
       overlays: tools,
       trustHints,
+      inputs,
       runsTasks: () => this.#runsTasks(),
       executeOf: (tool, execution) => {
         const support = taskSupportOf(execution)

@@ -139,7 +139,7 @@ export class Authority {
   /** Returns the issuer's metadata, which is cached for a while, and the client. */
   async #partyOf(server: OAuthServer, issuer: string): Promise<Omit<Party, 'client'>> {
     const { clock } = this.#deps
-    const key = JSON.stringify([server.name, server.url, server.oauth, issuer])
+    const key = JSON.stringify([server.name, server.url, server.oauth, server.proxy, server.ca, issuer])
     const known = this.#parties.get(key)
     if (known && clock.monotonicMs() - known.readMs < METADATA_FRESH_MS) return known.party
     const fetch = fetchFor(server)
@@ -162,9 +162,9 @@ function clientOf({ oauth: { clientId, clientSecret } }: OAuthServer, made: Conn
 }
 
 /** Returns a fetch that may reach private addresses only at hosts that the operator has configured. */
-export function fetchFor({ url, oauth: { issuer } }: OAuthServer) {
+export function fetchFor({ url, oauth: { issuer }, proxy, ca }: OAuthServer) {
   const trusted = [url, issuer].flatMap((text) => (text === undefined ? [] : [new URL(text).hostname]))
-  return createGuardedFetch({ trusted })
+  return createGuardedFetch({ trusted, proxy, ca })
 }
 
 /**

@@ -80,6 +80,7 @@ const WRITTEN: readonly (readonly [string, Write])[] = [
   ['without a type', send(textOf, {})],
   ['as text', send(textOf, { 'content-type': 'text/plain' })],
   ['as events without a type', send(event, {})],
+  ['as events without an empty line at the end', send((exchange) => event(exchange).trimEnd(), EVENTS)],
   ['as a batch', send((exchange) => `[${textOf(exchange)}]`, JSON_TYPE)],
   [
     'in chunks with trailers',
@@ -192,6 +193,41 @@ describe('an answer over HTTP', () => {
       const { upstream } = await upstreamOf(t, { 'tools/call': send(failed, EVENTS, code) })
       await assert.rejects(upstream.call(call), { code: 'upstream_rpc', rpc: { code: 7, message: 'no' } })
     })
+})
+
+describe('an error over HTTP', () => {
+  for (const id of [null, 'server-error', undefined])
+    for (const [what, write] of [
+      ['JSON', send],
+      ['an event', (body: (exchange: Exchange) => string) => send((exchange) => `data: ${body(exchange)}\n\n`, EVENTS)],
+    ] as const)
+      it(`may have the id ${JSON.stringify(id)} in ${what}`, async (t) => {
+        const failed = () => JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_700, message: 'Parse error' } })
+        const { upstream } = await upstreamOf(t, { 'tools/call': write(failed, JSON_TYPE) })
+        await assert.rejects(upstream.call(call), { rpc: { code: -32_700, message: 'Parse error' } })
+      })
+})
+
+describe('a session id over HTTP', () => {
+  it('may be empty, which is none', async (t) => {
+    const { server, upstream } = await upstreamOf(t, {
+      initialize: (exchange) => {
+        exchange.res.setHeader('mcp-session-id', '')
+        initialized(exchange, { session: '' })
+      },
+    })
+    await upstream.call(call)
+    assert.equal(server.seen.at(-1)?.headers['mcp-session-id'], undefined)
+  })
+
+  it('may be long, such as a token', async (t) => {
+    const session = 'x'.repeat(4096)
+    const { server, upstream } = await upstreamOf(t, {
+      initialize: (exchange) => initialized(exchange, { session }),
+    })
+    await upstream.call(call)
+    assert.equal(server.seen.at(-1)?.headers['mcp-session-id'], session)
+  })
 })
 
 describe('a notification over HTTP', () => {

@@ -1,9 +1,8 @@
 import type { JsonObject } from '@toolgate/values/json'
-import type { Pool } from 'undici'
 import type { RequestCredential } from './credential.ts'
 import type { Era } from './connection.ts'
-import type { AnswerHandler } from './http-connections.ts'
-import { type HttpAnswer, isSuccess } from './http-answer.ts'
+import type { AnswerHandler, OpenedConnections, Outbound } from './http-connections.ts'
+import { EVENT_STREAM, type HttpAnswer, isSuccess } from './http-answer.ts'
 import { StatusError } from './http-errors.ts'
 import { HttpExchange, type HttpRequest } from './http-exchange.ts'
 import { encode, MODERN_VERSION } from './protocol.ts'
@@ -31,9 +30,13 @@ export class HttpEndpoint {
   /** The credential that each request sends, if it can change. A fixed one is in the configured headers. */
   readonly credential: RequestCredential | undefined
 
-  constructor(url: URL, configured: Readonly<Record<string, string>>, credential?: RequestCredential) {
+  constructor(
+    url: URL,
+    configured: Readonly<Record<string, string>>,
+    { credential, ...outbound }: Outbound & { readonly credential?: RequestCredential | undefined } = {},
+  ) {
     this.credential = credential
-    this.#pool = new HttpPool(url)
+    this.#pool = new HttpPool(url, outbound)
     this.#origin = url.origin
     this.#path = `${url.pathname}${url.search}`
     const own = Object.entries(configured)
@@ -75,6 +78,12 @@ export class HttpEndpoint {
     return to !== undefined
   }
 
+  /** Opens the stream of the server's own messages, and passes its beginning on as it comes. */
+  look(handler: AnswerHandler): void {
+    const headers = [...this.#headers.slice(0, -2), 'accept', EVENT_STREAM]
+    this.#pool.send({ method: 'GET', path: this.#path, headers }, handler)
+  }
+
   /** Sends a notification or the answer to a request of the server. */
   async post(session: Session, message: JsonObject): Promise<void> {
     await this.credential?.prepare()
@@ -102,28 +111,32 @@ export class HttpEndpoint {
  * undici is loaded for the first of them. A gateway whose servers are all child processes does not need it.
  */
 export class HttpPool {
-  readonly #opening: Promise<Pool>
+  readonly #opening: Promise<OpenedConnections>
   #closed: Error | undefined
 
-  constructor({ origin }: URL) {
-    this.#opening = import('./http-connections.ts').then(({ openConnections }) => openConnections(origin))
+  constructor({ origin }: URL, outbound?: Outbound) {
+    this.#opening = import('./http-connections.ts').then(({ openConnections }) => openConnections(origin, outbound))
+    // Each request reports why it failed.
+    this.#opening.catch(ignore)
   }
 
   /** Sends a request once. The pool never repeats it after a failure. */
   send({ method, path, headers, ownHeaders = [], body }: HttpRequest, handler: AnswerHandler): void {
     this.#opening
-      .then((pool) => {
+      .then(({ pool, prefix, headers: further }) => {
         if (this.#closed) throw this.#closed
-        pool.dispatch({ method, path, headers: [...headers, ...ownHeaders], body: body ?? null }, handler)
+        const sent = [...headers, ...ownHeaders, ...further]
+        pool.dispatch({ method, path: `${prefix}${path}`, headers: sent, body: body ?? null }, handler)
       })
       .catch((error: Error) => handler.onResponseError(undefined, error))
   }
 
   /** Ends all connections. Running and waiting requests fail with the error. */
-  async destroy(error: Error = new Error('was closed')): Promise<void> {
-    this.#closed ??= error
-    const pool = await this.#opening
-    await pool.destroy(error)
+  async destroy(reason: Error = new Error('was closed')): Promise<void> {
+    this.#closed ??= reason
+    // Without connections there is nothing to end.
+    const opened = await this.#opening.catch(() => undefined)
+    await opened?.pool.destroy(reason)
   }
 }
 

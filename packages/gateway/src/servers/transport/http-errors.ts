@@ -4,28 +4,16 @@ import { EVENT_STREAM, type HttpAnswer, isSuccess } from './http-answer.ts'
 import { redirectProblem } from './redirects.ts'
 import { answersOther, clip, notMcp, parseMessages, rpcError, type RpcMessage } from './json-rpc.ts'
 import { UpstreamError } from '../../model/upstream.ts'
-
-const REASONS: ReadonlyMap<string, string> = new Map([
-  ['ECONNREFUSED', 'refused the connection: nothing listens there'],
-  ['ENOTFOUND', 'was not found: no such host'],
-  ['EAI_AGAIN', 'was not found: names cannot be looked up now'],
-  ['ECONNRESET', 'closed the connection'],
-  ['EPIPE', 'closed the connection'],
-  ['EHOSTUNREACH', 'cannot be reached'],
-  ['ENETUNREACH', 'cannot be reached'],
-  ['UND_ERR_SOCKET', 'closed the connection'],
-  ['UND_ERR_HEADERS_OVERFLOW', 'sent too many headers'],
-  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'sent a body of another length than it named'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'did not accept the connection in 5 s'],
-])
+import { connectionReason } from '../../util/connection-reasons.ts'
+import { ProxyError } from '../../util/proxy-tunnel.ts'
 
 /** Returns the error for a connection or a body that broke. */
 export function toUpstreamError(error: unknown): UpstreamError {
   if (error instanceof UpstreamError) return error
-  // If a name has several addresses, the error contains one error for each.
-  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
-  const code = errnoOf(first)
-  const reason = REASONS.get(code ?? '') ?? `broke the connection (${clip(code ?? messageOf(first))})`
+  if (error instanceof ProxyError)
+    return new UpstreamError('upstream_down', `cannot be reached: ${error.message}`, { cause: error })
+  const code = errnoOf(error)
+  const reason = connectionReason(error) ?? `broke the connection (${clip(code ?? messageOf(error))})`
   return new UpstreamError('upstream_down', reason, { cause: error })
 }
 
@@ -52,12 +40,14 @@ export class SessionLost extends UpstreamError {
   }
 }
 
-/** A proxy answered, and its server is gone. The request may have run. */
-const PROXY_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
+/** Whether a proxy answered, whose server is gone. The request may have run. */
+export function isOfProxy(status: number): boolean {
+  return status === 502 || status === 503 || status === 504
+}
 
 /** Whether an answer says that the server may be gone, or that it no longer accepts the credentials. */
 export function mayBeGone(status: number): boolean {
-  return status === 401 || PROXY_STATUSES.has(status)
+  return status === 401 || isOfProxy(status)
 }
 
 /** Whether a new session may help where a request of an idle session fails so. */
@@ -96,15 +86,13 @@ export function answerError(
   request: {
     readonly id: number
     readonly inSession: boolean
-    /** Whether the session has worked without credentials of a user. Some servers answer 401 in an unknown session. */
-    readonly wasProven?: boolean
     readonly isProbe?: boolean
     /** Where the request was sent. */
     readonly url?: URL
   },
 ): UpstreamError {
   const { status, text } = answer
-  if (request.inSession && losesSession(answer, request)) return new SessionLost()
+  if (request.inSession && losesSession(answer, request.id)) return new SessionLost()
   const byStatus = status < 400 || status === 401 || status === 403 || (status >= 500 && request.isProbe)
   const error = byStatus ? undefined : errorIn(text, request.id, { named: status >= 500 })
   if (error) return rpcError(error)
@@ -120,11 +108,8 @@ function answerToOther(text: string, id: number): RpcMessage | undefined {
   }
 }
 
-function losesSession(
-  { status, text }: HttpAnswer,
-  { id, wasProven = false }: { readonly id: number; readonly wasProven?: boolean },
-): boolean {
-  if (status === 410 || (status === 401 && wasProven)) return true
+function losesSession({ status, text }: HttpAnswer, id: number): boolean {
+  if (status === 410) return true
   if (status !== 404 && status !== 400) return false
   const other = answerToOther(text, id)
   // An error of another request does not describe this one, which may have run, unless the error is about the session.
@@ -154,11 +139,15 @@ function jsonIn(text: string): string {
 
 const EVENT_DATA = /^(?:(?:event|id|retry):.*[\r\n]+)*data:(.*)/
 
+const PROXY_LOGIN =
+  'is behind a proxy that asks for a login (HTTP 407); write its user and password in the URL of the proxy'
+
 function statusError({ status, contentType, location, text }: HttpAnswer, url?: URL): StatusError {
   if (isSuccess(status)) {
     const nothing = text.trim() === '' && contentType !== EVENT_STREAM
     return new StatusError(status, nothing ? `answered nothing (HTTP ${status})` : notMcp(text).message)
   }
+  if (status === 407) return new StatusError(status, PROXY_LOGIN)
   if (status === 401) return new StatusError(status, 'asked for other credentials (HTTP 401)')
   if (status === 403) return new StatusError(status, 'refused access (HTTP 403)', text)
   if (status < 400 && location !== undefined) return new StatusError(status, redirectProblem(location, url))

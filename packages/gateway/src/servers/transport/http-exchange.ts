@@ -97,7 +97,8 @@ export class HttpExchange implements AnswerHandler {
     if (status < 200) return
     const type = headerOf(headers, 'content-type') ?? ''
     const contentType = type === JSON_TYPE ? type : (type.split(';', 1)[0]?.trim().toLowerCase() ?? '')
-    const [sessionId, location] = [headerOf(headers, 'mcp-session-id'), headerOf(headers, 'location')]
+    const sessionId = headerOf(headers, 'mcp-session-id') || undefined
+    const location = headerOf(headers, 'location')
     this.#head = { status, contentType, sessionId, location }
     const coding = headerOf(headers, 'content-encoding')
     if (coding !== undefined) this.#trying(() => this.#decode(coding))
@@ -154,6 +155,7 @@ export class HttpExchange implements AnswerHandler {
 
   #finish(): void {
     if (this.#hasEnded) return
+    this.#events?.end()
     this.#end()
     const bytes = this.#body.take()
     // The text of an error is only used in messages.

@@ -6,6 +6,7 @@ import { UpstreamError } from '../../model/upstream.ts'
 const NEWLINE = 0x0a
 const RETURN = 0x0d
 const BYTE_ORDER_MARK = '\uFEFF'
+const LAST_LINES = Buffer.from('\n\n')
 
 /** Shorter pieces are joined first: as a string they would take far more memory than their characters. */
 const SHORT_BYTES = 64
@@ -117,6 +118,8 @@ export function reopenDelayMs(ms: number = FIRST_REOPEN_MS): number {
 /** Reads `text/event-stream` (HTML Living Standard, 9.2.6). */
 export interface EventStream {
   push(chunk: Buffer): void
+  /** Ends the stream. Some servers leave out the empty line after their last event. Never throws. */
+  end(): void
   /** The latest event id, to resume after a break. */
   readonly lastEventId: string | undefined
   /** The delay before resuming, if the server states one. */
@@ -143,8 +146,16 @@ export function createEventStream(maxBytes: number, onData: (data: string) => vo
     ['id', (value) => (lastEventId = value.includes('\0') ? lastEventId : value)],
     ['retry', (value) => (retryMs = /^\d{1,9}$/.test(value) ? Number(value) : retryMs)],
   ])
+  const push = toLineFeeds(createLineSplitter(maxBytes, onLine))
   return {
-    push: toLineFeeds(createLineSplitter(maxBytes, onLine)),
+    push,
+    end() {
+      try {
+        push(LAST_LINES)
+      } catch {
+        // The last event was cut off.
+      }
+    },
     get lastEventId() {
       return lastEventId
     },

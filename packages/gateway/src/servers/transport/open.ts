@@ -41,12 +41,13 @@ export function openServer(config: ServerConfig, options: OpenOptions): Promise<
 }
 
 async function openRemote(config: ServerConfig, { hooks, signal, credential }: OpenOptions): Promise<OpenServer> {
-  const { headers, era, startTimeoutMs: timeoutMs, may = MAY_NOTHING } = config
+  const { headers, era, startTimeoutMs: timeoutMs, may = MAY_NOTHING, proxy, ca } = config
   const url = parseUrl(config.url ?? '')
   const connection = await connectHttp({
     url,
     headers,
     credential,
+    outbound: { proxy, ca },
     era,
     may,
     timeoutMs,
@@ -80,9 +81,20 @@ async function openLocal(config: ServerConfig, { hooks, reaper, signal }: OpenOp
       waitForPort(url.hostname, portOf(url), { timeoutMs: config.startTimeoutMs, signal: alive }),
     )
     if (config.loopback) await checkLoopback(portOf(url))
-    const { headers, era, may = MAY_NOTHING } = config
+    const { headers, era, may = MAY_NOTHING, ca } = config
     const toConnection = (alive: AbortSignal) =>
-      connectHttp({ url, headers, era, may, timeoutMs: timeoutMs(), signal: alive, hooks, goodbye: false })
+      connectHttp({
+        url,
+        headers,
+        // It is on this machine.
+        outbound: { ca },
+        era,
+        may,
+        timeoutMs: timeoutMs(),
+        signal: alive,
+        hooks,
+        goodbye: false,
+      })
     const connection = await whileAlive(child, signal, toConnection)
     void child.gone.then((reason) => hooks.onLost(new UpstreamError('upstream_down', reason)))
     return connection
