@@ -10,13 +10,13 @@ import { describeDownload } from './check.ts'
 import type { Finding } from './doctor-gateway.ts'
 import { mendServer } from './server-mends.ts'
 
-type ServerConfig = GatewayConfig['servers'][number]
+type CheckedServer = GatewayConfig['servers'][number]
 
 /** A trouble of a server's process or of its sign-in, by its reason, and the line of the file that mends it. */
-interface Trouble {
+interface StartTrouble {
   readonly says: RegExp
   /** Returns the line after `servers.<name>.`; `undefined` where this trouble is not that of the server. */
-  line(server: ServerConfig, env: Io['env']): string | undefined
+  line(server: CheckedServer, env: Io['env']): string | undefined
 }
 
 const CERTIFICATE =
@@ -24,7 +24,7 @@ const CERTIFICATE =
 const NETWORK =
   /ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|ENETUNREACH|network|Failed to fetch|error sending request|dns error|\bE40[134]\b|\b40[13]\b/i
 
-const TROUBLES: readonly Trouble[] = [
+const TROUBLES: readonly StartTrouble[] = [
   { says: CERTIFICATE, line: (server) => (server.command === undefined ? undefined : `env: ${trustOf(server)}`) },
   { says: NETWORK, line: (server, env) => (downloadsOf(server).length === 0 ? undefined : passOf(server, env)) },
   {
@@ -86,7 +86,7 @@ function toEdit(file: string, name: string, line: string): string {
   return `edit ${file}: servers.${name}.${line}`
 }
 
-function downloadsOf({ command, args }: ServerConfig): readonly string[] {
+function downloadsOf({ command, args }: CheckedServer): readonly string[] {
   return command === undefined ? [] : findDownloads(command, args)
 }
 
@@ -94,7 +94,7 @@ const PYTHON = /(?:^|[/\\])(?:uvx?|pipx?|python[\d.]*)$/
 const NODE = /(?:^|[/\\])(?:npx?|pnpx?|node|yarn|bunx?)(?:\.cmd)?$/
 
 /** Returns the variable by which a program trusts a certificate of a company. */
-function trustOf({ command = '' }: ServerConfig): string {
+function trustOf({ command = '' }: CheckedServer): string {
   if (PYTHON.test(command)) return '{ SSL_CERT_FILE: <file>.pem, REQUESTS_CA_BUNDLE: <file>.pem }'
   return NODE.test(command) ? '{ NODE_EXTRA_CA_CERTS: <file>.pem }' : '{ SSL_CERT_FILE: <file>.pem }'
 }
@@ -112,7 +112,7 @@ const REGISTRIES = [
   'DOCKER_HOST',
 ]
 
-function passOf({ env: own }: ServerConfig, env: Io['env']): string | undefined {
+function passOf({ env: own }: CheckedServer, env: Io['env']): string | undefined {
   const missing = [...REGISTRIES, ...withheldProxies(env)].filter((name) => env[name] && !(name in own))
   return missing.length === 0 ? undefined : `pass: [${missing.join(', ')}]`
 }
