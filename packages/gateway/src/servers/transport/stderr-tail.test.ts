@@ -49,6 +49,10 @@ const UV = `error: Request failed after 3 retries
   Caused by: client error (Connect)
   Caused by: invalid peer certificate: UnknownIssuer
 `
+const NEW_UV = `Resolving
+error: No solution found when resolving tool dependencies
+  cause: Because x was not found in the package registry and you require x, your requirements are unsatisfiable.
+`
 const RUST = `thread 'main' panicked at src/main.rs:2:5:
 no such table
 note: run with RUST_BACKTRACE=1
@@ -75,6 +79,11 @@ describe('the reason in what a child wrote', () => {
     ['Node', NODE, "Error: Cannot find module '/srv/server.js'"],
     ['Python', PYTHON, 'RuntimeError: no configuration'],
     ['uv', UV, 'error: Request failed after 3 retries Caused by: invalid peer certificate: UnknownIssuer'],
+    [
+      'a new uv',
+      NEW_UV,
+      'error: No solution found when resolving tool dependencies cause: Because x was not found in the package registry and you require x, your requirements are unsatisfiable.',
+    ],
     ['Rust', RUST, "thread 'main' panicked at src/main.rs:2:5: no such table"],
     ['Go', GO, 'panic: runtime error: index out of range [1] with length 0'],
     ['Java', JAVA, 'Exception in thread "main" java.lang.IllegalStateException: no port'],

@@ -77,7 +77,7 @@ function causeAfter(lines: readonly string[], at: number): readonly string[] {
   return (end === -1 ? after : after.slice(0, end)).filter((one) => one !== '').slice(-1)
 }
 
-const CAUSE = /^(?:Caused by:|\d+: |[├╰│]|$)/
+const CAUSE = /^(?:caused? by:|cause:|\d+: |[├╰│]|$)/i
 
 /** Returns the last line that is no part of a stack. */
 function lastLine(stderr: string): string {
