@@ -69,7 +69,7 @@ function causeAfter(lines: readonly string[], at: number): readonly string[] {
   const line = (lines[at] ?? '').trim()
   const after = lines.slice(at + 1).map((one) => one.trim())
   if (/^npm (?:error|ERR!) code /.test(line)) {
-    const told = after.find((one) => !/^npm (?:error|ERR!) (?:code|errno|syscall|path|network)\b/.test(one))
+    const told = after.find((one) => !/^npm (?:error|ERR!) (?:code|errno|syscall|path)\b/.test(one))
     return told === undefined ? [] : [told.replace(/^npm (?:error|ERR!)\s*/, '')]
   }
   if (/panicked at .*:$/.test(line)) return after.slice(0, 1)
