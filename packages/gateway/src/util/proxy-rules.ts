@@ -55,7 +55,7 @@ export function proxyFor(rules: ProxyRules | undefined, url: URL): NamedProxy | 
   return [...THIS_MACHINE, ...rules.except].some((entry) => isAbout(entry, url)) ? undefined : proxy
 }
 
-const THIS_MACHINE = ['localhost', '127.0.0.0/8', '::1']
+const THIS_MACHINE = ['localhost', '127.0.0.0/8', '0.0.0.0', '::1', '::']
 
 /** Whether a text is an entry of `NO_PROXY`: a name, an address or a range, with a port or without. */
 export function isException(entry: string): boolean {
