@@ -55,7 +55,10 @@ before(async () => {
       ...(result ? { result: { resultType: 'complete', ...result } } : { error }),
     })
   })
-  gateway = await startTestGateway({ servers: [httpServer('s', server.url)], calls: { maxOutputChars: 20_000 } })
+  gateway = await startTestGateway({
+    servers: [httpServer('s', server.url)],
+    calls: { maxOutputChars: 20_000, concurrency: [] },
+  })
 })
 
 after(async () => {

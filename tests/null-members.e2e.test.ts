@@ -6,7 +6,7 @@ import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { ServersBody, WarningsBody, WhyBody } from '@toolgate/gateway'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
-import { KEYS } from './support/keys.ts'
+import { CALLERS, callerConfig, KEYS } from './support/keys.ts'
 import { type AnswerTo, startRawServer } from './support/raw-server.ts'
 import { type Era, MODERN, type RpcAnswer } from './support/rpc.ts'
 import { httpServer, nodeServer } from './support/servers.ts'
@@ -35,6 +35,7 @@ before(async () => {
       httpServer('new', servers[1]?.url ?? '', ALL),
       nodeServer('pipe', [SERVER], ALL),
     ],
+    callers: [...CALLERS, callerConfig('demo-acme', { user: 'ada', tenant: 'acme', roles: ['approver'] }, 'console')],
     policy: [{ allow: ['*', 'resource:*:*', 'prompt:*:*'] }],
   })
 })
@@ -189,6 +190,16 @@ describe('an item that is invalid', () => {
     }
     const { body } = await gateway.api('/api/why?tool=old:dangling&as=admin', { key: KEYS.console })
     assert.match((body as WhyBody).leftOut ?? '', /offered without its outputSchema/)
+  })
+
+  it('is not explained to a person with a tenant, whose list may be of others', async () => {
+    const key = 'demo-acme'
+    const why = async (id: string) => (await gateway.api(`/api/why?tool=${id}&as=ada`, { key })).body
+    const gone = JSON.stringify(await why('old:no-input'))
+    assert.equal(gone.replaceAll('no-input', 'nonesuch'), JSON.stringify(await why('old:nonesuch')))
+    assert.ok(!('leftOut' in ((await why('old:dangling')) as object)))
+    const { warnings } = (await gateway.api('/api/warnings', { key })).body as WarningsBody
+    assert.deepEqual(warnings, [])
   })
 
   it('is logged once', () => {

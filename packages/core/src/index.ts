@@ -16,7 +16,6 @@ export type { StandardSchema } from './tools/standard-schema.ts'
 export {
   type CallContext,
   defineTool,
-  type InputHandling,
   type JsonSchema,
   type Progress,
   type Tool,

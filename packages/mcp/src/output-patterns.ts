@@ -27,8 +27,7 @@ export function findPatternProblem(schema: unknown, pointer = ''): string | unde
 function problemOf(source: unknown): string | undefined {
   if (typeof source !== 'string') return undefined
   try {
-    new RegExp(source, 'u')
-    return undefined
+    return void new RegExp(source, 'u')
   } catch (error) {
     return `is invalid: ${messageOf(error)}`
   }

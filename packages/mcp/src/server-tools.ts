@@ -2,14 +2,13 @@ import {
   type CallContext,
   ConfigError,
   defineTool,
-  type InputHandling,
   type Tool,
   type ToolAnnotations,
   type ToolDefinition,
 } from '@toolgate/core'
 import { isErrorOf } from '@toolgate/values'
 import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
-import type { ToolOverlay } from '@toolgate/core/tools'
+import type { InputHandling, ToolOverlay } from '@toolgate/core/tools'
 import { withoutNulls } from './nulls.ts'
 import { findPatternProblem } from './output-patterns.ts'
 import { addedBy, type OverlayEntries, Overlays } from './overlays.ts'

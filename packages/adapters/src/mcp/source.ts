@@ -1,10 +1,10 @@
-import type { CallContext, InputHandling, Progress, Tool } from '@toolgate/core'
+import type { CallContext, Progress, Tool } from '@toolgate/core'
 import type { Probe } from '@toolgate/core/groups'
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import { messageOf, type Shape, shapeOf, toNamedMap } from '@toolgate/values'
-import type { ToolOverlay } from '@toolgate/core/tools'
+import type { InputHandling, ToolOverlay } from '@toolgate/core/tools'
 import type { Source } from '@toolgate/core/toolset'
-import { type McpResult, ServerTools, withoutHop } from '@toolgate/mcp'
+import { type McpResult, ServerTools, withoutHop, withoutNulls } from '@toolgate/mcp'
 import { checkOverlayFields } from '../shared/overlay.ts'
 
 /** A source's connection to its server. */
@@ -230,12 +230,19 @@ function subscribeTo(listeners: Set<() => void>, listener: () => void): () => vo
 }
 
 function createExecute(link: McpLink, name: string) {
-  return async (input: unknown, { signal, onProgress, context }: CallContext): Promise<McpResult> => {
+  return async (input: unknown, { signal, onProgress, context, tool }: CallContext): Promise<McpResult> => {
     const call = { name, arguments: isObject(input) ? input : {}, signal, onProgress, context }
     const result = await link.call(call)
     if (!isObject(result)) throw new TypeError('the server answered tools/call without a result')
-    return withoutHop(result)
+    return withoutHop(mended(result, tool))
   }
+}
+
+/** Where a tool declares an output, `null` may be its structured content. Elsewhere it is another spelling of none. */
+function mended(result: McpResult, { outputSchema }: Tool): McpResult {
+  const kept = withoutNulls(result)
+  const isContent = result.structuredContent === null && outputSchema !== undefined && result.isError !== true
+  return isContent ? { ...kept, structuredContent: null } : kept
 }
 
 const MAX_TOOLS = 10_000

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate, type GateOptions } from '../gate/gate.ts'
+import { createGate } from '../gate/gate.ts'
+import type { GateOptions } from '../gate/options.ts'
 import { memoryAudit } from '../audit/memory.ts'
 import { defineTool, type ToolDefinition } from '../tools/tool.ts'
 
@@ -20,6 +21,7 @@ function createWorld(
   inputSchema: ToolDefinition['inputSchema'] = SCHEMA,
 ) {
   const ran: unknown[] = []
+  const tool: string = 'pay'
   const audit = memoryAudit()
   const gate = createGate({
     tools: [defineTool({ name: 'pay', inputSchema, inputs, execute: (input) => ran.push(input) })],
@@ -28,7 +30,7 @@ function createWorld(
     onWarning: () => {},
     ...options,
   })
-  const call = async (input: unknown) => (await gate.view({ user: 'vera' })).call({ tool: 'pay', input })
+  const call = async (input: unknown) => (await gate.view({ user: 'vera' })).call({ tool, input })
   return { gate, ran, audit, call }
 }
 

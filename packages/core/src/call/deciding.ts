@@ -89,21 +89,22 @@ type ParsedCall = ReturnType<ParseInput> & { readonly isCoerced?: boolean }
 function parseInput(tool: Tool, value: unknown, ports: CallPorts): ParsedCall {
   if (tool.parseInput) return tool.parseInput(value)
   if (tool.inputs === 'server') return isObject(value) ? { value } : { problem: NO_OBJECT }
-  const problem = problemOf(tool, value, ports)
+  const problem: InputProblem | undefined = ports.validate(tool.inputSchema, value)
   if (problem === undefined) return { value }
-  const coerced = tool.inputs === 'coerced' ? coerceInput(tool, value) : value
-  const isCoerced = coerced !== value && problemOf(tool, coerced, ports) === undefined
-  return isCoerced ? { value: coerced, isCoerced } : { problem }
+  catchRejection(problem, ports.onFault)
+  if (typeof problem?.message !== 'string') throw new TypeError('the validator answered nonsense')
+  return tool.inputs === 'coerced' ? coerce(tool, value, problem, ports) : { problem }
 }
 
 const NO_OBJECT: InputProblem = { pointer: '', message: 'must be an object' }
 
-function problemOf(tool: Tool, value: unknown, ports: CallPorts): InputProblem | undefined {
-  const problem: InputProblem | undefined = ports.validate(tool.inputSchema, value)
-  if (problem === undefined) return undefined
-  catchRejection(problem, ports.onFault)
-  if (typeof problem?.message !== 'string') throw new TypeError('the validator answered nonsense')
-  return problem
+/** `problem`: why the schema rejects the input as it came. */
+function coerce(tool: Tool, input: unknown, problem: InputProblem, ports: CallPorts): ParsedCall {
+  const value = coerceInput(tool, input)
+  if (value === input) return { problem }
+  const left: unknown = ports.validate(tool.inputSchema, value)
+  catchRejection(left, ports.onFault)
+  return left === undefined ? { value, isCoerced: true } : { problem }
 }
 
 /** Returns the input on which a call of the tool would be decided, with defaults; `undefined` if the tool rejects it. */

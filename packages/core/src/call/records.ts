@@ -67,6 +67,7 @@ function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields) {
     attempt.isCounted = true
     ports.coverage.count(decided, attempt.hits, wallMs)
   }
+  const detail = fields.detail ?? (comparing && `read for ${comparing.by}, who decides the approval`)
   // One shape for every entry and no spread, because this runs twice in each call.
   const written = ports.audit.write({
     event,
@@ -92,11 +93,7 @@ function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields) {
     in_force: decided.today.policy,
     catalog_revision: decided.today.catalogRevision,
     reason: fields.reason,
-    detail: detailOf(
-      attempt,
-      event,
-      fields.detail ?? (comparing && `read for ${comparing.by}, who decides the approval`),
-    ),
+    detail: attempt.isCoerced && event !== 'tool_result' ? withCoerced(detail) : detail,
     clause: fields.clause,
     limit: fields.limit,
     reset_ms: fields.reset_ms,
@@ -118,12 +115,9 @@ function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields) {
 }
 
 /** The record with the input says that it is not the input as it came. */
-function detailOf({ isCoerced }: Attempt, event: AttemptEvent, detail: string | undefined): string | undefined {
-  if (!isCoerced || event === 'tool_result') return detail
-  return detail === undefined ? COERCED : `${detail}; ${COERCED}`
+function withCoerced(detail: string | undefined): string {
+  return detail === undefined ? 'coerced' : `${detail}; coerced`
 }
-
-const COERCED = 'coerced'
 
 /** Writes the terminal record, which ends the attempt. An error goes to `onFault` and does not change the answer. */
 export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFields): Promise<void> | undefined {

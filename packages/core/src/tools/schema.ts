@@ -176,18 +176,18 @@ const INNER: ReadonlySet<FindProblem> = new Set([schema, schemas, items])
  * Returns a schema without known keywords that are `null`. No known keyword can be `null`, so such a keyword is another
  * spelling of an absent one. Data, such as `default` and `const`, stays. Returns the same object if nothing is left out.
  */
-export function withoutNullKeywords(schema: JsonObject, depth = 1): JsonObject {
+export function withoutNullKeywords(given: JsonObject, depth = 1): JsonObject {
   let mended: Record<string, unknown> | undefined
   for (const [keyword, find] of KEYWORDS) {
-    if (!Object.hasOwn(schema, keyword)) continue
-    const value = schema[keyword]
+    if (!Object.hasOwn(given, keyword)) continue
+    const value = given[keyword]
     const kept = value === null ? undefined : depth > MAX_SCHEMA_DEPTH ? value : mendInner(value, find, depth)
     if (kept === value) continue
-    mended ??= { ...schema }
+    mended ??= { ...given }
     if (kept === undefined) delete mended[keyword]
     else mended[keyword] = kept
   }
-  return mended ?? schema
+  return mended ?? given
 }
 
 function mendInner(value: unknown, find: FindProblem, depth: number): unknown {
@@ -195,8 +195,8 @@ function mendInner(value: unknown, find: FindProblem, depth: number): unknown {
   if (!INNER.has(find)) return value
   if (isObject(value)) return withoutNullKeywords(value, depth + 1)
   if (!Array.isArray(value)) return value
-  const list = value.map((item: unknown) => (isObject(item) ? withoutNullKeywords(item, depth + 1) : item))
-  return list.some((item, i) => item !== value[i]) ? list : value
+  const mended = value.map((item: unknown) => (isObject(item) ? withoutNullKeywords(item, depth + 1) : item))
+  return mended.some((item, i) => item !== value[i]) ? mended : value
 }
 
 function mendEach(map: JsonObject, depth: number): JsonObject {

@@ -1,4 +1,5 @@
-import type { Caller, InputHandling, Policy } from '@toolgate/core'
+import type { Caller, Policy } from '@toolgate/core'
+import type { InputHandling } from '@toolgate/core/tools'
 import type { AuditInputs } from '@toolgate/core/audit'
 import type { UnlockRule } from '@toolgate/core/groups'
 import type { ConcurrencyCap, RateLimit } from '@toolgate/core/call'

@@ -171,7 +171,7 @@ describe('readMessage', () => {
     it('leaves them out of answers within a request of the modern revision', () => {
       const answers = { name: { action: 'decline', content: null }, other: { action: 'accept', content: { a: null } } }
       const read = readMessage(...changed({ params: { inputResponses: answers } }))
-      assert.deepEqual((read as { params: { inputResponses: unknown } }).params.inputResponses, {
+      assert.deepEqual((read as unknown as { params: { inputResponses: unknown } }).params.inputResponses, {
         name: { action: 'decline' },
         other: { action: 'accept', content: {} },
       })

@@ -6,7 +6,7 @@ import { META, withoutNullEntries, withoutNulls } from '@toolgate/mcp'
 const PARTS: readonly string[] = ['capabilities', 'clientInfo', 'argument', 'context', 'ref', 'task']
 
 /** The optional members of `_meta` that MCP defines. Other members belong to the party that named them. */
-const OPTIONAL_META: readonly string[] = ['progressToken', META.clientInfo, META.logLevel]
+const OPTIONAL_META: ReadonlySet<string> = new Set(['progressToken', META.clientInfo, META.logLevel])
 
 /**
  * Returns a client's message without optional members that are `null`. Many SDKs write `null` for an absent member.
@@ -38,8 +38,8 @@ function withoutNullParams(params: JsonObject): JsonObject {
 }
 
 function withoutNullMeta(meta: JsonObject): JsonObject {
-  const others = Object.keys(meta).filter((name) => !OPTIONAL_META.includes(name))
-  const kept = withoutNullEntries(meta, others)
+  const others = () => Object.keys(meta).filter((name) => !OPTIONAL_META.has(name))
+  const kept = Object.values(meta).includes(null) ? withoutNullEntries(meta, others()) : meta
   return withEach(kept, [META.clientCapabilities], (part) => withoutNullEntries(part))
 }
 

@@ -87,6 +87,7 @@ describe('compileCoercer', () => {
     ['a choice of numbers', { enum: [1, 2] }, '2', 2],
     [
       'what a condition wants',
+      // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
       { if: { properties: { k: { const: 1 } } }, then: { properties: { n: int } } },
       { k: 1, n: '1' },
       { k: 1, n: 1 },
