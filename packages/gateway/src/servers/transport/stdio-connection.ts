@@ -340,7 +340,8 @@ class StdioConnection {
   /** Answers a request of the server. MCP 2026-07-28 has none, so nobody is asked, but a server that waits for an answer gets one. */
   #onRequest(request: RpcMessage & { kind: 'request' }): void {
     const isModern = this.#era === 'modern'
-    if (isModern) this.#options.hooks.log('warn', 'sent a request to its client, which was refused', clip(request.method))
+    if (isModern)
+      this.#options.hooks.log('warn', 'sent a request to its client, which was refused', clip(request.method))
     void this.#clients.answer(request, isModern ? NOBODY : undefined).then((answer) => this.#send(answer))
   }
 
