@@ -21,7 +21,10 @@ const CONSOLE_STAMP = path.join(CONSOLE_OUT, '.stamp')
 const HARNESSES = [
   { folder: path.join(ROOT, 'tests/claude-agent'), what: 'the Claude Agent SDK for its tests (370 MB)' },
   { folder: path.join(ROOT, 'tests/conformance'), what: 'the referee of MCP for the conformance tests (50 MB)' },
-  { folder: path.join(ROOT, 'tests/real/npm'), what: 'servers of npm and an early SDK for the tests of real ones (110 MB)' },
+  {
+    folder: path.join(ROOT, 'tests/real/npm'),
+    what: 'servers of npm and an early SDK for the tests of real ones (110 MB)',
+  },
   { folder: path.join(ROOT, 'examples/genkit'), what: 'Genkit for its example (90 MB)' },
   { folder: path.join(ROOT, 'examples/mastra-server'), what: 'Mastra’s server for its example (40 MB)' },
   { folder: path.join(ROOT, 'examples/langgraph-server'), what: 'LangGraph’s server for its example (75 MB)' },

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { findChromium, launchChromium } from '../packages/console/test/chromium.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { type Answer, send } from './support/http.ts'
 import { KEYS } from './support/keys.ts'
@@ -76,6 +79,14 @@ describe('a preflight', () => {
         assert.equal(headers.vary, 'Origin')
         assert.equal(headers['access-control-allow-credentials'], undefined)
       }
+  })
+
+  it('of an allowed page may be about a private network', async () => {
+    const name = 'access-control-request-private-network'
+    const { headers } = await preflight('/mcp', PAGE, { [name]: 'true' })
+    assert.equal(headers['access-control-allow-private-network'], 'true')
+    const foreign = await preflight('/mcp', 'https://evil.example', { [name]: 'true' })
+    assert.deepEqual([foreign.status, corsOf(foreign)], [403, []])
   })
 
   it('of any other page is refused, also from the own names of the gateway and with a key', async () => {
@@ -189,3 +200,63 @@ describe('a page that is not allowed', () => {
     }
   })
 })
+
+const chromium = findChromium()
+if (chromium !== undefined)
+  describe('a real browser', () => {
+    /** Serves an empty page on an origin of its own. */
+    const servePage = async () => {
+      const server = createServer((_, response) => response.end('<title>page</title>')).listen(0, '127.0.0.1')
+      await new Promise((resolve) => server.once('listening', resolve))
+      return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() }
+    }
+
+    it('lets an allowed page begin a session and call, and no other page', async () => {
+      const [allowed, evil] = [await servePage(), await servePage()]
+      const listen = { host: '127.0.0.1', port: 0, corsOrigins: [allowed.origin] }
+      const own = await startTestGateway({ listen, search: { offer: 'always' } })
+      const browser = await launchChromium(chromium)
+      const askFrom = async (origin: string) => {
+        const page = await browser.newPage()
+        await page.goto(origin)
+        return page.evaluate(
+          async ({ endpoint, key, params }) => {
+            const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+            const ask = (method: string, more: object, body: object = {}) =>
+              fetch(endpoint, {
+                method: 'POST',
+                headers: { ...headers, ...more },
+                body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: body }),
+              })
+            try {
+              const wrong = await fetch(endpoint, {
+                method: 'POST',
+                headers: { 'content-type': 'application/json' },
+                body: '{}',
+              })
+              const begun = await ask('initialize', {}, params)
+              const session = begun.headers.get('mcp-session-id') ?? ''
+              const listed = await ask('tools/list', {
+                'mcp-session-id': session,
+                'mcp-protocol-version': '2025-11-25',
+              })
+              const { result } = (await listed.json()) as { result: { tools: object[] } }
+              return [wrong.status, wrong.headers.get('www-authenticate') !== null, result.tools.length > 0]
+            } catch (error) {
+              return (error as Error).message
+            }
+          },
+          { endpoint: own.mcpUrl, key: KEYS.viewer, params: INIT },
+        )
+      }
+      try {
+        assert.deepEqual(await askFrom(allowed.origin), [401, true, true])
+        assert.equal(await askFrom(evil.origin), 'Failed to fetch')
+      } finally {
+        await browser.close()
+        await own.close()
+        allowed.close()
+        evil.close()
+      }
+    })
+  })

@@ -303,20 +303,27 @@ stores: { postgres: "${postgres.url}" }
       })
 
       it('bring a session to the home that its user has got meanwhile', async () => {
-        const [{ client, transport }, id] = [await connect(), randomUUID()]
+        const [{ client, transport }, first, second] = [await connect(), randomUUID(), randomUUID()]
         await echo(client, 'here')
         // As if it had begun before there was a home: its row names another live replica.
-        const [here] = await postgres.run("SELECT owner FROM toolgate.owners WHERE key LIKE 'home/%'")
-        const others = await postgres.run('SELECT incarnation FROM toolgate.replicas')
-        const other = others.find(({ incarnation }) => incarnation !== here?.['owner'])?.['incarnation'] as string
+        const [{ owner: home } = {}] = await postgres.run("SELECT owner FROM toolgate.owners WHERE key LIKE 'home/%'")
+        const live = await postgres.run('SELECT incarnation, url FROM toolgate.replicas')
+        const other = live.find(({ incarnation }) => incarnation !== home)?.['incarnation'] as string
+        const portOf = (isHome: boolean) =>
+          Number(new URL(live.find(({ incarnation }) => (incarnation === home) === isHome)?.['url'] as string).port)
         const begun = transport.sessionId ?? ''
-        await postgres.run(
-          `INSERT INTO toolgate.owners SELECT 'session/${id}', '${other}', content, used_at, 0 FROM toolgate.owners WHERE key = 'session/${begun}'`,
-        )
-        for (const port of ports) assert.equal((await ping(port, id)).status, 200)
-        const end = { method: 'DELETE', headers: { authorization: `Bearer ${KEYS.viewer}`, 'mcp-session-id': id } }
-        assert.equal((await send(`${url}/mcp`, end)).status, 200)
-        for (const port of ports) assert.equal((await ping(port, id)).status, 404)
+        for (const id of [first, second])
+          await postgres.run(
+            `INSERT INTO toolgate.owners SELECT 'session/${id}', '${other}', content, used_at, 0 FROM toolgate.owners WHERE key = 'session/${begun}'`,
+          )
+        // The first request arrives at the home, or at another replica, which forwards it there.
+        assert.equal((await ping(portOf(true), first)).status, 200)
+        assert.equal((await ping(portOf(false), second)).status, 200)
+        for (const id of [first, second]) {
+          const end = { method: 'DELETE', headers: { authorization: `Bearer ${KEYS.viewer}`, 'mcp-session-id': id } }
+          assert.equal((await send(`${url}/mcp`, end)).status, 200)
+          for (const port of ports) assert.equal((await ping(port, id)).status, 404)
+        }
       })
     })
   })

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { loadConfig } from '@toolgate/gateway'
+import { type GatewayConfig, loadConfig } from '@toolgate/gateway'
 import {
   initialized,
   json,
@@ -16,7 +16,6 @@ import {
 import { AUTHORITY, SERVER } from '../packages/gateway/fixtures/test-certificates.ts'
 import { startProxy } from '../packages/gateway/fixtures/test-proxy.ts'
 import { startTestGateway, tempFolder, until } from './support/gateway.ts'
-import { CALLERS } from './support/keys.ts'
 import { MODERN } from './support/rpc.ts'
 
 /** A gateway in a company's network: servers and issuers are behind a proxy, and one has an authority of its own. */
@@ -43,20 +42,19 @@ const LOGIN: Script = {
 
 /** What a file and an environment make of a gateway. */
 async function start(t: TestContext, text: string, env: Record<string, string>) {
+  const gateway = await startTestGateway(load(t, text, env))
+  t.after(gateway.close)
+  return gateway
+}
+
+function load(t: TestContext, text: string, env: Record<string, string>): Partial<GatewayConfig> {
   const folder = tempFolder()
   t.after(folder.remove)
   writeFileSync(join(folder.path, 'company.pem'), AUTHORITY)
   const file = join(folder.path, 'toolgate.yaml')
   const rest = 'callers: [{ key: demo-vera, user: vera }]\npolicy: [{ allow: ["*"] }]\n'
-  const { servers, secrets, oauth } = loadConfig(file, { text: `${text}\n${rest}`, env })
-  const gateway = await startTestGateway({
-    servers,
-    callers: CALLERS,
-    ...(secrets && { secrets }),
-    ...(oauth && { oauth }),
-  })
-  t.after(gateway.close)
-  return gateway
+  const { servers, secrets, oauth, proxy } = loadConfig(file, { text: `${text}\n${rest}`, env })
+  return { servers, ...(secrets && { secrets }), ...(oauth && { oauth }), ...(proxy && { proxy }) }
 }
 
 const SUMS = 'servers: { sums: { url: https://mcp.example.com/mcp, ca: company.pem, per: shared } }'
@@ -97,6 +95,20 @@ describe('a gateway behind a proxy', () => {
     assert.ok(JSON.stringify(body).includes(reason))
     assert.ok(gateway.log.some(({ message }) => message.includes(reason)))
     assert.doesNotMatch(JSON.stringify([gateway.log, body]), /wr0ng-one/)
+  })
+
+  it('reaches a server through another proxy after a reload, without a restart', async (t) => {
+    const server = await startScripted(t, {}, 0, undefined, SERVER)
+    const hosts = { 'mcp.example.com:443': server.port }
+    const [before, after] = [await startProxy(t, { hosts }), await startProxy(t, { hosts })]
+    const read = (proxy: string) => load(t, `proxy: ${proxy}\n${SUMS}`, {})
+    const gateway = await startTestGateway(read(before.url), () => read(after.url))
+    t.after(gateway.close)
+    assert.equal((await gateway.call('viewer', MODERN, 'sums__t')).error, undefined)
+    const { body } = await gateway.api('/api/reload', { method: 'POST', body: {} })
+    assert.deepEqual((body as { restartNeeded?: unknown }).restartNeeded, [])
+    await until(() => after.asked.length > 0 && gateway.servers()[0]?.status === 'ready')
+    assert.equal((await gateway.call('viewer', MODERN, 'sums__t')).error, undefined)
   })
 
   it('says where a server redirects, and asks nobody there', async (t) => {

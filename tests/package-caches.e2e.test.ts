@@ -3,6 +3,8 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, afterEach, before, describe, it } from 'node:test'
 import type { GatewayConfig } from '@toolgate/gateway'
+import { withBinaries } from './support/binaries.ts'
+import { createAuthority } from './support/certificates.ts'
 import { startTestGateway, tempFolder, type TestGateway } from './support/gateway.ts'
 import { type NpmRegistry, startNpmRegistry } from './support/npm-registry.ts'
 import { MODERN } from './support/rpc.ts'
@@ -34,11 +36,15 @@ after(async () => {
   folder.remove()
 })
 
-async function start(instances: string, given: Partial<GatewayConfig['servers'][number]> = {}): Promise<TestGateway> {
+async function start(
+  instances: string,
+  given: Partial<GatewayConfig['servers'][number]> = {},
+  from: NpmRegistry = registry,
+): Promise<TestGateway> {
   const packed = serverConfig('packed', {
     command: 'npx',
     args: ['-y', `${NAME}@1.0.0`],
-    env: { npm_config_registry: registry.url, npm_config_update_notifier: 'false', npm_config_audit: 'false' },
+    env: { npm_config_registry: from.url, npm_config_update_notifier: 'false', npm_config_fetch_retries: '0' },
     per: 'user',
     startTimeoutMs: 30_000,
     ...given,
@@ -98,5 +104,29 @@ describe('a server that npx downloads', () => {
     assert.equal(row?.status, 'ready')
     const line = gateway.log.find(({ message }) => message.startsWith('starts for the first time'))
     assert.match(line?.message ?? '', /it downloads, unless they are in a cache: toolgate-test-packed@1\.0\.0/)
+  })
+})
+
+withBinaries(['openssl'], ({ openssl }) => {
+  describe('a server that npx downloads from a site with a private certificate', () => {
+    it('says so if the certificate is not trusted, and starts with NODE_EXTRA_CA_CERTS of the gateway', async (t) => {
+      const own = join(folder.path, 'tls')
+      mkdirSync(own)
+      const authority = createAuthority(openssl, own)
+      const secure = await startNpmRegistry(own, NAME, authority.issue('registry'))
+      closing.push(secure.close)
+      const before = process.env['NODE_EXTRA_CA_CERTS']
+      t.after(() => {
+        if (before === undefined) delete process.env['NODE_EXTRA_CA_CERTS']
+        else process.env['NODE_EXTRA_CA_CERTS'] = before
+      })
+      delete process.env['NODE_EXTRA_CA_CERTS']
+      const refused = await start('fifth', {}, secure)
+      assert.match(refused.servers()[0]?.reason ?? '', /^exited with code 1 \(npm error code \w*CERT\w* /)
+      await refused.close()
+      process.env['NODE_EXTRA_CA_CERTS'] = authority.file
+      const trusted = await start('sixth', {}, secure)
+      assert.equal(trusted.servers()[0]?.status, 'ready')
+    })
   })
 })

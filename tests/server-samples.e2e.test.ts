@@ -8,7 +8,7 @@ import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { KEYS } from './support/keys.ts'
 import { hostEarlier, hostModern, type HostedServer, type Json, type Turn } from './support/mcp-host.ts'
 import { MODERN, type RpcAnswer } from './support/rpc.ts'
-import { httpServer } from './support/servers.ts'
+import { everythingServer, httpServer } from './support/servers.ts'
 
 /** Servers of both eras that sample and ask for roots, behind clients of both eras on the official SDKs. */
 
@@ -75,6 +75,7 @@ before(async () => {
       httpServer('quiet', modern),
       httpServer('quiet_earlier', earlier, { per: 'user' }),
       httpServer('halted', modern, { may: MAY }),
+      { ...everythingServer(), name: 'everything', per: 'user', may: MAY },
     ],
     limits: ['modern:both:2/60'],
   })
@@ -91,7 +92,7 @@ const ROOTS = { roots: [{ uri: 'file:///workspace', name: 'work' }] }
 
 interface TestClient {
   readonly asked: { readonly method: string; readonly params: unknown }[]
-  textOf(name: string): Promise<string>
+  textOf(name: string, input?: Record<string, unknown>): Promise<string>
   close(): Promise<void>
 }
 
@@ -111,8 +112,8 @@ const connectEarlier: Connect = async (capabilities = FULL) => {
       return ROOTS
     })
   await client.connect(new TransportV1(new URL(gateway.mcpUrl), { requestInit }))
-  const textOf = async (name: string) =>
-    JSON.stringify(await client.callTool({ name, arguments: {} }).catch((error: unknown) => String(error)))
+  const textOf = async (name: string, input: Record<string, unknown> = {}) =>
+    JSON.stringify(await client.callTool({ name, arguments: input }).catch((error: unknown) => String(error)))
   return { asked, textOf, close: () => client.close() }
 }
 
@@ -130,8 +131,8 @@ const connectModern: Connect = async (capabilities = FULL) => {
       return ROOTS
     })
   await client.connect(new StreamableHTTPClientTransport(new URL(gateway.mcpUrl), { requestInit }))
-  const textOf = async (name: string) =>
-    JSON.stringify(await client.callTool({ name, arguments: {} }).catch((error: unknown) => String(error)))
+  const textOf = async (name: string, input: Record<string, unknown> = {}) =>
+    JSON.stringify(await client.callTool({ name, arguments: input }).catch((error: unknown) => String(error)))
   return { asked, textOf, close: () => client.close() }
 }
 
@@ -178,6 +179,17 @@ for (const server of ['modern', 'earlier'])
         await close()
       })
     })
+
+describe('server-everything, on stdio, behind a client of 2026-07-28', () => {
+  it('samples and gets the roots', async () => {
+    const { asked, textOf, close } = await connectModern()
+    assert.match(await textOf('everything__trigger-sampling-request', { prompt: 'p', maxTokens: 5 }), /Paris/)
+    assert.match(await textOf('everything__get-roots-list'), /workspace/)
+    const methods = asked.map(({ method }) => method)
+    assert.deepEqual([...new Set(methods)].toSorted(), ['roots/list', 'sampling/createMessage'])
+    await close()
+  })
+})
 
 describe('a server whose entry permits nothing', () => {
   for (const [of, connect] of [

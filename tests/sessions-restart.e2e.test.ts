@@ -23,6 +23,7 @@ import { httpServer } from './support/servers.ts'
 
 /** Sessions of earlier revisions outlive a restart, as most of their clients do not begin again. */
 
+const SLOW = join(import.meta.dirname, 'support/slow-server.js')
 const BIN = join(import.meta.dirname, '../packages/cli/bin/toolgate.js')
 const LEGACY_ERAS = ERAS.filter((era) => era !== MODERN)
 const OTHER_KEY = 'another-key-of-viewer'
@@ -212,6 +213,17 @@ async function connectV2(url: URL) {
   return { client, heard, transport }
 }
 
+/** The SDK 1.x has the schema of the result before the options. */
+function callLong(
+  client: Client,
+  call: Parameters<Client['callTool']>[0],
+  watch: { onprogress(value: unknown): void },
+) {
+  return (client as unknown) instanceof ClientV1
+    ? (client as unknown as ClientV1).callTool(call, undefined, watch)
+    : client.callTool(call, watch)
+}
+
 /** As soon and as often as the restart of a loaded machine needs. */
 const RECONNECT = {
   initialReconnectionDelay: 100,
@@ -220,10 +232,12 @@ const RECONNECT = {
   maxRetries: 1000,
 }
 
-for (const [name, connect] of [
+const CLIENTS = [
   ['the SDK 1.x', connectV1],
   ['the SDK 2.4 in legacy mode', connectV2],
-] as const)
+] as const
+
+for (const [name, connect] of CLIENTS)
   describe(`${name}, across restarts`, () => {
     it('calls, lists and ends its session as if nothing had happened', async (t) => {
       const gateway = await startRestartable(t)
@@ -271,43 +285,50 @@ for (const [name, connect] of [
   })
 
 describe('a killed "toolgate serve"', () => {
-  it('continues its sessions when it is started again', async (t) => {
+  /** Runs the command, and runs it again on the same port. */
+  async function startKillable(t: TestContext) {
     const folder = tempFolder()
     const file = join(folder.path, 'toolgate.yaml')
-    const text = (port: number) => `listen: { port: ${port} }
-servers: {}
-callers: [{ key: a-secret-key, user: vera }]
-policy: [{ allow: ["*"] }]
-search: always
-`
-    const serve = async (port: number) => {
-      writeFileSync(file, text(port))
-      const child = spawn(process.execPath, ['--conditions=toolgate-source', BIN, 'serve', '--config', file], {
-        stdio: 'pipe',
-      })
+    const start = async (port: number) => {
+      const slow = `{ command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(SLOW)}] }`
+      const callers = `[{ key: ${KEYS.viewer}, user: viewer }]`
+      const text = `servers: { slow: ${slow} }\ncallers: ${callers}\npolicy: [{ allow: ["*"] }]\n`
+      writeFileSync(file, `listen: { port: ${port} }\n${text}`)
+      const args = ['--conditions=toolgate-source', BIN, 'serve', '--config', file]
+      const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] })
       t.after(() => child.kill('SIGKILL'))
-      child.stderr.resume()
       for await (const line of createInterface({ input: child.stdout })) {
-        const url = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0]
-        if (url !== undefined) return { child, url }
+        const url = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(line)?.[0]
+        if (url !== undefined) return { child, url: new URL(url) }
       }
       throw new Error('it did not start')
     }
+    let { child, url } = await start(0)
     t.after(() => folder.remove())
-    const first = await serve(0)
-    const ask = (method: string, params: object, session?: string) => {
-      const { headers, body } = toMessage('2025-11-25', method, params as never)
-      const more = session === undefined ? {} : { 'mcp-session-id': session }
-      return send(`${first.url}/mcp`, {
-        headers: { ...headers, ...bearer('a-secret-key'), ...more },
-        body: JSON.stringify(body),
-      })
+    return {
+      url,
+      async killAndStart() {
+        child.kill('SIGKILL')
+        await once(child, 'exit')
+        ;({ child } = await start(Number(url.port)))
+      },
     }
-    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: INFO }
-    const session = (await ask('initialize', params)).headers['mcp-session-id'] as string
-    first.child.kill('SIGKILL')
-    await once(first.child, 'exit')
-    await serve(Number(new URL(first.url).port))
-    assert.equal((await ask('tools/list', {}, session)).status, 200)
-  })
+  }
+
+  for (const [name, connect] of CLIENTS)
+    it(`keeps the session of ${name}, and a call that was lost with the process fails at once`, async (t) => {
+      const gateway = await startKillable(t)
+      const { client } = await connect(gateway.url)
+      t.after(() => client.close())
+      const echo = () => client.callTool({ name: 'slow__echo', arguments: {} })
+      await until(async () => (await echo()).isError !== true)
+      const begun = Promise.withResolvers<unknown>()
+      const call = { name: 'slow__until', arguments: { file: '/nowhere' } }
+      const calling = callLong(client, call, { onprogress: begun.resolve })
+      calling.catch(() => {})
+      await begun.promise
+      await gateway.killAndStart()
+      await assert.rejects(calling, /The process that ran this call is gone, and the call with it\. It may have run\./)
+      await until(async () => (await echo()).isError !== true)
+    })
 })

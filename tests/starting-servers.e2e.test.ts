@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import type { ErrorBody, GatewayConfig } from '@toolgate/gateway'
 import { openTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { type HeldServer, startHeldServer } from './support/held-server.ts'
+import { send } from './support/http.ts'
 import { KEYS } from './support/keys.ts'
 import { ERAS, MODERN, type RpcAnswer, textOf } from './support/rpc.ts'
 import { HOSTILE, httpServer, nodeServer } from './support/servers.ts'
@@ -81,6 +85,31 @@ describe('a server that is still starting', () => {
     await gateway.ready
     assert.equal((await list()).incomplete, undefined)
     assert.equal((await gateway.api('/api/why?tool=slow:open&as=viewer')).status, 200)
+  })
+
+  it('is announced to a client when it has listed', async () => {
+    const { gateway, held } = await start()
+    const changed = Promise.withResolvers<void>()
+    const client = new Client({ name: 'c', version: '1' })
+    client.setNotificationHandler(ToolListChangedNotificationSchema, () => changed.resolve())
+    const requestInit = { headers: { authorization: `Bearer ${KEYS.viewer}` } }
+    await client.connect(new StreamableHTTPClientTransport(new URL(gateway.mcpUrl), { requestInit }) as never)
+    closing.push(() => client.close())
+    assert.deepEqual((await client.listTools()).tools, [])
+    // It opens its stream after the handshake.
+    await until(async () => {
+      const answer = await send(`${gateway.url}/metrics`, {
+        method: 'GET',
+        headers: { authorization: `Bearer ${KEYS.console}` },
+      })
+      return /^toolgate_list_streams 1$/m.test(answer.text)
+    })
+    held.release()
+    await changed.promise
+    assert.deepEqual(
+      (await client.listTools()).tools.map(({ name }) => name),
+      ['slow__open'],
+    )
   })
 
   it('is waited for by lists and calls, where the file says so', async () => {

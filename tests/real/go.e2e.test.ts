@@ -1,13 +1,11 @@
 import path from 'node:path'
 import { withBinaries } from '../support/binaries.ts'
-import { MODERN } from '../support/rpc.ts'
 import { describeClients, programClient } from './support/clients.ts'
-import { call, CHECKED, describeServer, prompt, read, type RealServer, UNKNOWN } from './support/compare.ts'
+import { BOTH, call, CHECKED, describeServer, prompt, read, type RealServer, UNKNOWN } from './support/compare.ts'
 import { installed } from './support/install.ts'
 
 /** Servers and a client of Go: `mcp-go`, the official SDK, and programs that both ship. */
 
-const BOTH = ['2025-11-25', MODERN] as const
 const EVERYTHING = 'github.com/mark3labs/mcp-go/examples/everything'
 const SDK_EVERYTHING = 'github.com/modelcontextprotocol/go-sdk/examples/server/everything'
 const PROMPT = "a prompt's required arguments are part of its definition, and this server does not insist on them"
@@ -71,6 +69,7 @@ function serversOf(folder: string): readonly RealServer[] {
         call('greet', { name: 'x' }),
         call('greet (structured)', { name: 'x' }),
         call('log', {}),
+        { ...call('ping', {}), onStdio: true },
         read('embedded:info'),
         prompt('greet', { name: 'y' }),
         prompt('greet (with Icons)', { name: 'y' }),

@@ -5,7 +5,7 @@ import { Client as Client132 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as Transport132 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { MODERN } from '../support/rpc.ts'
 import { type Connect, describeClients, programClient, textOf } from './support/clients.ts'
-import { call, CHECKED, describeServer, prompt, read, type RealServer, UNKNOWN } from './support/compare.ts'
+import { BOTH, call, CHECKED, describeServer, prompt, read, type RealServer, UNKNOWN } from './support/compare.ts'
 
 /** Servers of npm, and the clients of three versions of the SDK. `scripts/prepare.js --harness` installs them. */
 
@@ -39,7 +39,7 @@ const SERVERS: readonly RealServer[] = [
   {
     name: '@upstash/context7-mcp',
     ...program('@upstash/context7-mcp/dist/index.js'),
-    eras: ['2025-11-25', MODERN],
+    eras: BOTH,
     lists: [2, 0, 0, 0],
     asks: [call('resolve-library-id', {}, ['must have required property', CHECKED])],
   },
@@ -74,7 +74,8 @@ function connect2(mode: 'legacy' | { pin: string }): Connect {
 const hasPackages = existsSync(path.join(MODULES, 'sdk-1.12'))
 if (hasPackages) for (const server of SERVERS) describeServer(server, () => import.meta.dirname)
 else if (process.env['CI'] === 'true') throw new Error('tests/real/npm/node_modules is missing: run scripts/prepare.js')
-else console.warn('left out: the tests of servers of npm, as `node scripts/prepare.js --harness` has not installed them')
+else
+  console.warn('left out: the tests of servers of npm, as `node scripts/prepare.js --harness` has not installed them')
 
 describeClients({
   ...(hasPackages && {

@@ -4,19 +4,17 @@ import path from 'node:path'
 import { after } from 'node:test'
 import { withBinaries } from '../support/binaries.ts'
 import { tempFolder } from '../support/gateway.ts'
-import { MODERN } from '../support/rpc.ts'
 import { describeClients, programClient } from './support/clients.ts'
-import { call, CHECKED, describeServer, prompt, read, type RealServer, UNKNOWN } from './support/compare.ts'
+import { BOTH, call, CHECKED, describeServer, prompt, read, type RealServer, UNKNOWN } from './support/compare.ts'
 import { installed, type Run } from './support/install.ts'
 
 /** Servers and clients of Python: one environment has version 1 of `mcp`, and the other version 2. */
 
-const BOTH = ['2025-11-25', MODERN] as const
 const own = (file: string) => path.join(import.meta.dirname, 'python', file)
 
 /** Makes an environment. Debian's Python has no pip to put into it, so the pip beside it installs. */
 async function makeEnvironment(python: string, requirements: string, folder: string, sources: string, run: Run) {
-  await run(python, ['-m', 'venv', '--without-pip', '--copies', folder])
+  await run(python, ['-m', 'venv', '--without-pip', folder])
   const environment = path.join(folder, 'bin/python')
   const install = ['install', '--quiet', '--no-deps', '--no-compile', '--disable-pip-version-check']
   await run(python, ['-m', 'pip', '--python', environment, ...install, '-r', path.join(sources, requirements)])

@@ -3,14 +3,15 @@ import { copyFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { binary } from '../support/binaries.ts'
-import { MODERN } from '../support/rpc.ts'
 import { describeClients, programClient } from './support/clients.ts'
-import { call, CHECKED, describeServer, prompt, read, type RealServer, UNKNOWN } from './support/compare.ts'
-import { installed } from './support/install.ts'
+import { BOTH, call, CHECKED, describeServer, prompt, read, type RealServer, UNKNOWN } from './support/compare.ts'
+import { CACHE, installed } from './support/install.ts'
 
 /** A server and a client of `rmcp`. Debian has no `cargo` that builds them, so CI does without if there is no newer one. */
 
 const NEEDED = 88
+/** Kept, so that a build that was interrupted goes on. */
+const TARGET = path.join(CACHE, 'rust-target')
 const PROGRAMS = ['server', 'client'] as const
 const cargo = binary('cargo') ?? binary(path.join(homedir(), '.cargo/bin/cargo'))
 
@@ -20,7 +21,7 @@ function serverOf(folder: string): RealServer {
     command: path.join(folder, 'server'),
     args: [],
     httpArgs: (port) => [`127.0.0.1:${port}`],
-    eras: ['2025-11-25', MODERN],
+    eras: BOTH,
     lists: [2, 1, 1, 1],
     asks: [
       call('add', { a: 1, b: 2 }),
@@ -46,8 +47,8 @@ const reason = missing()
 if (cargo === undefined || reason !== undefined) console.warn(`left out: the tests of rmcp, as ${reason}`)
 else {
   const folder = await installed('rust', ['Cargo.toml', 'src/**/*.rs'], async (to, sources, run) => {
-    await run(cargo, ['build', '--quiet', '--target-dir', path.join(sources, 'target')])
-    for (const name of PROGRAMS) copyFileSync(path.join(sources, 'target/debug', name), path.join(to, name))
+    await run(cargo, ['build', '--quiet', '--manifest-path', path.join(sources, 'Cargo.toml'), '--target-dir', TARGET])
+    for (const name of PROGRAMS) copyFileSync(path.join(TARGET, 'debug', name), path.join(to, name))
   })
   if (folder !== undefined) {
     describeServer(serverOf(folder), () => folder)

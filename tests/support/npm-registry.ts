@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 
@@ -29,8 +30,12 @@ createInterface({ input: process.stdin }).on('line', (line) => {
 })
 `
 
-/** Packs a package of this name below `folder`, and serves it on loopback. */
-export async function startNpmRegistry(folder: string, name: string): Promise<NpmRegistry> {
+/** Packs a package of this name below `folder`, and serves it on loopback; with a certificate over TLS. */
+export async function startNpmRegistry(
+  folder: string,
+  name: string,
+  tls?: { readonly certFile: string; readonly keyFile: string },
+): Promise<NpmRegistry> {
   const from = path.join(folder, 'package')
   mkdirSync(from)
   const version = '1.0.0'
@@ -42,7 +47,7 @@ export async function startNpmRegistry(folder: string, name: string): Promise<Np
   const bytes = readFileSync(file)
   const integrity = `sha512-${createHash('sha512').update(bytes).digest('base64')}`
   const state = { downloads: 0, hold: Promise.resolve() }
-  const http = createServer(async ({ url = '' }, response) => {
+  const listener: RequestListener = async ({ url = '' }, response) => {
     if (url.endsWith('.tgz')) {
       state.downloads++
       await state.hold
@@ -54,9 +59,12 @@ export async function startNpmRegistry(folder: string, name: string): Promise<Np
     return response
       .writeHead(200, { 'content-type': 'application/json' })
       .end(JSON.stringify({ name, 'dist-tags': { latest: version }, versions }))
-  })
+  }
+  const http = tls
+    ? createTlsServer({ cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) }, listener)
+    : createServer(listener)
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
-  const origin = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+  const origin = `${tls ? 'https' : 'http'}://127.0.0.1:${(http.address() as AddressInfo).port}`
   const close = async () => {
     http.closeAllConnections()
     await new Promise((resolve) => http.close(resolve))

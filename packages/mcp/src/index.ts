@@ -40,7 +40,7 @@ export { createMetaTools, isMetaTool, type MetaToolDeps, type SearchOffer, toMcp
 
 // Sessions and servers
 export { inSession, ownerOf } from './sessions.ts'
-export { serverNameOf } from './served-name.ts'
+export { serverNameOf, toServedName } from './served-name.ts'
 export { type LeftOutTool, type ServerClaims, type ServerOverlay, ServerTools } from './server-tools.ts'
 
 // Resources, templates and prompts

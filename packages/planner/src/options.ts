@@ -24,7 +24,7 @@ export interface PlannerOptions<Name extends string = string, Native = unknown> 
   readonly instructions?: string | undefined
   /** Narrows and instructs each step of every run; see the guide's page about steps. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a host's own types of state and context
-  readonly prepareStep?: PrepareStep<any, any> | undefined
+  readonly prepareStep?: PrepareStep<any, any, NoInfer<Name>> | undefined
   /** The SDK's stop conditions. Default: after 20 steps. */
   readonly stopWhen?: StopCondition<ToolSet> | readonly StopCondition<ToolSet>[] | undefined
   /**
@@ -60,11 +60,11 @@ export interface PlannerOptions<Name extends string = string, Native = unknown> 
 }
 
 /** The options of any segment of a run, the first or a resumed one. */
-export interface SegmentOptions {
+export interface SegmentOptions<Name extends string = string> {
   readonly caller: Caller
   /** Runs after the planner's own `prepareStep`. Both narrow. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a host's own types of state and context
-  readonly prepareStep?: PrepareStep<any, any> | undefined
+  readonly prepareStep?: PrepareStep<any, any, Name> | undefined
   /** A value for `prepareStep`. A pause does not store it. */
   readonly state?: unknown
   /** A value for `prepareStep`, which may replace it. A pause stores it if it is plain JSON. */
@@ -78,7 +78,7 @@ export interface SegmentOptions {
 }
 
 /** `app`, `visibility` and `activeTools` narrow what the run sees. */
-export interface RunOptions<Name extends string = string> extends SegmentOptions, ViewOptions<Name> {
+export interface RunOptions<Name extends string = string> extends SegmentOptions<Name>, ViewOptions<Name> {
   /** Either `prompt` or `messages`. */
   readonly prompt?: string | undefined
   readonly messages?: readonly ModelMessage[] | undefined

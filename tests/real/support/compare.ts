@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { toWireName } from '@toolgate/expose'
 import { send } from '../../support/http.ts'
 import { KEYS } from '../../support/keys.ts'
 import { freePort, type OwnServer, startOwnServer } from '../../support/own-server.ts'
@@ -13,9 +14,12 @@ export interface Ask {
   readonly params: Params
   /** The gateway's answer if it differs: a part of its text, and the reason. */
   readonly ours?: readonly [string, string]
+  /** Over HTTP, the direct way answers no requests of servers. */
+  readonly onStdio?: true
 }
 
-type ServerEra = '2025-11-25' | typeof MODERN
+export const BOTH = ['2025-11-25', MODERN] as const
+type ServerEra = (typeof BOTH)[number]
 
 /** A server as people install it. */
 export interface RealServer {
@@ -70,7 +74,7 @@ export function describeServer(server: RealServer, cwd: () => string): void {
   for (const era of eras)
     describe(`${server.name} on stdio, ${era}`, () => {
       const started = (): Started => ({ command, args, env, cwd: cwd() })
-      compare(server, era, { direct: () => openStdio(started(), era), behind: started })
+      compare(server, server.asks, era, { direct: () => openStdio(started(), era), behind: started })
     })
   if (httpArgs === undefined) return
   for (const era of httpEras)
@@ -81,7 +85,8 @@ export function describeServer(server: RealServer, cwd: () => string): void {
         http = await startOwnServer({ command, args: () => httpArgs(port), port, isReady: answers })
       })
       const url = () => `http://127.0.0.1:${http.port}/mcp`
-      compare(server, era, { direct: () => openHttp(url(), era), behind: () => ({ url: url() }) })
+      const asks = server.asks.filter(({ onStdio }) => onStdio !== true)
+      compare(server, asks, era, { direct: () => openHttp(url(), era), behind: () => ({ url: url() }) })
       // After both ways to it are closed.
       after(() => http?.stop())
     })
@@ -99,20 +104,21 @@ interface Ways {
   readonly behind: () => object
 }
 
-function compare(server: RealServer, era: ServerEra, { direct, behind }: Ways): void {
+function compare(server: RealServer, asks: readonly Ask[], era: ServerEra, { direct, behind }: Ways): void {
   let own: Door
-  let through: Door
   let gateway: Served
+  /** Clients of both eras, whichever the server speaks. */
+  let clients: readonly Door[] = []
   before(async () => {
     const offers = ['tools', 'resources', 'prompts']
     const given = { per: 'shared', era: era === MODERN ? 'modern' : 'legacy', offers, startTimeoutMs: START_MS }
     own = await direct()
     gateway = await serve({ [NAMESPACE]: { ...behind(), ...given } })
-    through = await openHttp(gateway.url, era, { authorization: `Bearer ${KEYS.admin}` })
+    const key = { authorization: `Bearer ${KEYS.admin}` }
+    clients = await Promise.all(BOTH.map((clientEra) => openHttp(gateway.url, clientEra, key)))
   })
   after(async () => {
-    await through?.close()
-    await own?.close()
+    for (const client of [...clients, own]) await client?.close()
     await gateway?.stop()
   })
 
@@ -121,16 +127,22 @@ function compare(server: RealServer, era: ServerEra, { direct, behind }: Ways): 
       const theirs = itemsOf(await own.ask(method), member)
       assert.equal(theirs.length, server.lists[i], `${method} of the server: ${JSON.stringify(theirs)}`)
       const named = theirs.map((item) => withName(item, method))
-      assert.deepEqual(itemsOf(await through.ask(method), member), named.toSorted(byKey), method)
+      for (const client of clients)
+        assert.deepEqual(itemsOf(await client.ask(method), member), named.toSorted(byKey), method)
     }
   })
-  for (const { method, params, ours } of server.asks)
+  for (const { method, params, ours } of asks)
     it(`${method} ${JSON.stringify(params)}${ours ? `: differs, because ${ours[1]}` : ''}`, async () => {
-      const theirs = ofHop(await own.ask(method, params))
-      const answer = ofHop(await through.ask(method, withName(params, method)))
-      if (!ours) return assert.deepEqual(answer, theirs)
-      assert.notDeepEqual(answer, theirs, 'it no longer differs: remove the reason')
-      assert.ok(JSON.stringify(answer).includes(ours[0]), JSON.stringify(answer))
+      for (const client of clients) {
+        // Once for each client, as a server may count.
+        const theirs = ofHop(await own.ask(method, params))
+        const answer = ofHop(await client.ask(method, withName(params, method)))
+        if (ours === undefined) assert.deepEqual(answer, theirs)
+        else {
+          assert.notDeepEqual(answer, theirs, 'it no longer differs: remove the reason')
+          assert.ok(JSON.stringify(answer).includes(ours[0]), JSON.stringify(answer))
+        }
+      }
     })
 }
 
@@ -147,10 +159,15 @@ function itemsOf(answer: RpcAnswer, member: string): readonly Item[] {
 const keyOf = ({ uri, uriTemplate, name }: Item) => String(uri ?? uriTemplate ?? name)
 const byKey = (a: Item, b: Item) => (keyOf(a) < keyOf(b) ? -1 : 1)
 
-/** Names of tools and prompts have the server's name before them, and none of the characters that rules cannot hold. */
+/**
+ * Names of tools and prompts have the server's name before them, and `_` for characters that rules cannot hold. Where
+ * clients could not use the rest either, the name on the wire has a hash.
+ */
 function withName<T extends Item>(item: T, method: string): T {
   if (!/^(tools|prompts)/.test(method)) return item
-  return { ...item, name: `${NAMESPACE}__${String(item['name']).replaceAll(/[ *]/g, '_')}` }
+  const name = String(item['name']).replaceAll(/[ *]/g, '_')
+  const id = `${method.startsWith('prompts') ? 'prompt:' : ''}${NAMESPACE}:${name}`
+  return { ...item, name: toWireName({ id, namespace: NAMESPACE, name }) }
 }
 
 /** Leaves out what belongs to one hop: whose answer it is, how long it keeps, and the id. */

@@ -18,7 +18,7 @@ export interface Started {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** What servers that ask their client get. */
+/** What servers that ask their client get. A ping is answered. */
 const NOT_SERVED = { code: -32_601, message: 'Method not found' }
 const CLIENT = { capabilities: {}, clientInfo: { name: 'test', version: '1' } }
 
@@ -36,9 +36,13 @@ export async function openStdio({ command, args, cwd, env }: Started, era: Era):
   child.once('exit', (code) => fail(`ended with ${code}`))
   child.stdin.on('error', () => undefined)
   createInterface({ input: child.stdout }).on('line', (line) => {
+    // Some servers greet on stdout.
+    if (!line.startsWith('{')) return
     const answer = JSON.parse(line) as RpcAnswer & { readonly method?: string }
     if (answer.method !== undefined) {
-      if (answer.id !== undefined) write({ jsonrpc: '2.0', id: answer.id, error: NOT_SERVED })
+      const { id, method } = answer
+      if (id !== undefined)
+        write({ jsonrpc: '2.0', id, ...(method === 'ping' ? { result: {} } : { error: NOT_SERVED }) })
       return
     }
     waiting.get(answer.id)?.resolve(answer)

@@ -1,11 +1,22 @@
 import { execFile } from 'node:child_process'
 import { hash } from 'node:crypto'
-import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 
-export const REAL = path.join(import.meta.dirname, '..')
-const CACHE = path.join(REAL, '../../node_modules/.cache/real')
+const REAL: string = path.join(import.meta.dirname, '..')
+/** Where installed packages and built programs are kept. */
+export const CACHE: string = path.join(REAL, '../../node_modules/.cache/real')
 /** What package managers print where no registry answers. */
 const OFFLINE =
   /dial tcp|no such host|Could not resolve|name resolution|failed to get|[Nn]etwork is unreachable|[Cc]onnection refused|Max retries|No matching distribution|timed out/
@@ -27,7 +38,10 @@ export async function installed(
   const source = path.join(REAL, from)
   const names = files.flatMap((file) => globSync(file, { cwd: source })).toSorted()
   const texts = names.map((name) => `${name}\0${readFileSync(path.join(source, name), 'utf8')}`)
-  const kept = path.join(CACHE, `${path.basename(from)}-${hash('sha256', [process.version, ...texts].join('\0')).slice(0, 16)}`)
+  const kept = path.join(
+    CACHE,
+    `${path.basename(from)}-${hash('sha256', [process.version, ...texts].join('\0')).slice(0, 16)}`,
+  )
   if (existsSync(kept)) return kept
   mkdirSync(CACHE, { recursive: true })
   const next = mkdtempSync(`${kept}.`)
@@ -45,7 +59,9 @@ export async function installed(
   } catch (error) {
     const reason = String((error as { stderr?: string }).stderr ?? error)
     if (!OFFLINE.test(reason)) throw error
-    console.warn(`left out: the tests of ${from} need the packages of a registry, and none answers: ${reason.slice(-300)}`)
+    console.warn(
+      `left out: the tests of ${from} need the packages of a registry, and none answers: ${reason.slice(-300)}`,
+    )
     return undefined
   } finally {
     if (statSync(next, { throwIfNoEntry: false }) !== undefined) rmSync(next, { recursive: true, force: true })

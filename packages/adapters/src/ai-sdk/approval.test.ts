@@ -313,6 +313,35 @@ describe('toolApproval of guard', () => {
     assert.equal(audit.attempts()[0], 'delete_all tool_approval_required approval_required')
   })
 
+  it('lets the user write instead: nothing runs, the messages stay valid, and the approval still waits', async () => {
+    const { gate, witness } = createAiSdkWorld(ASKS)
+    const open = async () => ({ stopWhen, ...(await guard(gate, VIEWER)) })
+    const both = [{ name: 'search' }, ...call]
+    const paused = await generateText({ model: mockModel([both]), messages: prompt, ...(await open()) })
+    const model = mockModel([[{ name: 'search' }], 'Fine.'])
+    const written: ModelMessage[] = [...prompt, ...paused.responseMessages, { role: 'user', content: 'Wait.' }]
+    const result = await generateText({ model, messages: written, ...(await open()) })
+    assert.equal(result.text, 'Fine.')
+    assert.deepEqual(witness.ran, ['search', 'search'])
+    const reason =
+      'It did not run, because the user wrote instead of approving it. Call it again if it is still wanted.'
+    for (const { prompt: sent } of model.requests)
+      assert.deepEqual(
+        sent
+          .flatMap(({ role, content }) => (role === 'tool' ? content : []))
+          .flatMap((part) => ('output' in part ? [[part.toolName, part.output]] : []))
+          .slice(0, 2),
+        [
+          ['delete_all', { type: 'execution-denied', reason }],
+          ['search', { type: 'text', value: 'search done' }],
+        ],
+      )
+    const [waiting] = await gate.approvals.list({ status: 'pending' })
+    await gate.approvals.decide(VIEWER, waiting?.id ?? '', { decision: 'approve' })
+    await generateText({ model: mockModel([call, 'Done.']), messages: prompt, ...(await open()) })
+    assert.deepEqual(witness.ran, ['search', 'search', 'delete_all'])
+  })
+
   it('pauses even if your toolApproval comes after the spread and has no answer', async () => {
     const { gate, witness } = createAiSdkWorld(ASKS)
     const open = async () => ({

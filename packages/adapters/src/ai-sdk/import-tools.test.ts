@@ -87,7 +87,7 @@ describe('fromAiSdk', () => {
   for (const [library, inputSchema] of Object.entries(DATES))
     it(`passes the tool what JSON cannot express, and decides what the model wrote: ${library}`, async () => {
       const seen: unknown[] = []
-      const count = tool({ inputSchema, execute: (input) => void seen.push(input) } as never)
+      const count = tool({ inputSchema, execute: (input: unknown) => void seen.push(input) } as never)
       const policy = { deny: [{ match: 'count', input: "input.at == '2026-01-02'" }] }
       await runOne({ count }, { at: '2026-01-01' }, {}, policy)
       const denied = await runOne({ count }, { at: '2026-01-02' }, {}, policy)

@@ -25,8 +25,12 @@ export interface GuardedStep<Name extends string = string> {
   readonly caller: Caller
   /** The ids that the run sees now. */
   readonly visibleTools: readonly Name[]
-  /** Whether a call of this tool ended `done` in an earlier step. */
-  hasUsedTool(tool: string): boolean
+  /**
+   * Returns whether a call of this tool ended `done` in an earlier step.
+   *
+   * @throws {ConfigError} for a name that no tool has, if the gate's tools are fixed
+   */
+  hasUsedTool(tool: Name | 'request_tools'): boolean
   /** Every call of the earlier steps, oldest first. */
   previousToolCalls(): readonly StepCall[]
 }

@@ -1,11 +1,13 @@
 import { ConfigError, type View } from '@toolgate/core'
 import { checkShape, isToolError, shapeOf } from '@toolgate/values'
+import { hasUsedToolIn } from '@toolgate/core/internal'
 import type { StepCall, StepChange as CoreStepChange } from '@toolgate/core/steps'
 import type { LanguageModel, ModelMessage, PrepareStepResult, StepResult, ToolSet } from 'ai'
 import { fieldsOf, isFunction } from '../shared/fields.ts'
 import { RefusedCall } from '../shared/refused.ts'
 import { checkGivenTools } from './given-tools.ts'
 import { canMask, maskTo } from './mask.ts'
+import { answerOpenRequests } from './open-requests.ts'
 import type { GuardedStep } from './options.ts'
 import type { LoopRun, StepChange } from './run.ts'
 
@@ -32,8 +34,11 @@ export function createPrepareStep(
     if (sdk.steps.length === 0) run.beginsWith(sdk.messages)
     const seen = run.view.narrow({})
     run.offer(seen)
-    if (!isFunction(host)) return open(run, sdk, seen, undefined)
-    return prepare(run, sdk, seen, host)
+    const messages = answerOpenRequests(sdk.messages)
+    const step = messages === sdk.messages ? sdk : { ...sdk, messages }
+    const change = messages === sdk.messages ? undefined : { messages }
+    if (!isFunction(host)) return open(run, step, seen, change)
+    return prepare(run, step, seen, host, change)
   }
 }
 
@@ -42,9 +47,10 @@ async function prepare(
   sdk: StepBeingPrepared,
   seen: View,
   host: (options: StepBeingPrepared & GuardedStep) => unknown,
+  before: StepChange | undefined,
 ): Promise<StepChange | undefined> {
   const change = await host({ ...sdk, ...lookBack(run, sdk, seen) })
-  return open(run, sdk, seen, change === undefined || change === null ? undefined : toChange(change))
+  return open(run, sdk, seen, change === undefined || change === null ? before : { ...before, ...toChange(change) })
 }
 
 /** A step change of the SDK, or of Toolgate. */
@@ -145,7 +151,7 @@ function lookBack(run: LoopRun, { steps }: StepBeingPrepared, seen: View): Guard
     caller: run.view.caller,
     visibleTools: seen.ids,
     previousToolCalls,
-    hasUsedTool: (tool) => previousToolCalls().some((call) => call.tool === tool && call.status === 'done'),
+    hasUsedTool: hasUsedToolIn(seen, previousToolCalls),
   }
 }
 

@@ -30,6 +30,33 @@ export async function answerOnce(
   return node ? node.answer(toolCall, make) : make()
 }
 
+/** Returns the answers that calls got in a run of the same thread that did not end, by the ids of the calls. */
+export async function findAnswers(
+  { configurable = {} }: GuardRuntime,
+  ids: ReadonlySet<string | undefined>,
+): Promise<ReadonlyMap<string, ToolMessage>> {
+  const { [CHECKPOINTER]: saver, thread_id, checkpoint_ns = '' } = fieldsOf(configurable)
+  const found = new Map<string, ToolMessage>()
+  if (!isSaver(saver)) return found
+  const config = { configurable: { thread_id, checkpoint_ns: graphOf(String(checkpoint_ns)) } }
+  for await (const { pendingWrites = [] } of saver.list(config, { limit: MAX_CHECKPOINTS }))
+    for (const message of pendingWrites.flatMap(([, , written]) => messagesIn(written)))
+      if (ids.has(message.tool_call_id) && !found.has(message.tool_call_id)) found.set(message.tool_call_id, message)
+  return found
+}
+
+/** A new message of the user is a few checkpoints after the one at which the run waited. */
+const MAX_CHECKPOINTS = 5
+
+/** Returns the tool messages in what a node wrote: messages, a change of the state, or a command. */
+function messagesIn(written: unknown, depth: number = 0): readonly ToolMessage[] {
+  if (ToolMessage.isInstance(written)) return [written]
+  if (typeof written !== 'object' || written === null || depth > MAX_DEPTH) return []
+  return Object.values(written).flatMap((value) => messagesIn(value, depth + 1))
+}
+
+const MAX_DEPTH = 4
+
 /** The nodes that run now, by the object that LangGraph creates each time it runs one. */
 const nodes = new WeakMap<object, NodeAnswers>()
 
@@ -45,8 +72,7 @@ function nodeOf({ configurable = {} }: GuardRuntime): NodeAnswers | undefined {
   if (typeof run !== 'object' || run === null || !isSaver(saver) || typeof checkpoint_ns !== 'string') return undefined
   const known = nodes.get(run)
   if (known) return known
-  // The last part of the namespace is the node itself. Its checkpoint belongs to the graph around it.
-  const graph = checkpoint_ns.split('|').slice(0, -1).join('|')
+  const graph = graphOf(checkpoint_ns)
   const checkpoint_id = fieldsOf(checkpoint_map)[graph]
   if (checkpoint_id === undefined || !makesSeveral()) return undefined
   const config = { configurable: { thread_id, checkpoint_ns: graph, checkpoint_id } }
@@ -55,15 +81,20 @@ function nodeOf({ configurable = {} }: GuardRuntime): NodeAnswers | undefined {
   return node
 }
 
+/** Returns the namespace of the graph that a node is in. The last part is the node itself. */
+function graphOf(namespace: string): string {
+  return namespace.split('|').slice(0, -1).join('|')
+}
+
 const SCRATCHPAD = '__pregel_scratchpad'
 const CHECKPOINTER = '__pregel_checkpointer'
 
-type Saver = Pick<BaseCheckpointSaver, 'getTuple' | 'putWrites'>
+type Saver = Pick<BaseCheckpointSaver, 'getTuple' | 'putWrites' | 'list'>
 
 /** Whether it is a checkpointer. LangGraph also passes `true` and `false`. */
 function isSaver(saver: unknown): saver is Saver {
-  const { getTuple, putWrites } = fieldsOf(saver)
-  return typeof getTuple === 'function' && typeof putWrites === 'function'
+  const { getTuple, putWrites, list } = fieldsOf(saver)
+  return [getTuple, putWrites, list].every((method) => typeof method === 'function')
 }
 
 /** Whether the node may make several calls. With version 2 of its agents, LangGraph runs a node for each call. */

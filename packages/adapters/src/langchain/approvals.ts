@@ -1,5 +1,13 @@
 import { INTERRUPT, interrupt } from '@langchain/langgraph'
-import { type Approval, type Caller, type CallRefused, type CallWaiting, ConfigError, type Gate } from '@toolgate/core'
+import {
+  type Approval,
+  type Caller,
+  type CallRefused,
+  type CallWaiting,
+  ConfigError,
+  type Gate,
+  ToolgateError,
+} from '@toolgate/core'
 import { fieldsOf } from '../shared/fields.ts'
 import { checkVerdict } from '../shared/guard-options.ts'
 import type { GuardedCall } from '../shared/runs.ts'
@@ -106,6 +114,30 @@ export async function decideApprovals(
     if (verdict) decided.push(await gate.approvals.decide(approver, id, verdict))
   }
   return decided
+}
+
+/**
+ * Rejects what a run waits for, on behalf of its caller, because the user wrote instead and the run does not continue.
+ *
+ * An approval that the caller may not decide stays open until it expires. Only its own run could use it.
+ */
+export async function withdrawApprovals(
+  { approvals }: Pick<Gate, 'approvals'>,
+  caller: Caller,
+  run: string,
+): Promise<void> {
+  const { user, tenant } = caller
+  const pending = await approvals.list({ status: 'pending', ...(user !== undefined && { user }) })
+  const own = pending.filter((one) => one.run === run && one.user === user && one.tenant === tenant)
+  for (const one of own.filter((each) => approvals.mayDecide(caller, each)))
+    await approvals.decide(caller, one.id, { decision: 'reject', reason: WITHDRAWN }).catch(ignoreDecided)
+}
+
+const WITHDRAWN = 'The user wrote instead of approving.'
+
+/** A person may have decided it in between. */
+function ignoreDecided(error: unknown): void {
+  if (!(error instanceof ToolgateError)) throw error
 }
 
 function approvalsOf(paused: object): readonly string[] {

@@ -20,9 +20,10 @@ import {
 } from '../shared/guard-options.ts'
 import { createOnCall, createWarn, type GuardedCall } from '../shared/runs.ts'
 import { answerOnce } from './answers.ts'
-import { type ApprovalMode, canPause, pauseForApproval, pausesFor } from './approvals.ts'
+import { type ApprovalMode, canPause, pauseForApproval, pausesFor, withdrawApprovals } from './approvals.ts'
 import { answerOf, sealedTool, tellFailures } from './calls.ts'
 import { type LangChainTool, nameOfTool } from './import-tools.ts'
+import { closeOpenCalls } from './open-calls.ts'
 import { createNames, Offers, watchModel } from './offer.ts'
 import { type AgentRun, type GivenStep, type GuardRuntime, LangChainRuns, type SavedRun } from './runs.ts'
 
@@ -83,7 +84,13 @@ export function guard<Name extends string, Native>(
     name: 'Toolgate',
     stateSchema: STATE,
     tools: offers.registered,
-    beforeAgent: async (_state, runtime) => ({ [SAVED]: toState(await runs.begin(withContext(runtime))) }),
+    async beforeAgent({ messages, [SAVED]: earlier }, runtime) {
+      const given = withContext(runtime)
+      const saved = toState(await runs.begin(given))
+      const closed = await closeOpenCalls(messages, given)
+      if (closed && earlier) await withdrawApprovals(gate, (await runs.of(saved, given)).view.caller, earlier.run)
+      return { [SAVED]: saved, ...(closed && { messages: closed }) }
+    },
     async wrapModelCall(request, handler) {
       const run = await runs.of(savedOf(request.state), request.runtime)
       const now = run.view.narrow({ facts: await run.facts() })
@@ -150,7 +157,8 @@ const BEFORE_1_2_35 =
  * hook's own schema.
  */
 function withContext(runtime: GuardRuntime): GuardRuntime {
-  return { ...runtime, context: getConfig().context }
+  const { context, configurable } = getConfig()
+  return { ...runtime, context, ...(configurable && { configurable }) }
 }
 
 /**

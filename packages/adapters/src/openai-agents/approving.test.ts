@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Agent, RunContext, RunState, tool } from '@openai/agents'
+import { Agent, MemorySession, RunContext, RunState, tool } from '@openai/agents'
 import { ScriptedModel } from '@openai/agents/testing'
 import { createGate, defineCaller, type Gate, ToolgateError } from '@toolgate/core'
 import { z } from 'zod'
@@ -57,6 +57,22 @@ describe('guard: a call that a person has to approve', () => {
     assert.match(toldTexts(model)[0] ?? '', /not on a Friday/)
     assert.equal(audit.attempts().length, 2)
     assert.match(audit.attempts()[1] ?? '', /^delete_all tool_blocked approval_rejected$/)
+  })
+
+  it('is left out of the history, if the user writes instead, and still waits at the gate', async () => {
+    const session = new MemorySession()
+    const scene = createScene({ ...ASKED, script: [calls('search', 'delete_all'), DONE] })
+    const options = { context: { caller: ADMIN }, session }
+    await scene.runner.run(scene.agent, 'Delete.', options)
+    const { finalOutput } = await scene.runner.run(scene.agent, 'Wait.', options)
+    assert.equal(finalOutput, 'done')
+    const { input } = scene.model.lastCall?.request ?? { input: [] }
+    assert.deepEqual(
+      Array.isArray(input) && input.map((item) => ('name' in item ? `${item.type} ${item.name}` : item.type)),
+      ['message', 'function_call search', 'function_call_result search', 'message'],
+    )
+    assert.deepEqual(scene.witness.ran, ['search'])
+    assert.equal((await scene.gate.approvals.list())[0]?.status, 'pending')
   })
 
   it('follows what people decide at the gate itself', async () => {

@@ -166,6 +166,8 @@ export interface CallView {
   openable(): readonly string[]
   /** The ids that will be visible from the next step on, as far as known today. */
   idsOfNextStep(): readonly string[]
+  /** Checks a name if the gate's tools are fixed. @throws {UnknownToolError} for a name that no tool has had */
+  checkName(id: string): void
   call(request: CallRequest): Promise<CallOutcome>
   /**
    * Returns the request with the run of the caller's token, if there is one, and with the name that a resource is decided

@@ -20,6 +20,7 @@ export { alwaysAvailable } from '../memory/availability.ts'
 export type { RunHistories } from '../gate/gate.ts'
 export { callerKey, callerParts } from '../ports/caller.ts'
 export type { NamedGateOptions, NativeGateOptions } from '../gate/options.ts'
+export { hasUsedToolIn } from '../gate/used-tools.ts'
 export type { HaltRequest, HaltTarget } from '../state/halts.ts'
 export type { Preferences } from '../state/preferences.ts'
 

@@ -2,8 +2,8 @@
 // release.
 
 // Parsed policies
-export { listPolicies, type ParsedClause, type ParsedPolicy, parsePolicies } from '../policy/parse.ts'
-export type { Condition } from '../policy/policy.ts'
+export { type ParsedClause, type ParsedPolicy, parsePolicies } from '../policy/parse.ts'
+export { type Condition, listPolicies } from '../policy/policy.ts'
 export { type ClauseRef, clauseText } from '../policy/clause-ref.ts'
 export { enforcedOf } from '../policy/shadow.ts'
 export { coversApprover, describeApprover, strictestApprover } from '../policy/approver.ts'

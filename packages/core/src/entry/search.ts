@@ -3,3 +3,4 @@
 export { callingOf } from '../search/calling.ts'
 export { type MetaAnswer, metaTools } from '../search/meta-tools.ts'
 export type { SearchHit } from '../search/search.ts'
+export type { Searcher } from '../search/searcher.ts'

@@ -34,16 +34,15 @@ import { createLocks, type Locks, membersOf } from './locks.ts'
 import { rememberGate } from './view-of.ts'
 import { createViews, type ViewOptions } from './views.ts'
 import {
-  type GateOptions,
   type OwnToolName,
-  type NamedGateOptions,
-  type NativeGateOptions,
-  type RecordGateOptions,
+  type CheckedGateOptions,
+  type ListKey,
+  type NamesOf,
   type ForkOptions,
   type GateRules,
   FORK,
 } from './options.ts'
-import { createParts, type Shared, revisionsOf } from './parts.ts'
+import { type AnyOptions, createParts, type Shared, revisionsOf } from './parts.ts'
 
 /** The long-lived, shareable object that holds the catalog, the policy and the stores. */
 export interface Gate<Name extends string = string, Native = unknown> {
@@ -173,20 +172,18 @@ export interface RunHistories {
  * const view = await gate.view({ user: 'vera' })
  * const outcome = await view.call({ tool: 'search', input: { q: 'gates' } })
  */
-export function createGate<Native, Alias extends string = never>(
-  options: NativeGateOptions<Native, Alias>,
-): Gate<(keyof Native & string) | OwnToolName, Native>
-export function createGate<Name extends string, Alias extends string = never>(
-  options: NamedGateOptions<Name, Alias>,
-): Gate<Name | OwnToolName>
-export function createGate(options?: GateOptions | RecordGateOptions): Gate
-export function createGate(
-  options: GateOptions | NamedGateOptions<string> | NativeGateOptions<object> | RecordGateOptions = {},
-): Gate {
-  const parts = createParts(options, () => gate)
+export function createGate<
+  Key extends PropertyKey = ListKey,
+  Native = unknown,
+  Alias extends string = never,
+  SourceKey extends PropertyKey = never,
+>(
+  options: CheckedGateOptions<Key, Native, Alias, SourceKey> = {},
+): Gate<`${NamesOf<Key, SourceKey> | OwnToolName}`, Native> {
+  const parts = createParts(options as AnyOptions, () => gate)
   const gate = openGate(parts.shared, parts.ports, parts.policies, { isFork: false, tightens: undefined })
   parts.start()
-  return gate
+  return gate as Gate<`${NamesOf<Key, SourceKey> | OwnToolName}`, Native>
 }
 
 interface GateLineage {
@@ -286,6 +283,7 @@ function hostFor({ rules, parse, catalog, unlisted }: Shared, ports: CallPorts, 
     rules,
     parsePolicy: (policy) => parse(policy, 'narrow.policy'),
     checkNames: (ids) => checkNames(ids, catalog, unlisted),
+    hasFixedTools: () => !catalog.dynamic,
     unlisted,
   }
 }

@@ -27,7 +27,7 @@ import type { AliasesInput } from '../tools/aliases.ts'
 import type { Source } from '../tools/catalog.ts'
 import type { Group } from '../tools/groups.ts'
 import type { REQUEST_TOOL_ID } from '../tools/own-tool.ts'
-import type { NativeToolRecord, ToolRecord } from '../tools/record.ts'
+import type { NativeToolRecord, RecordTool, ToolRecord } from '../tools/record.ts'
 import { shapeOf } from '@toolgate/values'
 import type { Tool } from '../tools/tool.ts'
 
@@ -138,6 +138,41 @@ export interface GateOptions {
 
 /** The id of the tool that a gate adds if a group opens by request. */
 export type OwnToolName = typeof REQUEST_TOOL_ID
+
+/** A key that every list has, and no record of tools. */
+export type ListKey = typeof Symbol.iterator
+
+/**
+ * The ids of a gate's tools if the compiler knows all of them; else any text. `Key`: the keys of `tools`. `SourceKey`: those
+ * of `sources`, which there are if other tools can come.
+ */
+export type NamesOf<Key extends PropertyKey, SourceKey extends PropertyKey> = [SourceKey] extends [never]
+  ? ListKey extends Key
+    ? string
+    : Exclude<Extract<Key, string>, '~native'>
+  : string
+
+/** Tools by id. `~native` is the framework's map that they come from. */
+type KeyedTools<Key extends PropertyKey, Native> = {
+  readonly [K in Key]: K extends '~native' ? unknown : RecordTool
+} & { readonly '~native'?: Native }
+
+/**
+ * The options of a gate. If its tools are a record without sources, the compiler rejects other names in its policy. One
+ * type for all kinds of tools lets its error point at the wrong name.
+ */
+export interface CheckedGateOptions<
+  Key extends PropertyKey,
+  Native,
+  Alias extends string,
+  SourceKey extends PropertyKey,
+> extends Omit<GateOptions, 'tools' | 'sources' | 'policy' | 'aliases'> {
+  /** Each key of a record is the tool's id, or the name of a definition that has none. */
+  readonly tools?: Iterable<Tool> | KeyedTools<Key, Native>
+  readonly sources?: (readonly Source[] & { readonly [K in SourceKey]?: unknown }) | undefined
+  readonly aliases?: Readonly<Record<Alias, string>> | ReadonlyMap<Alias, string>
+  readonly policy?: Policies<NoInfer<`${NamesOf<Key, SourceKey> | Alias | OwnToolName}`>>
+}
 
 /** Options with tools by their ids. The ids are a type, so the compiler rejects any other name. */
 export interface NamedGateOptions<Name extends string, Alias extends string = never> extends Omit<

@@ -90,7 +90,7 @@ const DEFAULT_VISIBILITY_DEADLINE_MS = 10_000
 const DEFAULT_WAIT_MS = 5000
 const DEFAULT_MAX_OUTPUT_CHARS = 10_000_000
 
-type AnyOptions = GateOptions | NamedGateOptions<string> | NativeGateOptions<object> | RecordGateOptions
+export type AnyOptions = GateOptions | NamedGateOptions<string> | NativeGateOptions<object> | RecordGateOptions
 
 /** The parts of a gate. */
 interface GateParts {

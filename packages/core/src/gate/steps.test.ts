@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate } from './gate.ts'
+import { createGate, type Gate } from './gate.ts'
 import { memoryAvailability } from '../memory/availability.ts'
 import { createSteps, type PrepareStepContext, unchanged, withTools } from './steps.ts'
 import type { RunFacts } from '../history/facts.ts'
@@ -229,5 +229,31 @@ describe('createSteps', () => {
     await assert.rejects(steps.next(), { message: 'not ready' })
     fail = false
     assert.equal((await steps.next()).stepNumber, 0)
+  })
+
+  describe('hasUsedTool', () => {
+    const ask = async (gate: Gate, name: string) => {
+      const steps = createSteps(await gate.view({ user: 'vera' }), {
+        prepareStep: ({ hasUsedTool }) => (hasUsedTool(name) ? withTools() : unchanged()),
+      })
+      return (await steps.next()).view.ids
+    }
+
+    it('refuses a name that no tool has, with the nearest', async () => {
+      await assert.rejects(ask(make(), 'serach'), {
+        name: 'ConfigError',
+        path: 'hasUsedTool',
+        message: /Unknown tool "serach"\. Did you mean "search"/,
+      })
+    })
+
+    it('knows tools that are hidden from the caller', async () => {
+      assert.deepEqual(await ask(make(), 'secret'), [...names])
+    })
+
+    it('takes every name where tools can still come', async () => {
+      const source = { name: 'live', tools: () => [defineTool({ name: 'search' })], subscribe: () => () => {} }
+      assert.deepEqual(await ask(createGate({ sources: [source] }), 'serach'), ['search'])
+    })
   })
 })

@@ -2,6 +2,7 @@ import type { Caller } from '../ports/caller.ts'
 import { checkShape, ConfigError, shapeOf } from '@toolgate/values'
 import type { RunFacts } from '../history/facts.ts'
 import type { MaybePromise } from '../ports/ports.ts'
+import { hasUsedToolIn } from './used-tools.ts'
 import type { View } from './view.ts'
 
 /** The outcome of one call of a step. */
@@ -19,7 +20,7 @@ interface StepRecord {
 }
 
 /** The input of `prepareStep` before a step. */
-export interface PrepareStepContext<State = unknown, Context = unknown> {
+export interface PrepareStepContext<State = unknown, Context = unknown, Name extends string = string> {
   /** Counted from 0. */
   readonly stepNumber: number
   readonly state: State
@@ -32,8 +33,12 @@ export interface PrepareStepContext<State = unknown, Context = unknown> {
   readonly instructions: string | undefined
   /** The conversation so far, in the host's own form. Empty if the host does not supply it. */
   readonly messages: readonly unknown[]
-  /** Whether a call of this tool has ended `done` in an earlier step. */
-  hasUsedTool(tool: string): boolean
+  /**
+   * Returns whether a call of this tool has ended `done` in an earlier step.
+   *
+   * @throws {ConfigError} for a name that no tool has, if the gate's tools are fixed
+   */
+  hasUsedTool(tool: Name): boolean
   /** Every call of the earlier steps, oldest first. */
   previousToolCalls(): readonly StepCall[]
 }
@@ -50,8 +55,8 @@ export interface StepChange<Context = unknown> {
   readonly context?: Context | undefined
 }
 
-export type PrepareStep<State = unknown, Context = unknown> = (
-  context: PrepareStepContext<State, Context>,
+export type PrepareStep<State = unknown, Context = unknown, Name extends string = string> = (
+  context: PrepareStepContext<State, Context, Name>,
 ) => MaybePromise<StepChange<Context> | undefined>
 
 /** Returns no change for this step. */
@@ -66,8 +71,8 @@ export function withTools<Name extends string>(
   return { activeTools }
 }
 
-export interface StepsOptions<State, Context> {
-  readonly prepareStep?: PrepareStep<State, Context> | undefined
+export interface StepsOptions<State, Context, Name extends string = string> {
+  readonly prepareStep?: PrepareStep<State, Context, Name> | undefined
   readonly instructions?: string | undefined
   readonly state?: State
   readonly context?: Context
@@ -118,11 +123,12 @@ export interface Steps<Context = unknown> {
  * withTools('search')) })
  * const { view: tools } = await steps.next()
  */
-export function createSteps<State = undefined, Context = undefined>(
-  view: View,
-  options: StepsOptions<State, Context> = {},
+export function createSteps<State = undefined, Context = undefined, Name extends string = string>(
+  view: View<Name>,
+  options: StepsOptions<State, Context, NoInfer<Name>> = {},
 ): Steps<Context> {
   checkShape('createSteps', options, OPTIONS)
+  const run: View = view
   const { prepareStep, state } = options
   const steps = (options.earlier ?? []).map(({ stepNumber, calls }) => ({ stepNumber, calls: [...calls] }))
   let instructions = options.instructions
@@ -133,12 +139,12 @@ export function createSteps<State = undefined, Context = undefined>(
       checkShape('next', about, INPUT)
       const stepNumber = (steps.at(-1)?.stepNumber ?? -1) + 1
       const { facts } = about
-      const offered = view.narrow({ facts })
+      const offered = run.narrow({ facts })
       const earlier = steps.map(({ calls, ...step }) => Object.freeze({ ...step, calls: Object.freeze([...calls]) }))
       const change = prepareStep
         ? readChange<Context>(
             await prepareStep(
-              contextOf(stepNumber, offered, earlier, {
+              contextOf<State, Context, Name>(stepNumber, offered, earlier, {
                 state: state as State,
                 context,
                 instructions,
@@ -150,7 +156,7 @@ export function createSteps<State = undefined, Context = undefined>(
       const { activeTools, model, options: stepOptions } = change
       instructions = change.instructions ?? instructions
       context = change.context ?? context
-      const narrowed = activeTools === undefined ? offered : view.narrow({ activeTools, facts })
+      const narrowed = activeTools === undefined ? offered : run.narrow({ activeTools, facts })
       steps.push({ stepNumber, calls: [] })
       return {
         stepNumber,
@@ -202,12 +208,12 @@ function isNames(value: unknown): boolean {
   return Array.isArray(value) && value.every((name) => typeof name === 'string')
 }
 
-function contextOf<State, Context>(
+function contextOf<State, Context, Name extends string>(
   stepNumber: number,
-  offered: View,
+  offered: View<Name>,
   steps: readonly StepRecord[],
   given: Pick<PrepareStepContext<State, Context>, 'state' | 'context' | 'instructions' | 'messages'>,
-): PrepareStepContext<State, Context> {
+): PrepareStepContext<State, Context, Name> {
   const previous = steps.flatMap(({ calls }) => calls)
   return {
     stepNumber,
@@ -215,7 +221,7 @@ function contextOf<State, Context>(
     ...given,
     tools: offered.ids,
     caller: offered.caller,
-    hasUsedTool: (tool) => previous.some((call) => call.tool === tool && call.status === 'done'),
+    hasUsedTool: hasUsedToolIn(offered, () => previous),
     previousToolCalls: () => previous,
   }
 }

@@ -35,7 +35,7 @@ import { type ItemSearchOptions, type SearchHit, searchItems } from '../search/s
 import { bitsWhere, hasBit, isEmpty } from '../tools/bits.ts'
 import type { RunFacts } from '../history/facts.ts'
 import type { Groups } from '../tools/groups.ts'
-import { isItemId, type ItemKind, RESOURCE_PREFIX } from '../tools/tool-id.ts'
+import { isItemId, type ItemId, type ItemKind, RESOURCE_PREFIX } from '../tools/tool-id.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { checkShape, shapeOf } from '@toolgate/values'
@@ -63,7 +63,7 @@ export interface View<Name extends string = string> {
   has(id: string): boolean
   get(id: string): Tool | undefined
   /** Returns every layer's answer about a tool, the deciding one first. Show it to people, never to the model. */
-  explain(id: string): Explanation
+  explain(id: Name | ItemId): Explanation
   /**
    * Returns a tighter view, for a step or a sub-agent. Locks and availability are read again. Returns this view if nothing
    * narrows it and nothing has changed.
@@ -111,6 +111,8 @@ export interface ViewHost {
   readonly rules: { readonly now: { readonly usesOf: UsesOf } }
   parsePolicy(policy: Policies): readonly ParsedPolicy[]
   checkNames(names: readonly string[]): void
+  /** Whether no tools can come later. */
+  hasFixedTools(): boolean
   readonly unlisted: Unlisted
 }
 
@@ -303,6 +305,10 @@ class CallerView implements View, CallView {
 
   openable(): readonly string[] {
     return openableIn(this.#run.evaluation)
+  }
+
+  checkName(id: string): void {
+    if (this.#host.hasFixedTools()) this.#host.checkNames([id])
   }
 
   idsOfNextStep(): readonly string[] {

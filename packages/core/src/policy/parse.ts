@@ -8,7 +8,14 @@ import { isPlain } from '@toolgate/values/json'
 import { parseApprover } from './approver.ts'
 import { parseCondition, type ParsedCondition } from './condition.ts'
 import { joinRunUse, type RunUse } from './run-use.ts'
-import type { Clause, FunctionPolicy, Policies, Policy, PolicyAnswer } from './policy.ts'
+import {
+  type Clause,
+  type FunctionPolicy,
+  listPolicies,
+  type Policies,
+  type Policy,
+  type PolicyAnswer,
+} from './policy.ts'
 import { writtenIn } from './written-in.ts'
 
 export const CLAUSE_KINDS = ['deny', 'allow', 'ask'] as const
@@ -82,15 +89,6 @@ export function parsePolicyAt(
   return isFunctionPolicy(policy)
     ? parseFunctionPolicy(policy, path, position)
     : parsePolicy(policy, groups, path, position)
-}
-
-export function listPolicies(policies: Policies | undefined): readonly (Policy | FunctionPolicy)[] {
-  if (policies === undefined) return []
-  return isList(policies) ? policies : [policies]
-}
-
-function isList<T>(value: T | readonly T[]): value is readonly T[] {
-  return Array.isArray(value)
 }
 
 function isFunctionPolicy(policy: Policy | FunctionPolicy): policy is FunctionPolicy {

@@ -34,6 +34,9 @@ export interface Clause<Name extends string = string> {
   readonly mode?: 'shadow'
 }
 
+/** A selector alone, or with conditions. */
+type Rule<Name extends string> = SelectorText<Name> | Clause<Name>
+
 /** A policy as data. Policies are combined: none overrides another. See `combinePolicies`. */
 export interface Policy<Name extends string = string> {
   readonly name?: string
@@ -41,9 +44,9 @@ export interface Policy<Name extends string = string> {
    * Only matching items are allowed. `[]` allows nothing. Default `['*']`, which matches every tool but no resources or
    * prompts: each policy must name those, as in `resource:files:*`.
    */
-  readonly allow?: readonly (SelectorText<Name> | Clause<Name>)[]
-  readonly deny?: readonly (SelectorText<Name> | Clause<Name>)[]
-  readonly ask?: readonly (SelectorText<Name> | Clause<Name>)[]
+  readonly allow?: readonly Rule<Name>[]
+  readonly deny?: readonly Rule<Name>[]
+  readonly ask?: readonly Rule<Name>[]
   readonly requireTags?: readonly string[]
   /** `shadow`: calls are decided as if the policy were absent, and their records say what it would do. */
   readonly mode?: 'shadow'
@@ -67,17 +70,30 @@ export interface FunctionPolicy {
   decide(tool: Tool, caller: Caller): PolicyAnswer | { readonly outcome: PolicyAnswer; readonly message?: string }
 }
 
-/** The policies of a gate: data, functions, or several of both. All of them apply. */
+/**
+ * The policies of a gate: data, functions, or several of both. All of them apply.
+ *
+ * No member of the union is an array for the compiler, so that its error for a misspelt name points at the name.
+ */
 export type Policies<Name extends string = string> =
   | Policy<Name>
   | FunctionPolicy
-  | readonly (Policy<Name> | FunctionPolicy)[]
+  | ArrayLike<Policy<Name> | FunctionPolicy>
   | CombinedPolicies
 
 declare const met: unique symbol
 
 /** The result of `combinePolicies`. Names in it are checked when it is parsed, not by the compiler. */
-type CombinedPolicies = readonly (Policy | FunctionPolicy)[] & { readonly [met]: true }
+interface CombinedPolicies {
+  readonly [met]: true
+}
+
+/** Returns policies as a list. */
+export function listPolicies(policies: Policies | undefined): readonly (Policy | FunctionPolicy)[] {
+  if (policies === undefined) return []
+  const given: unknown = policies
+  return Array.isArray(given) ? (given as readonly (Policy | FunctionPolicy)[]) : [policies as Policy | FunctionPolicy]
+}
 
 /**
  * Combines policies. The strictest answer decides: denies, asks and required tags add up, allowlists intersect, and the
@@ -87,5 +103,5 @@ type CombinedPolicies = readonly (Policy | FunctionPolicy)[] & { readonly [met]:
  * createGate({ tools, policy: combinePolicies(baseline, policyFromEnv(process.env), { deny: ['tag:payments'] }) })
  */
 export function combinePolicies(...policies: readonly (Policies | undefined)[]): CombinedPolicies {
-  return policies.flatMap((policy) => policy ?? []) as readonly unknown[] as CombinedPolicies
+  return policies.flatMap(listPolicies) as unknown as CombinedPolicies
 }

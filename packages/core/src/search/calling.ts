@@ -7,7 +7,8 @@ import { continuedBy } from '../call/rounds.ts'
 import { hasBit } from '../tools/bits.ts'
 import { isItemId } from '../tools/tool-id.ts'
 import type { CallContext, Tool } from '../tools/tool.ts'
-import { type SearchHit, type SearchOptions, searchTools } from './search.ts'
+import { type SearchHit, type SearchOptions, searchTools, searchToolsBy } from './search.ts'
+import type { CheckedSearcher } from './searcher.ts'
 
 /**
  * The view of a call, for a tool that finds or runs other tools on its caller's behalf. It can do no more than the caller
@@ -20,6 +21,13 @@ export interface Calling {
   search(query: string, options?: SearchOptions): readonly SearchHit[]
   /** Also searches the tools of locked groups that a search hit opens. */
   searchLocked(query: string, options?: SearchOptions): readonly SearchHit[]
+  /** Searches with a searcher of the host; `locked`: also the tools of locked groups that a search hit opens. */
+  searchBy(
+    searcher: CheckedSearcher,
+    query: string,
+    options: SearchOptions,
+    locked: boolean,
+  ): Promise<readonly SearchHit[]>
   /** Returns the locked groups that `request_tools` opens for this caller. */
   openable(): readonly string[]
   /** Returns the ids that are visible from the next step on. */
@@ -57,6 +65,10 @@ export function callingOf(call: CallContext): Calling {
     app: view.app,
     search: (query, options) => searchTools(view.visibleToday(), query, options),
     searchLocked: (query, options) => searchTools(view.findableToday(), query, options),
+    searchBy(searcher, query, options, locked) {
+      const visible = () => (locked ? view.findableToday() : view.visibleToday())
+      return searchToolsBy(searcher, visible, query, options, { caller: view.caller, signal: call.signal })
+    },
     openable: () => view.openable(),
     idsOfNextStep: () => view.idsOfNextStep(),
     get(id) {

@@ -5,9 +5,10 @@ import { type CallContext, defineTool, type JsonSchema, type Tool } from '../too
 import { checkShape, shapeOf } from '@toolgate/values'
 import { type Calling, callingOf } from './calling.ts'
 import { MAX_QUERY_LENGTH } from './rank.ts'
+import { type CheckedSearcher, checkSearcher, type SearcherOptions } from './searcher.ts'
 import { DEFAULT_LIMIT, MAX_LIMIT, SEARCH_DETAILS, type SearchDetail, type SearchHit } from './search.ts'
 
-interface MetaToolOptions {
+interface MetaToolOptions extends SearcherOptions {
   /** Which meta-tools. Default: all three. `call_tool` is for clients whose list of tools cannot grow. */
   readonly names?: readonly MetaToolName[]
   readonly namespace?: string
@@ -63,6 +64,7 @@ interface UnknownDetails {
 export function metaTools(options: MetaToolOptions = {}): readonly Tool[] {
   checkShape('metaTools', options, OPTIONS)
   const { names = META_NAMES, namespace, toOutput = toPlainOutput } = options
+  const searcher = checkSearcher('metaTools', options)
   return META_NAMES.filter((name) => names.includes(name)).map((name) => {
     const answer = ANSWERS[name]
     const tool = defineTool({
@@ -74,7 +76,7 @@ export function metaTools(options: MetaToolOptions = {}): readonly Tool[] {
       // `call_tool` may call any tool, so it has no hints.
       annotations: name === 'call_tool' ? {} : { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
       execute: async (input: never, call: CallContext) => {
-        const answered = await answer(input, callingOf(call), options)
+        const answered = await answer(input, callingOf(call), { ...options, searcher })
         return toInputRequired(answered) ?? toOutput(answered)
       },
     })
@@ -84,13 +86,24 @@ export function metaTools(options: MetaToolOptions = {}): readonly Tool[] {
   })
 }
 
-const OPTIONS = shapeOf<MetaToolOptions>({ names: true, namespace: true, onFound: true, own: true, toOutput: true })
+const OPTIONS = shapeOf<MetaToolOptions>({
+  names: true,
+  namespace: true,
+  onFound: true,
+  own: true,
+  toOutput: true,
+  searcher: true,
+  searchDeadlineMs: true,
+  onWarning: true,
+})
 const META_NAMES = ['search_tools', 'get_tool_details', 'call_tool'] as const
 /** How many of the host's own tools may rank before the wanted ones. */
 const MAX_OWN = 4
 const made = new WeakMap<Tool, MetaToolName>()
 
-type MetaToolHandler = (input: never, calling: Calling, options: MetaToolOptions) => MetaAnswer | Promise<MetaAnswer>
+/** The options of the tools, with a checked searcher. */
+type Opened = Pick<MetaToolOptions, 'onFound' | 'own'> & { readonly searcher: CheckedSearcher | undefined }
+type MetaToolHandler = (input: never, calling: Calling, options: Opened) => MetaAnswer | Promise<MetaAnswer>
 
 const ANSWERS: Readonly<Record<MetaToolName, MetaToolHandler>> = {
   search_tools: search,
@@ -105,13 +118,17 @@ interface SearchInput {
 }
 
 /** Leaves out the meta-tools, since the caller has them. */
-function search(
+async function search(
   { query, limit = DEFAULT_LIMIT, detail = 'descriptions' }: SearchInput,
   calling: Calling,
-  { onFound, own }: MetaToolOptions,
-): MetaAnswer {
+  { onFound, own, searcher }: Opened,
+): Promise<MetaAnswer> {
   const options = { limit: Math.min(MAX_LIMIT, limit + META_NAMES.length + MAX_OWN), detail }
-  const all = onFound ? calling.searchLocked(query, options) : calling.search(query, options)
+  const all = searcher
+    ? await calling.searchBy(searcher, query, options, onFound !== undefined)
+    : onFound
+      ? calling.searchLocked(query, options)
+      : calling.search(query, options)
   const hits = all.filter(({ id }) => !isLeftOut(calling.get(id), own)).slice(0, limit)
   const locked = hits.map(({ id }) => id).filter((id) => calling.get(id) === undefined)
   if (locked.length > 0) onFound?.(calling.caller, locked)

@@ -5,6 +5,7 @@ import { indexOfRequestTool } from '../tools/own-tool.ts'
 import { ITEM_KINDS, type ItemKind } from '../tools/tool-id.ts'
 import { type JsonSchema, titleOf, type Tool } from '../tools/tool.ts'
 import { toolIndexOf } from './index-tools.ts'
+import type { CheckedSearcher, SearchAbout } from './searcher.ts'
 import { parseQuery, rank, type SearchedPart } from './rank.ts'
 
 /** How much a search shows of each tool. */
@@ -66,6 +67,44 @@ const DEFAULT_DESCRIPTION = 400
 export function searchTools(visible: Visible, query: string, options: SearchOptions = {}): readonly SearchHit[] {
   checkShape('search', options, OPTIONS)
   return searchParts([[visible, TOOLS]], query, checkSearch(query, options))
+}
+
+/** Who searches. */
+export type Seeker = Pick<SearchAbout, 'caller' | 'signal'>
+
+/**
+ * Returns the tools that a searcher orders, best first, with a score by their place. Only tools that are visible after its
+ * answer are returned. If it fails or returns none of these, the search by words answers.
+ *
+ * @throws {ToolgateError} `query_invalid` for a query that is not a string, and for an invalid option
+ */
+export async function searchToolsBy(
+  searcher: CheckedSearcher,
+  visible: () => Visible,
+  query: string,
+  options: SearchOptions,
+  seeker: Seeker,
+): Promise<readonly SearchHit[]> {
+  checkShape('search', options, OPTIONS)
+  const wanted = checkSearch(query, options)
+  const { limit } = wanted
+  const among = findableIds(visible())
+  const ids = await searcher.find(query, { ...seeker, among: [...among], limit })
+  // Rules may have changed while the searcher worked.
+  const now = visible()
+  const found = findableIds(now)
+  const shown = ids?.filter((id) => found.has(id)).slice(0, limit) ?? []
+  if (shown.length === 0 && ids?.length !== 0) return searchTools(now, query, options)
+  return shown.flatMap((id, place) => {
+    const tool = now.snapshot.get(id)
+    return tool ? [toHit(tool, 1 / (place + 1), wanted)] : []
+  })
+}
+
+/** Returns the ids of the tools that a search may show. */
+function findableIds({ snapshot, bits }: Visible): ReadonlySet<string> {
+  const others = withoutBit(bits, indexOfRequestTool(snapshot))
+  return new Set(membersOf(others).map((at) => snapshot.ids[at] ?? ''))
 }
 
 /**

@@ -28,6 +28,9 @@ const SELECTOR_MARKS = /[:*]/
 export const RESOURCE_PREFIX = 'resource:'
 export const PROMPT_PREFIX = 'prompt:'
 
+/** The id of a resource, a template or a prompt. */
+export type ItemId = `${typeof RESOURCE_PREFIX | typeof PROMPT_PREFIX}${string}`
+
 /** Returns whether an id belongs to an item that is not a tool. Accepts any value that a client sends. */
 export function isItemId(id: unknown): id is string {
   if (typeof id !== 'string') return false

@@ -20,6 +20,9 @@ export function answerCors(request: IncomingMessage, response: ServerResponse, r
   response.setHeader('access-control-allow-origin', origin)
   response.setHeader('access-control-expose-headers', EXPOSED)
   if (!isPreflight(request)) return false
+  // A page on the internet asks before it calls a gateway on this machine or in this network.
+  if (request.headers['access-control-request-private-network'] === 'true')
+    response.setHeader('access-control-allow-private-network', 'true')
   answerPreflight(request, response, 'GET, POST, DELETE')
   return true
 }

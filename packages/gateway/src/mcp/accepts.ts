@@ -43,21 +43,23 @@ export function checkAccept(accept: string | undefined): AnswerForm {
 
 interface MediaRange {
   readonly type: string
-  readonly quality: number
+  /** Whether its quality is 0. */
+  readonly isExcluded: boolean
 }
+
+/** A quality that is no number does not exclude anything. */
+const ZERO = /^q\s*=\s*0(?:\.0*)?$/
 
 function toRange(text: string): readonly MediaRange[] {
   const [type = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase())
-  if (type === '') return []
-  const quality = parameters.find((parameter) => /^q\s*=/.test(parameter))?.replace(/^q\s*=\s*/, '')
-  return [{ type, quality: quality === undefined ? 1 : Number(quality) || 0 }]
+  return type === '' ? [] : [{ type, isExcluded: parameters.some((parameter) => ZERO.test(parameter)) }]
 }
 
 /** The most specific range decides. `*` alone is an old spelling of the range for everything. */
 function isAccepted(ranges: readonly MediaRange[], type: string): boolean {
   for (const names of [[type], [`${type.slice(0, type.indexOf('/'))}/*`], ['*/*', '*']]) {
     const found = ranges.filter((range) => names.includes(range.type))
-    if (found.length > 0) return found.some(({ quality }) => quality > 0)
+    if (found.length > 0) return found.some(({ isExcluded }) => !isExcluded)
   }
   return false
 }

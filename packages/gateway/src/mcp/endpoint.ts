@@ -249,6 +249,8 @@ class Endpoint {
     const lastEventId = request.headers['last-event-id']
     if (request.method === 'GET' && lastEventId !== undefined) {
       if (held.resume(session, caller, String(lastEventId), response)) return
+      const lost = held.lostIn(String(lastEventId))
+      if (lost !== undefined) return sendEvent(response, toFaultBody(CALL_LOST, lost))
       throw new RpcFault('event_unknown', 'Event not found.')
     }
     if (request.method === 'GET') {
@@ -316,6 +318,12 @@ class Endpoint {
     }
   }
 }
+
+/** The answer to a client that resumes the stream of a call that an earlier process ran. */
+const CALL_LOST = new RpcFault(
+  'owner_lost',
+  'The process that ran this call is gone, and the call with it. It may have run.',
+)
 
 /** When the subscriptions of a continued session are tried, each after the one before. */
 const RESUME_AFTER_MS = [0, 500, 2_000, 10_000, 30_000]

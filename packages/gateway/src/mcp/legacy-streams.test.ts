@@ -263,6 +263,36 @@ describe('a call of an earlier client that disconnects', () => {
   })
 })
 
+describe('a stream of a process that is gone', () => {
+  it('ends with an error for its call, so that the client does not wait for it', async (t) => {
+    const { call, initialize } = await setUp(t)
+    const first = await call('steps', { session: await initialize(), id: 77, meta: TOKEN })
+    await first.message(0)
+    const next = await setUp(t)
+    const session = await next.initialize()
+    const headers = { 'last-event-id': first.eventIds.at(-1) ?? '' }
+    const resumed = await next.send(undefined, { method: 'GET', session, headers })
+    await resumed.ended()
+    assert.deepEqual([resumed.status, resumed.headers['content-type']], [200, 'text/event-stream'])
+    const [{ id, error }] = resumed.messages
+    assert.deepEqual([id, error.code], [77, -32_000])
+    assert.match(error.message, /may have run/)
+  })
+
+  it('is unknown if it does not name its request, or is of this process', async (t) => {
+    const { call, initialize, send } = await setUp(t)
+    const session = await initialize()
+    const own = await call('steps', { session, id: 78, meta: TOKEN })
+    await own.message(0)
+    const other = await initialize()
+    for (const id of [own.eventIds[0] ?? '', '0f8fad5b-d9cb-469f-a165-70867728950e_1', 'x', '00000001-aaaa-8aaa_1'])
+      assert.equal(
+        (await send(undefined, { method: 'GET', session: other, headers: { 'last-event-id': id } })).status,
+        400,
+      )
+  })
+})
+
 describe('notifications/cancelled', () => {
   it('cancels the call of its session and key, held or not, and no other', async (t) => {
     const { call, initialize, send, aborted } = await setUp(t)

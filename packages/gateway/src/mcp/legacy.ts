@@ -157,7 +157,7 @@ class LegacyRequest implements McpRequest {
     this.stream = new AnswerStream(response, {
       keepAlive,
       form,
-      hold: session && ((owner) => held.open(session, caller, owner)),
+      hold: session && ((owner) => held.open(session, caller, owner, id)),
       isPrimed: session !== undefined && session.protocolVersion >= PRIMES_SINCE,
     })
     this.#sent = sent

@@ -155,16 +155,21 @@ export class Elsewhere {
       const found = await this.sessions.find(id)
       if (found?.kept.owner !== sessionOwnerOf(asked.caller)) throw unknown()
       const { owned, kept } = found
-      // The session began before this replica became its user's home, where all of its requests now arrive.
-      const owner = ownerOf(asked.caller)
-      const isHome = owner !== undefined && this.homes.has(owner)
-      const isMoved = owned.owner !== this.self && isHome && this.check(asked.request)
+      // The session began before this replica became its user's home, where all of its requests are now answered.
+      const isMoved = owned.owner !== this.self && this.#isHomeOf(asked)
       if (isMoved) await this.sessions.move(id)
       else if (owned.owner !== this.self) return owned
       session = this.#here.sessions().restore(asked.caller, id, kept)
       return isMoved ? undefined : owned
     })
     return isAnswered ? undefined : session
+  }
+
+  /** Whether this replica is the home of the caller, and so answers all requests of the caller's sessions. */
+  #isHomeOf({ caller, request }: Asked): boolean {
+    const owner = ownerOf(caller)
+    if (owner === undefined || !this.homes.has(owner)) return false
+    return this.check(request) || this.#here.needsInstance(undefined, undefined)
   }
 
   /** Removes sessions and homes that others have taken over while this replica could not reach the database. */

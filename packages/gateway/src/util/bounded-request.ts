@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { LookupFunction, Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import { connectionReason } from './connection-reasons.ts'
+import { decodeBody } from './decode-body.ts'
 import { bareHost, type NamedProxy } from './proxy-rules.ts'
 import { openTunnel, ProxyError } from './proxy-tunnel.ts'
 import { trustAlso } from './trusted-authorities.ts'
@@ -115,5 +116,20 @@ async function read(sent: ClientRequest, place: string, maxBytes: number): Promi
     chunks.push(chunk)
   }
   const { statusCode = 0, rawHeaders, headers } = answer
-  return { status: statusCode, rawHeaders, contentType: headers['content-type'] ?? '', bytes: Buffer.concat(chunks) }
+  const bytes = decoded(Buffer.concat(chunks), headers['content-encoding'], { place, maxBytes })
+  return { status: statusCode, rawHeaders, contentType: headers['content-type'] ?? '', bytes }
+}
+
+function decoded(
+  bytes: Buffer,
+  coding: string | undefined,
+  { place, maxBytes }: { readonly place: string; readonly maxBytes: number },
+): Buffer {
+  try {
+    return decodeBody(bytes, coding, maxBytes)
+  } catch (cause) {
+    throw new RequestFailed(`${place} answered a body that is not ${coding}, or more than ${maxBytes} bytes of it`, {
+      cause,
+    })
+  }
 }

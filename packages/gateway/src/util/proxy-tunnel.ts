@@ -32,9 +32,10 @@ export async function openTunnel(proxy: NamedProxy, target: URL, options: Tunnel
   )
   try {
     const [answer, socket, head] = (await once(request, 'connect')) as [IncomingMessage, Socket, Buffer]
-    if (answer.statusCode === 200) return resumed(socket, head)
+    const { statusCode = 0 } = answer
+    if (statusCode >= 200 && statusCode < 300) return resumed(socket, head)
     socket.destroy()
-    throw refusal(proxy, authority, answer.statusCode ?? 0)
+    throw refusal(proxy, authority, statusCode)
   } catch (error) {
     throw brokenProxy(proxy, error)
   } finally {
@@ -86,7 +87,8 @@ function sendConnect(url: URL, authority: string, { secureContext }: TunnelOptio
     port: portOf(url),
     method: 'CONNECT',
     path: authority,
-    headers: { host: authority, ...proxyLogin(url) },
+    // Some proxies take a connection that is to be closed at its word.
+    headers: { host: authority, connection: 'keep-alive', 'proxy-connection': 'keep-alive', ...proxyLogin(url) },
     agent: false,
     maxHeaderSize: MAX_HEAD_BYTES,
     ...(secureContext && { secureContext }),

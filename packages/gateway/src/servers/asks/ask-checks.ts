@@ -18,11 +18,6 @@ export function named(server: string, message: string): string {
   return `Server "${server}" asks: ${message}`
 }
 
-/** Returns the members that have a value. Servers of some languages write `null` for an absent member. */
-export function withoutNulls(params: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== null))
-}
-
 export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }

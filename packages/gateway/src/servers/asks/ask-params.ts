@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '@toolgate/values/json'
-import { checkSize, invalid, isTexts, named, withoutNulls } from './ask-checks.ts'
+import { withoutNulls } from '@toolgate/mcp'
+import { checkSize, invalid, isTexts, named } from './ask-checks.ts'
 import { findSecret } from './secret-forms.ts'
 
 /** The rules for one request of a server. */

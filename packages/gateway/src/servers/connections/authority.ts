@@ -139,7 +139,7 @@ export class Authority {
   /** Returns the issuer's metadata, which is cached for a while, and the client. */
   async #partyOf(server: OAuthServer, issuer: string): Promise<Omit<Party, 'client'>> {
     const { clock } = this.#deps
-    const key = JSON.stringify([server.name, server.url, server.oauth, issuer])
+    const key = JSON.stringify([server.name, server.url, server.oauth, server.proxy, server.ca, issuer])
     const known = this.#parties.get(key)
     if (known && clock.monotonicMs() - known.readMs < METADATA_FRESH_MS) return known.party
     const fetch = fetchFor(server)

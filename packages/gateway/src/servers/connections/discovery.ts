@@ -78,7 +78,7 @@ async function readChallenge(url: URL, fetch: GuardedFetch): Promise<Challenge> 
 /** Returns the metadata of the resource, or the answer of each place where it may be. */
 async function readResource(url: URL, challenge: Challenge, fetch: GuardedFetch) {
   const text = challenge.get('resource_metadata')
-  const named = text === undefined ? null : URL.parse(text, url)
+  const named = text === undefined ? null : URL.parse(text, url.href)
   const isOwn = named?.origin === url.origin
   const elsewhere = text === undefined || isOwn ? [] : [`${shownValue(text)} is not of the server's own origin`]
   const places = new Set([...(isOwn ? [named.href] : []), ...resourceUrls(url)])

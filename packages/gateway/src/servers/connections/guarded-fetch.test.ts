@@ -3,6 +3,7 @@ import dns from 'node:dns/promises'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { syncBuiltinESMExports } from 'node:module'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { startScripted, status } from '../../../fixtures/scripted-http.ts'
 import { AUTHORITY, SERVER } from '../../../fixtures/test-certificates.ts'
@@ -55,6 +56,22 @@ describe('createGuardedFetch', () => {
         },
         problem(/answered JSON that/),
       )
+  })
+
+  it('reads an answer that is compressed, within the same bounds', async () => {
+    for (const [coding, zip] of [
+      ['gzip', gzipSync],
+      ['deflate', deflateSync],
+      ['br', brotliCompressSync],
+    ] as const) {
+      const headers = { 'content-type': 'application/json', 'content-encoding': coding }
+      answer = (response) => response.writeHead(200, headers).end(zip('{"a":1}'))
+      assert.deepEqual(await (await trusting(`${base}/x`)).json(), { a: 1 })
+      answer = (response) => response.writeHead(200, headers).end(zip(Buffer.alloc(10 * 2 ** 20, ' ')))
+      await assert.rejects(trusting(`${base}/x`), problem(/more than 524288 bytes/))
+      answer = (response) => response.writeHead(200, headers).end('{"a":1}')
+      await assert.rejects(trusting(`${base}/x`), problem(new RegExp(`a body that is not ${coding}`)))
+    }
   })
 
   it('asks no other host without TLS or on a private address', async () => {

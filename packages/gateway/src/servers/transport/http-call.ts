@@ -5,7 +5,7 @@ import { createPending, type Pending, type RequestOptions } from './connection.t
 import type { RequestCredential } from './credential.ts'
 import type { HttpEndpoint, Session } from './http-endpoint.ts'
 import { EVENT_STREAM, type HttpAnswer, isSuccess } from './http-answer.ts'
-import { answerError, mayBeGone, SessionLost } from './http-errors.ts'
+import { answerError } from './http-errors.ts'
 import type { HttpExchange, HttpRequest } from './http-exchange.ts'
 import {
   answersOther,
@@ -56,9 +56,9 @@ export interface CallHost {
   readonly clients: AskedClients
   /** Handles a notification or a request of the server. `of`: the request on whose stream it came, if any. */
   onMessage(message: ServerMessage, session: Session, of?: AskedRequest): void
-  /** The session in which the server last answered a request with a result. */
-  proven: Session | undefined
-  /** Called when the connection broke, or a proxy answered for the server. */
+  /** The sessions in which the server has answered a request with a result. */
+  readonly proven: WeakSet<Session>
+  /** Called when the connection broke. */
   onBroken(error: UpstreamError): void
 }
 
@@ -173,7 +173,7 @@ export class HttpCall {
       if (message.kind === 'notification' || message.kind === 'request') this.#onServerMessage(message)
       else if (message.id !== this.#id && !isUnnamedError(message)) continue
       else if (message.kind === 'result') {
-        this.#host.proven = this.#session
+        this.#host.proven.add(this.#session)
         this.#pending.resolve({ result: message.result, sessionId })
       } else this.#pending.reject(message.kind === 'error' ? rpcError(message.error) : message.error)
     }
@@ -202,22 +202,16 @@ export class HttpCall {
       this.#read(text, sessionId)
       if (!this.#pending.isSettled()) this.#pending.reject(this.#explain(text))
     } else {
-      const error = this.#errorOf(answer)
-      this.#pending.reject(error)
-      if (mayBeGone(status) && !(error instanceof SessionLost)) this.#host.onBroken(error)
+      this.#pending.reject(this.#errorOf(answer))
     }
   }
 
   #errorOf(answer: HttpAnswer): UpstreamError {
-    const { endpoint, proven } = this.#host
-    const session = this.#session
     return answerError(answer, {
       id: this.#id,
-      inSession: session.id !== undefined,
-      // A credential of a user may have ended. A new session does not help then.
-      wasProven: proven === session && endpoint.credential === undefined,
+      inSession: this.#session.id !== undefined,
       isProbe: this.#method === DISCOVER,
-      url: endpoint.urlOf(this.#exchange?.path),
+      url: this.#host.endpoint.urlOf(this.#exchange?.path),
     })
   }
 

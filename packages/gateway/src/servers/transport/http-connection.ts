@@ -15,7 +15,15 @@ import { type AnnouncementsHost, HttpAnnouncements } from './http-announcements.
 import { type CallHost, HttpCall, type Received } from './http-call.ts'
 import type { Outbound } from './http-connections.ts'
 import { HttpEndpoint, type Session } from './http-endpoint.ts'
-import { isAboutSession, isSameRefusal, mayBeGone, mayEndSession, SessionLost, StatusError } from './http-errors.ts'
+import {
+  isAboutSession,
+  isOfProxy,
+  isSameRefusal,
+  mayBeGone,
+  mayEndSession,
+  SessionLost,
+  StatusError,
+} from './http-errors.ts'
 import { explainHandshake } from './http-sse.ts'
 import { clip, type ServerMessage } from './json-rpc.ts'
 import { DISCOVER, discover, handshakeCapabilities, initialize, MODERN_VERSION } from './protocol.ts'
@@ -74,7 +82,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
   readonly #announcements = new HttpAnnouncements(this)
   #session: Session
   #announced: ReturnType<typeof announcedLists> = { lists: [], isDeclared: false }
-  proven: Session | undefined
+  readonly proven = new WeakSet<Session>()
   #renewing: Promise<void> | undefined
   #nextId = 1
   #isConnected = false
@@ -100,31 +108,44 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     try {
       return (await this.#send(used, method, params, asked)).result
     } catch (error) {
-      if (!(await this.#mayRepeat(UpstreamError.from(error), used, asked))) throw error
+      if (!(await this.#mayRepeat(UpstreamError.from(error), used, asked))) throw this.#checked(error)
     }
-    return (await this.#send(this.#session, method, params, asked)).result
+    return this.#send(this.#session, method, params, asked).then(
+      ({ result }) => result,
+      (error: unknown) => {
+        throw this.#checked(error)
+      },
+    )
+  }
+
+  /** Returns an error, after which the server is asked whether it still answers if it may not. */
+  #checked(error: unknown): unknown {
+    if (error instanceof StatusError && mayBeGone(error.status)) void this.check(error)
+    return error
   }
 
   /**
    * Begins the session again if the server no longer knows it. Returns whether to send the failed request again: it
    * certainly did not run, or may run twice.
    */
-  async #mayRepeat(error: UpstreamError, used: Session, { isRepeatable = false }: RequestOptions): Promise<boolean> {
+  async #mayRepeat(error: UpstreamError, used: Session, { mayRepeat = never }: RequestOptions): Promise<boolean> {
     if (error instanceof SessionLost) {
       await this.#renew(used)
       return true
     }
     if (used.era === 'modern' || !this.#isConnected) return false
-    if (error instanceof StatusError && mayBeGone(error.status)) {
-      if (error.status === 401) return false
+    if (error instanceof StatusError && isOfProxy(error.status)) {
       await this.check(error)
-      return isRepeatable && this.#isConnected && this.#session !== used
+      return this.#isConnected && this.#session !== used && mayRepeat()
     }
-    if (!isAboutSession(error) || used !== this.proven) return false
+    // Some servers answer 401 in an unknown session. A credential of a user may have ended instead.
+    const isUnauthorized =
+      error instanceof StatusError && error.status === 401 && this.endpoint.credential === undefined
+    if (!this.proven.has(used) || !(isUnauthorized || isAboutSession(error))) return false
     const refusal = await this.#refusalIn(used)
     if (!refusal || !mayEndSession(refusal)) return false
     await this.#renew(used)
-    return isRepeatable || isSameRefusal(error, refusal)
+    return isUnauthorized || isSameRefusal(error, refusal) || mayRepeat()
   }
 
   /** Reopens the stream, with these resources too. */
@@ -196,7 +217,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
   async #checkOnce(reason: UpstreamError): Promise<void> {
     const used = this.#session
     let refusal = await this.#refusalIn(used)
-    if (refusal && used.era === 'legacy' && used === this.proven && mayEndSession(refusal)) {
+    if (refusal && used.era === 'legacy' && this.proven.has(used) && mayEndSession(refusal)) {
       await this.#renew(used).catch(ignore)
       refusal = await this.#refusalIn(this.#session)
     }
@@ -279,7 +300,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
    */
   async #renew(lost: Session): Promise<void> {
     if (lost !== this.#session) return
-    if (lost !== this.proven) {
+    if (!this.proven.has(lost)) {
       const error = new UpstreamError('upstream_down', 'does not know the session that it gave')
       this.#fail(error)
       throw error
@@ -338,6 +359,10 @@ function mayBeLegacy(error: StatusError): boolean {
   const { status } = error
   if (status === 401 || status === 403) return false
   return (status >= 400 && status < 500) || status === 501 || (status === 500 && isAboutSession(error))
+}
+
+function never(): boolean {
+  return false
 }
 
 function ignore(): undefined {

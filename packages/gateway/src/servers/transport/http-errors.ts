@@ -40,12 +40,14 @@ export class SessionLost extends UpstreamError {
   }
 }
 
-/** A proxy answered, and its server is gone. The request may have run. */
-const PROXY_STATUSES: ReadonlySet<number> = new Set([502, 503, 504])
+/** Whether a proxy answered, whose server is gone. The request may have run. */
+export function isOfProxy(status: number): boolean {
+  return status === 502 || status === 503 || status === 504
+}
 
 /** Whether an answer says that the server may be gone, or that it no longer accepts the credentials. */
 export function mayBeGone(status: number): boolean {
-  return status === 401 || PROXY_STATUSES.has(status)
+  return status === 401 || isOfProxy(status)
 }
 
 /** Whether a new session may help where a request of an idle session fails so. */
@@ -84,15 +86,13 @@ export function answerError(
   request: {
     readonly id: number
     readonly inSession: boolean
-    /** Whether the session has worked without credentials of a user. Some servers answer 401 in an unknown session. */
-    readonly wasProven?: boolean
     readonly isProbe?: boolean
     /** Where the request was sent. */
     readonly url?: URL
   },
 ): UpstreamError {
   const { status, text } = answer
-  if (request.inSession && losesSession(answer, request)) return new SessionLost()
+  if (request.inSession && losesSession(answer, request.id)) return new SessionLost()
   const byStatus = status < 400 || status === 401 || status === 403 || (status >= 500 && request.isProbe)
   const error = byStatus ? undefined : errorIn(text, request.id, { named: status >= 500 })
   if (error) return rpcError(error)
@@ -108,11 +108,8 @@ function answerToOther(text: string, id: number): RpcMessage | undefined {
   }
 }
 
-function losesSession(
-  { status, text }: HttpAnswer,
-  { id, wasProven = false }: { readonly id: number; readonly wasProven?: boolean },
-): boolean {
-  if (status === 410 || (status === 401 && wasProven)) return true
+function losesSession({ status, text }: HttpAnswer, id: number): boolean {
+  if (status === 410) return true
   if (status !== 404 && status !== 400) return false
   const other = answerToOther(text, id)
   // An error of another request does not describe this one, which may have run, unless the error is about the session.

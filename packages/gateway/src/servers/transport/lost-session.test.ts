@@ -12,6 +12,7 @@ import {
   tool,
 } from '../../../fixtures/scripted-http.ts'
 import { serverConfig, testUpstream, until } from '../../../fixtures/servers.ts'
+import type { ServerConfig } from '../../config/config.ts'
 
 const { signal } = new AbortController()
 const call = { method: 'tools/call' as const, params: { name: 't', arguments: {} }, caller: {}, signal }
@@ -29,7 +30,11 @@ const rpc =
 async function forgetful(
   t: TestContext,
   lost: Write,
-  { script = {}, session: first = 's1' }: { script?: Script; session?: string } = {},
+  {
+    script = {},
+    session: first = 's1',
+    given = {},
+  }: { script?: Script; session?: string; given?: Partial<ServerConfig> } = {},
 ) {
   const ran = { calls: 0, reads: 0 }
   let epoch = 1
@@ -58,7 +63,7 @@ async function forgetful(
       Object.entries(all).map(([method, answer]) => [method, method === 'initialize' ? answer : inSession(answer)]),
     ),
   )
-  const upstream = testUpstream(t, serverConfig({ name: 'remote', url: server.url }), never)
+  const upstream = testUpstream(t, serverConfig({ name: 'remote', url: server.url, ...given }), never)
   await upstream.start()
   const forget = () => {
     epoch++
@@ -106,6 +111,28 @@ describe('a server that has lost a session', () => {
     })
 
   for (const [what, lost] of [
+    ['401', status(401)],
+    ['an error of JSON-RPC', rpc(-32_001, 'Session not found')],
+  ] as const)
+    it(`runs a call that was refused with ${what} before the new session, and answered after it`, async (t) => {
+      const held: (() => void)[] = []
+      let holds = false
+      const slow: Write = (exchange) => (holds ? void held.push(() => lost(exchange)) : lost(exchange))
+      const { server, upstream, ran, forget } = await forgetful(t, slow)
+      await upstream.call(call)
+      forget()
+      holds = true
+      const late = upstream.call(call)
+      await until(() => held.length === 1)
+      holds = false
+      await upstream.call(call)
+      for (const refuse of held) refuse()
+      await late
+      assert.equal(ran.calls, 3)
+      assert.equal(server.sent('initialize').length, 2)
+    })
+
+  for (const [what, lost] of [
     ['400', rpc(-32_000, 'Bad Request: Server not initialized', 400)],
     ['an error', rpc(-32_602, 'Received request before initialization was complete')],
   ] as const)
@@ -137,6 +164,23 @@ describe('a server that has lost a session', () => {
     assert.equal(ran.reads, 1)
   })
 
+  for (const [annotations, ran] of [
+    [{ readOnlyHint: true }, 1],
+    [{ idempotentHint: true }, 1],
+    [{ idempotentHint: false }, 0],
+    [{}, 0],
+  ] as const)
+    it(`and answers 503 is called again ${ran} times with the operator's ${JSON.stringify(annotations)}`, async (t) => {
+      const tools = new Map([['t*', { annotations }]])
+      // The word of the server itself does not count.
+      const claims = { annotations: { readOnlyHint: true, idempotentHint: true } }
+      const script: Script = { 'tools/list': (exchange) => result(exchange, { tools: [tool('t', claims)] }) }
+      const { upstream, ran: runs, forget } = await forgetful(t, status(503), { script, given: { tools } })
+      forget()
+      await upstream.call(call).catch(() => undefined)
+      assert.equal(runs.calls, ran)
+    })
+
   it('and whose new one answers 401 too goes down, and says why', async (t) => {
     let ended = false
     const script: Script = {
@@ -159,6 +203,7 @@ describe('a server that still knows the session', () => {
     ['an error about a browser', rpc(-32_603, 'The browser session has crashed', 500)],
     ['a fault about initialization', status(500, 'could not initialize the database')],
     ['403 about a session', status(403, 'session of the user expired')],
+    ['401', status(401)],
   ] as const)
     it(`keeps it, and gets no call again, when a tool answers ${what}`, async (t) => {
       let calls = 0

@@ -237,10 +237,24 @@ describe('a server of MCP 2026-07-28 on stdio', () => {
     await upstream.start()
     assert.deepEqual(
       upstream.items.tools.map(({ name }) => name),
-      ['keep', 'drop'],
+      ['keep', 'drop', 'ask'],
     )
     await upstream.call({ method: 'tools/call', params: { name: 'drop', arguments: {} }, caller: {}, signal })
-    await until(() => upstream.items.tools.length === 1)
+    await until(() => upstream.items.tools.length === 2)
     assert.equal(upstream.state.restarts, 0)
+  })
+
+  it('gets an answer to each request, though this revision has none and nobody is asked', async (t) => {
+    const upstream = testUpstream(t, nodeServer([MODERN_STDIO], { era: 'modern' }))
+    await upstream.start()
+    const ask = async (method: string) => {
+      const params = { name: 'ask', arguments: { method } }
+      const { content } = await upstream.call({ method: 'tools/call', params, caller: {}, signal })
+      return JSON.parse((content as readonly { readonly text: string }[])[0]?.text ?? '') as object
+    }
+    assert.deepEqual(await ask('ping'), { jsonrpc: '2.0', id: 'asked', result: {} })
+    const error = { code: -32_601, message: 'roots/list is not supported' }
+    assert.deepEqual(await ask('roots/list'), { jsonrpc: '2.0', id: 'asked', error })
+    assert.ok(upstream.lines.some(({ message }) => message === 'sent a request to its client, which was refused'))
   })
 })

@@ -71,7 +71,7 @@ describe('HttpCall', () => {
       endpoint,
       clients: new AskedClients(),
       onMessage: () => {},
-      proven: undefined,
+      proven: new WeakSet(),
       onBroken: () => {},
     }
     const options = { timeoutMs: 10_000, checkStart: () => (hasLease ? undefined : ended()) }

@@ -1,5 +1,7 @@
+import type { ToolAnnotations } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import { LeaseEndedError } from '@toolgate/core/call'
+import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import { type McpResult, META, withoutNulls } from '@toolgate/mcp'
 import type { ServerConfig } from '../../config/config.ts'
 import { isLargeResult, nextTurn } from '../../util/next-turn.ts'
@@ -72,7 +74,7 @@ export class ServerCaller {
         signal,
         onProgress,
         checkStart,
-        isRepeatable: READING.has(method),
+        mayRepeat: () => READING.has(method) || isIdempotent(this.#config, toolOf(asked)),
         paramHeaders: headers && toParamHeaders(headers, params['arguments']),
         trace,
         meta: connection.era === 'modern' ? metaOf(asked) : undefined,
@@ -176,6 +178,16 @@ const STARTING: ReadonlySet<CallMethod> = new Set([
 
 /** The methods that only read, and so may run twice. */
 const READING: ReadonlySet<CallMethod> = new Set(['resources/read', 'prompts/get', 'completion/complete', 'tasks/get'])
+
+/** Whether the operator says that a second run of a tool has no further effect. The server's own word does not count. */
+function isIdempotent({ tools }: ServerConfig, tool: string | undefined): boolean {
+  if (tool === undefined) return false
+  const given = [...tools].flatMap(([pattern, { annotations = {} }]) =>
+    matchesGlob(parseGlob(pattern), tool) ? [annotations] : [],
+  )
+  const { readOnlyHint, idempotentHint }: ToolAnnotations = Object.assign({}, ...given)
+  return readOnlyHint === true || idempotentHint === true
+}
 
 /** The methods that a server of MCP 2026-07-28 may answer with `input_required`. */
 const ASKING: ReadonlySet<CallMethod> = new Set(['tools/call', 'resources/read', 'prompts/get'])

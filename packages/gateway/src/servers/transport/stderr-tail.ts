@@ -43,7 +43,7 @@ export class StderrTail {
 const COLOURS = /\u001B\[[0-9;]*[A-Za-z]/g
 /** Lines that only an error has, as npm, Node, Python, Go, Rust, Java, .NET and uv write them. */
 const SAYS_ERROR =
-  /^(?:npm (?:error|ERR!)|(?:[\w.$]+\.)?\w*(?:Error|Exception)(?:\s\[[\w-]+\])?(?::|$)|(?:fatal|panic|error)\b(?! log)|Exception in|Unhandled|Uncaught|thread '[^']*' .*panicked|×)/i
+  /^(?:npm (?:error|ERR!)|(?:[\w.$]+\.)?\w*(?:Error|Exception)(?:\s\[[\w-]+\])?(?::|$)|(?:fatal|panic|error)\b(?! log)|Exception in|Unhandled|Uncaught|thread '[^']*' .*panicked|\u00d7)/i
 const MENTIONS_ERROR = /\b(?:\w*error|exception|fatal|failed|cannot|panicked)\b/i
 const PYTHON_TRACE = /^Traceback \(most recent call last\):$/
 
@@ -77,7 +77,7 @@ function causeAfter(lines: readonly string[], at: number): readonly string[] {
   return causes.slice(-1)
 }
 
-const CAUSE = /^(?:Caused by:|\d+: |[├╰│]|$)/
+const CAUSE = /^(?:Caused by:|\d+: |[\u251c\u2570\u2502]|$)/
 
 /** Returns the last line that is no part of a stack. */
 function lastLine(stderr: string): string {
