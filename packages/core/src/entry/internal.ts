@@ -25,4 +25,4 @@ export type { HaltRequest, HaltTarget } from '../state/halts.ts'
 export type { Preferences } from '../state/preferences.ts'
 
 // Tools
-export { REQUEST_TEXTS } from '../search/request-tool.ts'
+export { REQUEST_INPUT, REQUEST_TEXTS, type RequestInput } from '../search/request-tool.ts'
