@@ -351,6 +351,7 @@ describe('one tool of a locked group', () => {
       await ask(gate, { group: 'web', tools: ['git:push'] }),
     ]
     assert.deepEqual([...new Set(texts)], ['The group "web" has none of these tools for you.'])
+    assert.deepEqual(gate.locks.request(vera, 'web', ['web:nothing', 'git:push']), [], 'nothing is kept or announced')
     assert.deepEqual((await gate.view(vera)).ids, ['core:echo', 'request_tools'])
     assert.match(await ask(gate, { group: 'web', tools: [] }), /invalid input/)
   })
