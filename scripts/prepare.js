@@ -4,7 +4,7 @@
 // It installs with npm when the lock file is not the one that is installed (with --no-install it leaves the packages as
 // they are: a test passes it), with --console builds the web console when its sources have changed, and with --harness
 // installs what only end-to-end tests have: the Claude Agent SDK, whose binary is large, two versions of the referee of
-// MCP, Genkit, the servers of frameworks, and Node 22. When there is nothing to do it says nothing.
+// MCP, servers of npm, Genkit, the servers of frameworks, and Node 22. When there is nothing to do it says nothing.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -21,6 +21,10 @@ const CONSOLE_STAMP = path.join(CONSOLE_OUT, '.stamp')
 const HARNESSES = [
   { folder: path.join(ROOT, 'tests/claude-agent'), what: 'the Claude Agent SDK for its tests (370 MB)' },
   { folder: path.join(ROOT, 'tests/conformance'), what: 'the referee of MCP for the conformance tests (50 MB)' },
+  {
+    folder: path.join(ROOT, 'tests/real/npm'),
+    what: 'servers of npm and an early SDK for the tests of real ones (110 MB)',
+  },
   { folder: path.join(ROOT, 'examples/genkit'), what: 'Genkit for its example (90 MB)' },
   { folder: path.join(ROOT, 'examples/mastra-server'), what: 'Mastra’s server for its example (40 MB)' },
   { folder: path.join(ROOT, 'examples/langgraph-server'), what: 'LangGraph’s server for its example (75 MB)' },

@@ -11,6 +11,7 @@ import {
 import { callerConfig, CALLERS, KEYS } from './support/keys.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { startRecordingServer, type RecordingServer } from './support/recording-server.ts'
+import { send as post } from './support/http.ts'
 import { MODERN, type RpcAnswer } from './support/rpc.ts'
 import { httpServer } from './support/servers.ts'
 
@@ -152,6 +153,21 @@ describe('a client of 2025-11-25 that opens URLs (SDK 1.x)', () => {
     await client.close()
   })
 
+  it('gets the same error if it names its revision only at the start of its session', async () => {
+    const { authorization } = headers().requestInit.headers
+    const ask = (body: object, more: object = {}) =>
+      post(gateway.mcpUrl, {
+        headers: { authorization, 'content-type': 'application/json', ...more },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...body }),
+      })
+    const params = { protocolVersion: '2025-11-25', capabilities: { elicitation: { url: {} } }, clientInfo: INFO }
+    const begun = await ask({ method: 'initialize', params })
+    const call = { method: 'tools/call', params: { name: 'pay__send', arguments: { cents: 207 } } }
+    const answer = await ask(call, { 'mcp-session-id': begun.headers['mcp-session-id'] })
+    assert.equal((answer.json() as RpcAnswer).error?.code, -32_042)
+    await decide('reject')
+  })
+
   it('gets the text if it has forms only: its agent could answer those', async () => {
     for (const elicitation of [{}, { form: {} }]) {
       const { client, call } = await connect(elicitation)
@@ -205,7 +221,7 @@ describe('the requestState of a client', () => {
     await decide('reject')
   })
 
-  it('is one error when it is forged, edited, used, of another client, tool or input, or missing; each is on record', async () => {
+  it('is one error when it is forged, edited, used, of another client, tool or input; each is on record', async () => {
     const requestState = await ask(302)
     const more = { requestState, inputResponses: ACCEPT }
     const earlier = (await refusals()).length
@@ -218,7 +234,6 @@ describe('the requestState of a client', () => {
       send(302, more, { name: 'pay__free' }),
       send(302, more, { key: KEYS.operator }),
       send(302, more, { key: OTHER_KEY }),
-      send(302, { inputResponses: ACCEPT }),
     ]
     for (const attack of attacks) assert.equal(await errorOf(attack), INVALID)
     await decide('approve')
@@ -228,18 +243,38 @@ describe('the requestState of a client', () => {
     assert.equal((await refusals()).length, earlier + attacks.length + 1)
   })
 
-  it('is the same error when it comes with an answer to what nobody has asked', async () => {
-    for (const inputResponses of [
-      'yes',
-      [],
-      { other: {} },
-      { approval: 'accept' },
-      { __proto__: null, constructor: {} },
-    ]) {
-      const requestState = await ask(304)
-      assert.equal(await errorOf(send(304, { requestState, inputResponses })), INVALID)
-    }
+  it('approves nothing where it is missing: the client gets a state again', async () => {
+    const ran = runs()
+    const { answer } = await send(309, { inputResponses: ACCEPT })
+    assert.equal((answer.result as { resultType?: string }).resultType, 'input_required')
     await decide('reject')
+    assert.equal(runs(), ran)
+  })
+
+  it('can still be used after an answer that is not an object', async () => {
+    const requestState = await ask(304)
+    for (const [inputResponses, field] of [
+      ['yes', ''],
+      [[], ''],
+      [{ approval: 'accept' }, '[\\"approval\\"]'],
+    ] as const)
+      assert.ok((await errorOf(send(304, { requestState, inputResponses }))).includes(`inputResponses${field} must be`))
+    await decide('approve')
+    const { answer } = await send(304, { requestState, inputResponses: ACCEPT })
+    assert.equal(textOf(answer.result as Result), 'send ran')
+  })
+
+  it('opens no link by an answer to what nobody has asked', async () => {
+    for (const [cents, inputResponses] of [
+      [307, { other: { action: 'accept' } }],
+      [308, { __proto__: null, constructor: {} }],
+    ] as const) {
+      const requestState = await ask(cents)
+      const { answer } = await send(cents, { requestState, inputResponses })
+      assert.match(textOf(answer.result as Result), /approv/)
+      assert.equal(await errorOf(send(cents, { requestState })), INVALID, 'it is used')
+      await decide('reject')
+    }
   })
 
   it('approves nothing by itself', async () => {

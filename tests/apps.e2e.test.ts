@@ -94,7 +94,7 @@ describe('/mcp/<app>', () => {
   })
 
   it('answers 404 for an unknown app, to callers with a key only', async () => {
-    const wrong = ['reserch', 'constructor', '__proto__', 'research/', 'Research', 'research/x', '', '%72esearch']
+    const wrong = ['reserch', 'constructor', '__proto__', 'research//', 'Research', 'research/x', '/', '%72esearch']
     for (const name of wrong) {
       const answer = await post('viewer', MODERN, `/mcp/${name}`, 'tools/list')
       assert.deepEqual(

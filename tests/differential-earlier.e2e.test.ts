@@ -115,6 +115,7 @@ const ping = (parts: Parameters<typeof change>[1] = {}) => change('ping', parts)
 const withBody = (body: string): Sending => ({ ...ping(), body })
 
 const CLIENTS_MISTAKE = "it is the client's mistake; the SDK calls it its own"
+const ACCEPTS = 'a client gets the form that it accepts; the SDK wants both names, in lower case'
 const NOT_A_MESSAGE = 'it is JSON, but no message of JSON-RPC'
 
 const CASES: readonly Case[] = [
@@ -185,7 +186,11 @@ const CASES: readonly Case[] = [
   { shows: 'a name that is a number', sends: call(5) },
   { shows: 'no name', sends: call(undefined) },
   { shows: 'arguments in a list', sends: call('up__plain', { params: { arguments: [] } }) },
-  { shows: 'arguments null', sends: call('up__plain', { params: { arguments: null } }) },
+  {
+    shows: 'arguments null',
+    ours: ['200 result', 'null is another spelling of an absent member'],
+    sends: call('up__plain', { params: { arguments: null } }),
+  },
   {
     shows: 'a cursor that is none',
     sends: change('tools/list', { params: { cursor: 'x' } }),
@@ -201,11 +206,18 @@ const CASES: readonly Case[] = [
   ...['application/json', 'text/event-stream', '*/*', '', 'APPLICATION/JSON, TEXT/EVENT-STREAM'].map((accept) => ({
     shows: `an Accept of "${accept}"`,
     sends: ping({ headers: { accept } }),
+    ours: ['200 result', ACCEPTS] as const,
   })),
-  { shows: 'no Accept', sends: ping({ headers: { accept: undefined } }) },
+  { shows: 'an Accept of other types', sends: ping({ headers: { accept: 'text/html' } }) },
+  {
+    shows: 'no Accept',
+    sends: ping({ headers: { accept: undefined } }),
+    ours: ['200 result', ACCEPTS],
+  },
   {
     shows: 'no Accept for a notification',
     sends: change('notifications/x', { body: { id: undefined }, headers: { accept: undefined } }),
+    ours: ['202 nothing', 'a notification has no answer that a client could take'],
   },
   { shows: 'an unknown revision in the header', sends: ping({ headers: { 'mcp-protocol-version': 'x' } }) },
   { shows: 'an empty revision in the header', sends: ping({ headers: { 'mcp-protocol-version': '' } }) },

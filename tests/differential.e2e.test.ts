@@ -209,7 +209,11 @@ const CASES: readonly Case[] = [
   { shows: 'no jsonrpc', sends: list({ body: { jsonrpc: undefined } }) },
   { shows: 'a method that is a number', sends: list({ body: { method: 1 } }) },
   { shows: 'params in a list', sends: list({ body: { params: [] } }) },
-  { shows: 'params null', sends: list({ body: { params: null } }) },
+  {
+    shows: 'params null',
+    ours: ['400 -32602', 'null is absent, and without params the envelope is missing'],
+    sends: list({ body: { params: null } }),
+  },
   {
     shows: 'a response',
     ours: ['400 -32600', 'no request of ours waits for one; the SDK takes it for a message of before'],
@@ -270,7 +274,11 @@ const CASES: readonly Case[] = [
   { shows: 'a name that is a number', sends: call({ params: { name: 5 }, headers: { 'mcp-name': undefined } }) },
   { shows: 'no name', sends: call({ params: { name: undefined }, headers: { 'mcp-name': undefined } }) },
   { shows: 'arguments in a list', sends: call({ arguments: [] }) },
-  { shows: 'arguments null', sends: call({ params: { arguments: null } }) },
+  {
+    shows: 'arguments null',
+    ours: ['200 result', 'null is another spelling of an absent member'],
+    sends: call({ params: { arguments: null } }),
+  },
   { shows: 'an argument of another type', sends: call({ arguments: { n: 'x' } }) },
   {
     shows: 'a tool that is not known',

@@ -30,7 +30,10 @@ before(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   gateway = await startTestGateway({
-    servers: [httpServer('web', `http://127.0.0.1:${port}/mcp`), nodeServer('pipe', [SERVER])],
+    servers: [
+      httpServer('web', `http://127.0.0.1:${port}/mcp`),
+      nodeServer('pipe', [SERVER], { may: { elicit: true, sample: false, roots: false, log: false, open: [] } }),
+    ],
     policy: [{ allow: ['*'], ask: ['web:pay'] }],
   })
 })
@@ -118,6 +121,45 @@ describe('an integer beyond 2^53', () => {
       assert.match(answer.text, new RegExp(`"id":${ID},"result"`))
     }
   })
+
+  it('keeps its digits as the answer to a question of a server', async () => {
+    const meta = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } } }
+    const ask = async (more: object) => {
+      const { headers, body } = toMessage(MODERN, 'tools/call', {
+        name: 'pipe__ask',
+        arguments: {},
+        _meta: meta,
+        ...more,
+      })
+      const text = JSON.stringify(body).replace(`"${HOLE}"`, ID)
+      return send(gateway.mcpUrl, { headers: { ...headers, authorization: `Bearer ${KEYS.admin}` }, body: text })
+    }
+    const asked = (await ask({})).json() as { result: { inputRequests: object; requestState: string } }
+    const [key = ''] = Object.keys(asked.result.inputRequests)
+    const inputResponses = { [key]: { action: 'accept', content: { n: HOLE } } }
+    const { text } = await ask({ inputResponses, requestState: asked.result.requestState })
+    assert.match(text, new RegExp(`got ${ID}".*"n":${ID}\\}`))
+  })
+
+  for (const era of [LEGACY, MODERN] as const)
+    it(`keeps its digits in a task, for a client of ${era}`, async () => {
+      const extensions = { 'io.modelcontextprotocol/tasks': {} }
+      const _meta = { 'io.modelcontextprotocol/clientCapabilities': { extensions } }
+      const own = era === MODERN ? { _meta } : { task: {} }
+      const ask = async (method: string, params: object) => {
+        const { headers, body } = toMessage(era, method, { ...params, ...own })
+        const text = JSON.stringify(body).replace(`"${HOLE}"`, ID)
+        return (
+          await send(gateway.mcpUrl, { headers: { ...headers, authorization: `Bearer ${KEYS.admin}` }, body: text })
+        ).text
+      }
+      const begun = await ask('tools/call', { name: 'pipe__long', arguments: { n: HOLE } })
+      const taskId = /"taskId":"([^"]+)"/.exec(begun)?.[1] ?? assert.fail(begun)
+      const method = era === MODERN ? 'tasks/get' : 'tasks/result'
+      let text = await ask(method, { taskId })
+      while (text.includes('"status":"working"')) text = await ask(method, { taskId })
+      assert.match(text, new RegExp(`got ${ID}".*"n":${ID}\\}`))
+    })
 
   it('keeps its digits on the HTTP API', async () => {
     const ran = await post('/api/call', `{"tool":"web:echo","input":{"n":${ID}}}`)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,13 +9,19 @@ import { loadConfig, type ReadyBody } from '@toolgate/gateway'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client'
-import { ElicitRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import {
+  ElicitRequestSchema,
+  ResourceUpdatedNotificationSchema,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js'
 import { withBinaries } from './support/binaries.ts'
 import { runCommand } from './support/command.ts'
 import { startTestGateway, tempFolder, type TestGateway, until } from './support/gateway.ts'
 import { startHaproxy } from './support/haproxy.ts'
 import { send } from './support/http.ts'
+import { Witness } from './support/items-witness.ts'
 import { KEYS } from './support/keys.ts'
+import { hostEarlier, type HostedServer } from './support/mcp-host.ts'
 import { freePort, type OwnServer } from './support/own-server.ts'
 import { MODERN } from './support/rpc.ts'
 import { ownPostgres } from './support/own-stores.ts'
@@ -32,17 +39,20 @@ withBinaries(['postgres', 'initdb', 'haproxy'], (paths) => {
     let proxy: OwnServer
     let ports: readonly number[]
     let url: string
+    /** A server with resources. */
+    let notes: HostedServer
 
     before(async () => {
       ports = await Promise.all([freePort(), freePort(), freePort()])
       proxy = await startHaproxy(paths.haproxy, await freePort(), ports)
       url = `http://127.0.0.1:${proxy.port}`
+      notes = await hostEarlier(new Witness().answer)
     })
-    after(() => proxy.stop())
+    after(() => Promise.all([proxy.stop(), notes.close()]))
 
     /** The log of the server that asks. */
     const asked = () => join(folder.path, 'asked.log')
-    const write = (port: number, policy = '[{ allow: ["*"] }]') => {
+    const write = (port: number, policy = '[{ allow: ["*", "resource:notes:*"] }]') => {
       const file = join(folder.path, `${port}.yaml`)
       writeFileSync(
         file,
@@ -54,6 +64,9 @@ servers:
   own: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(SERVER)}], per: shared }
   mine: { command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(SERVER)}], per: user }
   asks: { command: ${JSON.stringify(process.execPath)}, args: [--conditions=toolgate-source, ${JSON.stringify(ASKING)}, ${JSON.stringify(asked())}], per: shared, may: [elicit] }
+  notes: { url: ${JSON.stringify(notes.url)}, per: shared, offers: [resources] }
+groups:
+  closed: { tools: ["own:fail"], unlock: request }
 callers:
   - { key: ${KEYS.viewer}, user: viewer, roles: [viewer] }
   - { key: ${KEYS.operator}, user: operator }
@@ -248,6 +261,12 @@ stores: { postgres: "${postgres.url}" }
 
       it('go on with the sessions of one that stops: no call fails while all are replaced, one by one', async () => {
         const { client } = await connect()
+        let updates = 0
+        client.setNotificationHandler(ResourceUpdatedNotificationSchema, () => void updates++)
+        await client.subscribeResource({ uri: 'file:///work/a.txt' })
+        await client.callTool({ name: 'request_tools', arguments: { group: 'closed' } })
+        const isOpen = async () => (await client.listTools()).tools.some(({ name }) => name === 'own__fail')
+        assert.equal(await isOpen(), true)
         const rolling = { isDone: false, calls: 0 }
         const calling = (async () => {
           for (; !rolling.isDone; rolling.calls++) {
@@ -264,6 +283,47 @@ stores: { postgres: "${postgres.url}" }
         rolling.isDone = true
         await calling
         assert.ok(rolling.calls > 20, String(rolling.calls))
+        assert.equal(await isOpen(), true)
+        updates = 0
+        await until(() => {
+          notes.updated('file:///work/a.txt')
+          return updates > 0
+        })
+      })
+
+      it('go on with the sessions of all after all have stopped, but not with ended ones', async () => {
+        const [{ client }, { transport }] = [await connect(), await connect()]
+        const ended = transport.sessionId ?? ''
+        await transport.terminateSession()
+        await Promise.all(gateways.splice(0).map((gateway) => gateway.close()))
+        for (const port of ports) await start(port)
+        await inTurn()
+        assert.equal(await echo(client, 'again'), 'again')
+        for (const port of ports) assert.equal((await ping(port, ended)).status, 404)
+      })
+
+      it('bring a session to the home that its user has got meanwhile', async () => {
+        const [{ client, transport }, first, second] = [await connect(), randomUUID(), randomUUID()]
+        await echo(client, 'here')
+        // As if it had begun before there was a home: its row names another live replica.
+        const [{ owner: home } = {}] = await postgres.run("SELECT owner FROM toolgate.owners WHERE key LIKE 'home/%'")
+        const live = await postgres.run('SELECT incarnation, url FROM toolgate.replicas')
+        const other = live.find(({ incarnation }) => incarnation !== home)?.['incarnation'] as string
+        const portOf = (isHome: boolean) =>
+          Number(new URL(live.find(({ incarnation }) => (incarnation === home) === isHome)?.['url'] as string).port)
+        const begun = transport.sessionId ?? ''
+        for (const id of [first, second])
+          await postgres.run(
+            `INSERT INTO toolgate.owners SELECT 'session/${id}', '${other}', content, used_at, 0 FROM toolgate.owners WHERE key = 'session/${begun}'`,
+          )
+        // The first request arrives at the home, or at another replica, which forwards it there.
+        assert.equal((await ping(portOf(true), first)).status, 200)
+        assert.equal((await ping(portOf(false), second)).status, 200)
+        for (const id of [first, second]) {
+          const end = { method: 'DELETE', headers: { authorization: `Bearer ${KEYS.viewer}`, 'mcp-session-id': id } }
+          assert.equal((await send(`${url}/mcp`, end)).status, 200)
+          for (const port of ports) assert.equal((await ping(port, id)).status, 404)
+        }
       })
     })
   })

@@ -83,6 +83,9 @@ for (const host of [hostEarlier, hostModern])
         const { result } = await ask(served, era, 'prompts/get', { name: 'files__greet', arguments: { who: 'you' } })
         assert.equal(result?.['description'], 'A greeting.')
         assert.ok(served.witness.seen.includes('prompts/get greet'))
+        const { error } = await ask(served, era, 'prompts/get', { name: 'files__greet', arguments: {} })
+        assert.equal(error?.code, -32_602)
+        assert.match(error.message, /'who'/)
       })
 
       it('answers a URI that the server does not have as one that nothing has', async () => {
@@ -364,7 +367,7 @@ describe('a long list', () => {
         } while (cursor !== undefined)
         assert.equal(new Set(uris).size, 2499)
         assert.equal(cursors.length, 2)
-        for (const wrong of ['', 'x', 1000, '1000', '1000.', `${String(cursors[0])}x`, '0.x', null, {}])
+        for (const wrong of ['', 'x', 1000, '1000', '1000.', `${String(cursors[0])}x`, '0.x', {}])
           assert.equal((await page(wrong)).error?.code, -32_602, JSON.stringify(wrong))
         assert.equal((await page(cursors[0], 'admin')).error?.code, -32_602, 'another list')
       }

@@ -179,12 +179,36 @@ describe('the 401 of an endpoint', () => {
         scopes_supported: ['tools', 'tools:write', 'tools:admin'],
       })
     }
-    for (const path of ['', '/', '/api', '/mcp/', '/mcp/a/b', '/mcp/A'])
+    const slash = await send(`${gateway.url}/.well-known/oauth-protected-resource/mcp/`, { method: 'GET' })
+    assert.equal((slash.json() as { resource: string }).resource, `${gateway.url}/mcp`)
+    for (const path of ['', '/', '/api', '/mcp//', '/mcp/a/b', '/mcp/A'])
       assert.equal(
         (await send(`${gateway.url}/.well-known/oauth-protected-resource${path}`, { method: 'GET' })).status,
         404,
         path,
       )
+  })
+})
+
+describe('the metadata of an endpoint', () => {
+  it('may be read by a page of any origin, but under the names of the gateway only', async () => {
+    const url = `${gateway.url}/.well-known/oauth-protected-resource/mcp`
+    const origin = 'https://anything.example'
+    const answer = await send(url, { method: 'GET', headers: { origin } })
+    assert.deepEqual([answer.status, answer.headers['access-control-allow-origin']], [200, '*'])
+    const asks = {
+      'access-control-request-method': 'GET',
+      'access-control-request-headers': 'mcp-protocol-version',
+    }
+    const preflight = await send(url, { method: 'OPTIONS', headers: { origin, ...asks } })
+    assert.deepEqual(
+      [preflight.status, preflight.headers['access-control-allow-headers']],
+      [204, 'mcp-protocol-version'],
+    )
+    for (const method of ['GET', 'OPTIONS']) {
+      const rebound = await send(url, { method, headers: { origin, host: 'evil.example', ...asks } })
+      assert.deepEqual([rebound.status, rebound.headers['access-control-allow-origin']], [403, undefined])
+    }
   })
 })
 

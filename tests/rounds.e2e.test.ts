@@ -167,7 +167,6 @@ describe('a server of an earlier revision that asks a client of 2026-07-28', () 
       send(1, more, { key: OTHER_KEY }),
       send(1, more, { name: 'modern__ask_back' }),
       send(1, { ...more, requestState: `${state.slice(0, -1)}${state.endsWith('A') ? 'B' : 'A'}` }),
-      send(1, { inputResponses: more.inputResponses }),
     ])
       assert.equal((await attack).text, INVALID)
     assert.equal((await send(1, more)).round.content?.[0]?.text, 'Hello Vera.')
@@ -189,11 +188,14 @@ describe('a server of an earlier revision that asks a client of 2026-07-28', () 
     assert.match((await send(1, answered(round))).text, /Hello Vera/)
   })
 
-  it('is not answered with what it has not asked', async () => {
+  it('is not answered by a retry without its state, which is a new call', async () => {
     const { round } = await send(1)
-    const { requestState, inputResponses } = answered(round)
-    const more = { requestState, inputResponses: { ...inputResponses, other: { action: 'accept' } } }
-    assert.equal((await send(1, more)).text, INVALID)
+    const earlier = lines().length
+    const other = await send(1, { inputResponses: answered(round).inputResponses })
+    assert.equal(other.round.resultType, 'input_required')
+    assert.deepEqual(lines().slice(earlier), ['start 1'])
+    for (const one of [round, other.round])
+      assert.equal((await send(1, answered(one))).round.content?.[0]?.text, 'Hello Vera.')
   })
 
   it('asks again for what was not answered', async () => {

@@ -235,7 +235,12 @@ describe('a task that needs input', () => {
   })
   const CAN = {
     _meta: {
-      'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} }, extensions: { [EXTENSION]: {} } },
+      'io.modelcontextprotocol/clientCapabilities': {
+        elicitation: { form: {} },
+        sampling: { tools: {} },
+        roots: {},
+        extensions: { [EXTENSION]: {} },
+      },
     },
   }
   let server: TaskServer
@@ -271,11 +276,12 @@ describe('a task that needs input', () => {
     const { which } = (waiting || {})['inputRequests'] as Record<string, { params: { message: string } }>
     assert.match(which?.params.message ?? '', /^Server "up" asks: Which one\?/)
     const wrong = await Promise.all(
-      [{ other: {} }, { which: 7 }, 'which', undefined].map((inputResponses) =>
-        ask('tasks/update', { taskId, inputResponses }),
-      ),
+      [{ which: 7 }, 'which', undefined].map((inputResponses) => ask('tasks/update', { taskId, inputResponses })),
     )
     assert.deepEqual([...new Set(wrong.map(({ error }) => error?.code))], [-32_602])
+    const other = await ask('tasks/update', { taskId, inputResponses: { other: {} } })
+    assert.equal(other.error, undefined, 'answers to anything else are ignored')
+    assert.equal((await status())['status'], 'input_required')
     assert.equal(server.sent('tasks/update').length, 0)
     const inputResponses = { which: { action: 'accept', content: { pick: 'b' } } }
     assert.equal((await ask('tasks/update', { taskId, inputResponses })).error, undefined)
@@ -288,6 +294,32 @@ describe('a task that needs input', () => {
       records.map(({ event }) => event).filter((event) => event.startsWith('tool_')),
       ['tool_result', 'tool_call', 'tool_input_required', 'tool_call', 'tool_input_required', 'tool_call'],
     )
+  })
+
+  it('shows samples and roots to its client, in a later round too', async () => {
+    const { ask, taskId, status } = await open({ may: { ...may, sample: true, roots: true } })
+    const sample = { messages: [{ role: 'user', content: { type: 'text', text: 'Hello?' } }], maxTokens: 5 }
+    for (const request of [
+      { method: 'sampling/createMessage', params: { ...sample, tools: [{ name: 'x', inputSchema: {} }] } },
+      { method: 'roots/list', params: {} },
+    ]) {
+      const sent = server.sent('tasks/update').length
+      Object.assign(server.tasks.at(-1) as object, {
+        status: 'input_required',
+        more: { inputRequests: { one: request } },
+      })
+      const waiting = await until(async () => {
+        const now = await status()
+        const { one } = (now['inputRequests'] ?? {}) as { one?: { method: string } }
+        return one?.method === request.method && now
+      })
+      assert.ok(waiting)
+      const inputResponses = { one: { content: { type: 'text', text: 'hi' }, roots: [] } }
+      assert.equal((await ask('tasks/update', { taskId, inputResponses })).error, undefined)
+      await until(() => server.sent('tasks/update').length === sent + 1)
+    }
+    server.finish('done')
+    await until(async () => (await status())['status'] === 'completed')
   })
 
   it('fails if its server may not ask', async () => {

@@ -1,6 +1,6 @@
 // One agent for a whole support desk: three roles with three lists, all at once.
-import { fromAiSdk, guard } from '@toolgate/adapters/ai-sdk'
-import { type Caller, createGate, defineCaller, isDefinedCaller, memoryAudit } from '@toolgate/core'
+import { callerSchema, fromAiSdk, guard } from '@toolgate/adapters/ai-sdk'
+import { createGate, defineCaller, memoryAudit } from '@toolgate/core'
 import { ToolLoopAgent, tool } from 'ai'
 import { z } from 'zod'
 import { type Answer, scriptedModel } from '../support/scripted-model.ts'
@@ -53,7 +53,7 @@ const model = scriptedModel(({ answers, sent }) => {
 const agent = new ToolLoopAgent({
   model,
   tools,
-  callOptionsSchema: z.custom<Caller>(isDefinedCaller),
+  callOptionsSchema: callerSchema,
   prepareCall: async ({ options: caller, ...settings }) => ({ ...settings, ...(await guard(gate, caller)) }),
 })
 

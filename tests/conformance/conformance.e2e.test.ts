@@ -18,6 +18,8 @@ import { type FixtureServer, startEarlierFixture, startModernFixture } from './s
 
 const DIFFERENCES_FILE = path.join(import.meta.dirname, 'differences.json')
 
+const PAGE = path.join(import.meta.dirname, '../../docs/guide/referees.md')
+
 /** Checks that end differently for one reason, by run. */
 interface Difference {
   readonly reason: string
@@ -86,6 +88,11 @@ function toRows(direct: Verdicts, through: Verdicts): readonly Row[] {
   }))
 }
 
+/** How many checks passed, and how many failed. */
+function countsOf(rows: readonly Row[], side: 'direct' | 'through'): readonly number[] {
+  return ['SUCCESS', 'FAILURE'].map((verdict) => rows.filter((row) => row[side] === verdict).length)
+}
+
 const isDifferent = ({ direct, through }: Row): boolean => direct !== through
 
 /** One line for each scenario: how many checks passed directly and through, and which ended differently. */
@@ -120,6 +127,9 @@ for (const key of RUN_KEYS) {
       const rows = await judgeBoth(run, fixture, through)
       assert.ok(rows.length >= 40, `the referee made only ${rows.length} checks`)
       t.diagnostic(`scenario, direct, through\n${tableOf(rows)}`)
+      const figures = [countsOf(rows, 'direct'), countsOf(rows, 'through')].flat()
+      const line = `| ${[run.name, ...figures].join(' | ')} |`
+      assert.ok(readFileSync(PAGE, 'utf8').includes(line), `docs/guide/referees.md has no row "${line}"`)
       const different = rows.filter(isDifferent)
       const listed = differences.flatMap((difference) => difference[key] ?? [])
       if (process.env['TOOLGATE_UPDATE'] === '1') update(key, different)

@@ -28,6 +28,8 @@ export interface AccountServerOptions {
   readonly login: AuthorizationServer
   /** Requests other than `tools/call` need no token. */
   readonly listsForAll?: boolean
+  /** The status of every place but the root for metadata of the resource, and of a challenge that names none. */
+  readonly rootOnly?: number
   /** Tools beside `whoami`. */
   readonly toolsOf?: (account: string) => readonly string[]
 }
@@ -42,7 +44,7 @@ export const CHECKER = {
 } as const
 
 export async function startAccountServer(options: AccountServerOptions): Promise<AccountServer> {
-  const { login, listsForAll = false, toolsOf = () => [] } = options
+  const { login, listsForAll = false, toolsOf = () => [], rootOnly } = options
   const seen: (string | undefined)[] = []
   let fetch: (request: Request) => Promise<Response> = () => Promise.reject(new Error('it starts'))
   const listener = getRequestListener((request) => fetch(request))
@@ -70,6 +72,12 @@ export async function startAccountServer(options: AccountServerOptions): Promise
     expectedResource: url,
   })
   fetch = async (request) => {
+    if (rootOnly !== undefined) {
+      const { pathname } = new URL(request.url)
+      if (pathname === '/.well-known/oauth-protected-resource')
+        return Response.json({ resource: url.href, authorization_servers: [login.issuer], resource_name: null })
+      if (pathname !== url.pathname) return new Response('<!doctype html>', { status: rootOnly })
+    }
     const metadata = {
       issuer: login.issuer,
       authorization_endpoint: `${login.issuer}/auth`,
@@ -87,6 +95,8 @@ export async function startAccountServer(options: AccountServerOptions): Promise
     seen.push(authorization ?? undefined)
     if (authorization !== null && refused.has(authorization)) return new Response(null, { status: 401 })
     if (listsForAll && !(await request.clone().text()).includes('"tools/call"')) return handler.fetch(request)
+    if (rootOnly !== undefined && authorization === null)
+      return new Response(null, { status: 401, headers: { 'www-authenticate': 'Bearer' } })
     const authInfo = await auth(request)
     return authInfo instanceof Response ? authInfo : handler.fetch(request, { authInfo })
   }

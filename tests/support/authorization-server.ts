@@ -12,7 +12,14 @@ export interface AuthorizationServerOptions {
   readonly tokenSeconds?: number
   /** Claims of each account, in its tokens. */
   readonly claims?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  /** Writes a JSON answer in another way. */
+  readonly rewrite?: Rewrite
 }
+
+type Rewrite = (
+  path: string,
+  body: Record<string, unknown>,
+) => { readonly status: number; readonly body: unknown } | undefined
 
 /** A real authorization server of a test's own: `oidc-provider`, with people who log in and consent at once. */
 export interface AuthorizationServer {
@@ -115,6 +122,7 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
     handle = (request, response) => {
       const { pathname } = new URL(request.url ?? '/', issuer)
       asked.set(pathname, (asked.get(pathname) ?? 0) + 1)
+      if (options.rewrite) rewriteAnswer(response, pathname, options.rewrite)
       return pathname.startsWith('/interaction/')
         ? interact(provider, request, response, people).catch((error: unknown) =>
             response.writeHead(500).end(String(error)),
@@ -155,6 +163,19 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
         http.closeAllConnections()
       }),
   })
+}
+
+/** Replaces the JSON that a handler will send. */
+function rewriteAnswer(response: ServerResponse, path: string, rewrite: Rewrite): void {
+  const end = response.end.bind(response) as (text?: unknown) => ServerResponse
+  response.end = ((text?: unknown) => {
+    const isJson = response.getHeader('content-type')?.toString().includes('json') === true
+    const other = isJson && typeof text === 'string' ? rewrite(path, JSON.parse(text)) : undefined
+    if (!other) return end(text)
+    response.statusCode = other.status
+    response.removeHeader('content-length')
+    return end(JSON.stringify(other.body))
+  }) as ServerResponse['end']
 }
 
 async function newKey(): Promise<JWK> {

@@ -46,7 +46,14 @@ export interface ApiAnswer {
 }
 
 /** Starts a gateway and waits until its servers have answered or failed their first start. */
-export async function startTestGateway(
+export async function startTestGateway(...given: Parameters<typeof openTestGateway>): Promise<TestGateway> {
+  const gateway = await openTestGateway(...given)
+  await gateway.ready
+  return gateway
+}
+
+/** Starts a gateway, which answers while its servers are starting. */
+export async function openTestGateway(
   given: Partial<GatewayConfig>,
   /** What the file says at a reload. */
   reread?: () => Partial<GatewayConfig>,
@@ -72,7 +79,6 @@ export async function startTestGateway(
     ...(read && { read }),
     ...(clock && { clock }),
   })
-  await gateway.ready
   const mcpUrl = `${gateway.url}/mcp`
 
   const ask: TestGateway['ask'] = (who, era, method, params, { id, headers = {}, signal } = {}) => {

@@ -1,4 +1,5 @@
 export { type AppliedApproval, applyApprovals, type ApplyApprovalsOptions } from './ai-sdk/apply-approvals.ts'
+export { callerSchema } from './ai-sdk/caller-schema.ts'
 export { fromAiSdk } from './ai-sdk/import-tools.ts'
 export { guard } from './ai-sdk/guard.ts'
 export { maskingFetch } from './ai-sdk/mask.ts'

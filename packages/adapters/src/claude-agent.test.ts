@@ -31,8 +31,46 @@ async function connect({ instance }: { readonly instance: McpServer }): Promise<
 
 describe('fromClaudeAgent', () => {
   it('names built-ins by their name, and tools of other servers by server and name', () => {
-    const tools = fromClaudeAgent(['Bash', 'mcp__github__create_issue', 'mcp__a__b__c', 'mcp__odd'])
-    assert.deepEqual(Object.keys(tools), ['Bash', 'github:create_issue', 'a:b__c', 'mcp__odd'])
+    const tools = fromClaudeAgent(['Bash', 'mcp__github__create_issue', 'mcp__a__b__c'])
+    assert.deepEqual(Object.keys(tools), ['Bash', 'github:create_issue', 'a:b__c'])
+  })
+
+  const WRONG = {
+    'WebFetch(domain:x.org)': /patterns belong in the policy: import "WebFetch", and write \{ match: "WebFetch", input/,
+    'bash(git:*)': /import "Bash", and write/,
+    bash: /names no tool: did you mean "Bash"\?/,
+    web_fetch: /did you mean "WebFetch"\?/,
+    ' Bash': /did you mean "Bash"\?/,
+    'mcp__github__*': /name each tool of an MCP server, such as "mcp__github__create_issue"\. .*fromMcpClient/,
+    mcp__github: /name each tool of an MCP server/,
+    mcp__github__: /name each tool of an MCP server/,
+    'github:create_issue': /is a gate's id: import it as "mcp__github__create_issue"/,
+    '*': /write one name for each tool, without patterns/,
+    'Read,Write': /write one name for each tool/,
+    '': /names no tool/,
+  }
+  for (const [name, message] of Object.entries(WRONG))
+    it(`refuses ${JSON.stringify(name)}, which would never match a call, and says what to write`, () => {
+      assert.throws(() => fromClaudeAgent(['Read', name]), { name: 'ConfigError', message })
+    })
+
+  it('warns once about a built-in that it does not know, and takes those of earlier releases', async () => {
+    const warnings: string[] = []
+    const listen = (warning: Error) => void warnings.push(warning.message)
+    process.on('warning', listen)
+    for (const name of ['Reed', 'Reed', 'Task', 'MultiEdit', 'propose_skills', 'Brandnew']) fromClaudeAgent([name])
+    await new Promise(setImmediate)
+    process.off('warning', listen)
+    assert.deepEqual(warnings, [
+      'fromClaudeAgent: "Reed" is no built-in tool of Claude Code that Toolgate knows; did you mean "Read"?',
+      'fromClaudeAgent: "Brandnew" is no built-in tool of Claude Code that Toolgate knows',
+    ])
+  })
+
+  it('refuses anything but a list of names and tools', () => {
+    const preset = { type: 'preset', preset: 'claude_code' }
+    assert.throws(() => fromClaudeAgent(preset as never), /tools: must be a list of .* no preset/)
+    assert.throws(() => fromClaudeAgent([preset] as never), /what tool\(\) returned/)
   })
 
   it('knows which built-ins change nothing; of the others it says nothing', () => {
@@ -51,6 +89,26 @@ describe('fromClaudeAgent', () => {
     assert.deepEqual(tool?.inputSchema['required'], ['word'])
     assert.deepEqual(tool?.parseInput?.({ word: 'a', other: 1 }), { value: { word: 'a', times: 2 } })
     assert.equal(tool?.annotations.readOnlyHint, true)
+  })
+
+  it('gives tool() what JSON cannot express, and decides what the model wrote', async () => {
+    const seen: unknown[] = []
+    const book = {
+      name: 'book',
+      description: 'Books.',
+      inputSchema: { at: z.string().transform((text) => new Date(text)) },
+      handler: async (input: unknown) => {
+        seen.push(input)
+        return { content: [] }
+      },
+    }
+    const deny = [{ match: 'book', input: "input.at == '2026-01-02'" }]
+    const gate = createGate({ tools: fromClaudeAgent([book]), policy: { deny } as object })
+    const { mcpServers } = await guard(gate, VIEWER)
+    const client = await connect(mcpServers['gate'] as never)
+    for (const at of ['2026-01-01', '2026-01-02']) await client.callTool({ name: 'book', arguments: { at } })
+    assert.deepEqual(seen, [{ at: new Date('2026-01-01') }])
+    await client.close()
   })
 
   it('combines them with tags, scopes and groups, and refuses unknown names and invalid tools', () => {
@@ -184,6 +242,12 @@ describe('guard of the Claude Agent SDK, its options', () => {
       })
     await wrong({ activeTools: ['serach'] }, /serach.*search/)
     await wrong({ tools: ['Edit'] }, /tools\.Edit: is not in the gate: import it with fromClaudeAgent/)
+    await wrong({ tools: ['bash'] }, /tools\.bash: is not in the gate: .* did you mean "Bash"\?/)
+    await wrong(
+      { disallowedTools: ['Bash', 'write'] },
+      /disallowedTools\[1\]: "write" names no tool: did you mean "Write"\?/,
+    )
+    await wrong({ allowedTools: ['bash(git:*)'] }, /allowedTools\[0\]: .* did you mean "Bash"\?/)
     await wrong({ mcpServers: { other: {} } }, /mcpServers\.other: the gate knows none of its tools/)
     await wrong({ mcpServers: { gate: {} } }, /mcpServers\.gate: has the name of the gate's own server/)
     await wrong({ serverName: 'my gate' }, /serverName: must be 1 to 40 of/)

@@ -1,6 +1,6 @@
 import { type Caller, ConfigError, type Gate, type Tool, type View } from '@toolgate/core'
 import { isRequestTool } from '@toolgate/core/tools'
-import { type Shape, shapeOf } from '@toolgate/values'
+import { didYouMean, type Shape, shapeOf } from '@toolgate/values'
 import { QueryCalls } from './claude-agent/calls.ts'
 import {
   type CanUseTool,
@@ -12,6 +12,7 @@ import {
 import { composeCanUseTool, composeHooks } from './claude-agent/hooks.ts'
 import { createNames, harnessNameOf } from './claude-agent/import-tools.ts'
 import { createServer } from './claude-agent/server.ts'
+import { checkOptionNames } from './claude-agent/tool-names.ts'
 import { checkGuardFor, RUN_KEYS, type RunOptions, viewFor } from './shared/guard-options.ts'
 import { createOnCall, createWarn } from './shared/runs.ts'
 import { createUnawaited, type Unawaited } from './shared/unawaited.ts'
@@ -158,6 +159,8 @@ function checkOptions(options: GuardOptions): GuardSettings {
   const { serverName = 'gate', waiting = 'tell', harnessDeadlineMs = DEFAULT_HARNESS_DEADLINE_MS } = options
   if (!SERVER_NAME.test(serverName)) throw new ConfigError('serverName', 'must be 1 to 40 of A-Z, a-z, 0-9, _ and -')
   if (waiting !== 'tell' && waiting !== 'defer') throw new ConfigError('waiting', 'must be "tell" or "defer"')
+  checkOptionNames('allowedTools', options.allowedTools)
+  checkOptionNames('disallowedTools', options.disallowedTools)
   if (!(harnessDeadlineMs > 0)) throw new ConfigError('harnessDeadlineMs', 'must be a positive number of milliseconds')
   return { serverName, waiting, harnessDeadlineMs }
 }
@@ -178,7 +181,10 @@ function toBuiltIns(view: View, known: readonly Tool[], wanted: GuardOptions['to
   const builtIns = new Set(known.flatMap((tool) => builtInOf(tool) ?? []))
   for (const name of wanted)
     if (!builtIns.has(name))
-      throw new ConfigError(`tools.${name}`, 'is not in the gate: import it with fromClaudeAgent')
+      throw new ConfigError(
+        `tools.${name}`,
+        `is not in the gate: import it with fromClaudeAgent${didYouMean(name, builtIns)}`,
+      )
   return visible.filter((name) => wanted.includes(name))
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { MockMemory } from '@mastra/core/memory'
 import { InMemoryStore } from '@mastra/core/storage'
 import { createTool } from '@mastra/core/tools'
 import { type Caller, createGate, defineCaller, type Gate, type GateOptions } from '@toolgate/core'
@@ -50,6 +51,20 @@ describe('approvals in Mastra', () => {
       'delete_all tool_result',
     ])
     assert.equal((await gate.approvals.get(approval?.id ?? ''))?.status, 'consumed')
+  })
+
+  it('lets the user write instead: the call does not run, and the memory stays valid', async () => {
+    const { gate, witness } = createScene(ASKS)
+    const storage = new InMemoryStore()
+    const after = { memory: new MockMemory({ storage }) }
+    const { agent, model } = createStored(gate, [DELETES[0] ?? '', 'fine'], { storage, after: after as never })
+    const memory = { thread: 't', resource: 'r' }
+    assert.equal((await agent.generate('go', { ...AS_VIEWER(), memory })).finishReason, 'suspended')
+    assert.equal((await agent.generate('wait', { ...AS_VIEWER(), memory })).text, 'fine')
+    const roles = model.requests.at(-1)?.prompt.map(({ role }) => role)
+    assert.deepEqual(roles, ['system', 'user', 'user'])
+    assert.deepEqual(witness.ran, [])
+    assert.equal((await gate.approvals.list())[0]?.status, 'pending')
   })
 
   it('combines a person’s decision at the gate with Mastra’s own resume', async () => {

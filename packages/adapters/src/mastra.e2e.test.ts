@@ -86,6 +86,27 @@ describe('guard of Mastra', () => {
     assert.equal(new Set(audit.records.map(({ run_id }) => run_id)).size, 1)
   })
 
+  it('passes the tool what JSON cannot express, and decides what the model wrote', async () => {
+    const seen: unknown[] = []
+    const book = createTool({
+      id: 'book',
+      description: 'Books.',
+      inputSchema: z.object({
+        at: z.string().transform((text) => new Date(text)),
+        note: z.string().transform((text) => text.length),
+        rooms: z.number().default(1),
+      }),
+      execute: async (input) => void seen.push(input),
+    })
+    const deny = [{ match: 'book', input: "input.at == '2026-01-02' || input.note == 'rather long'" }]
+    const gate = createGate({ tools: fromMastra({ book }), policy: { deny } as object })
+    const of = (at: string, note: string) => callOf('book', { at, note }, `${at} ${note}`)
+    const calls = [of('2026-01-01', 'short'), of('2026-01-02', 'short'), of('2026-01-01', 'rather long')]
+    const { agent } = createAgent(gate as never, [calls, 'done'])
+    await agent.generate('go', { requestContext: contextOf(VIEWER) })
+    assert.deepEqual(seen, [{ at: new Date('2026-01-01'), note: 5, rooms: 1 }])
+  })
+
   it('checks an input with the tool’s schema, and points to the problem', async () => {
     const { gate, witness, audit } = createScene()
     const { agent, model } = createAgent(gate, [[callOf('search', { q: 7 })], 'done'])

@@ -273,3 +273,18 @@ describe('decisions about approvals, in every adapter', () => {
       /"requester"/,
     ))
 })
+
+describe('imports, in every adapter', () => {
+  const list: readonly (readonly [string, Call, unknown, RegExp])[] = [
+    ['AI SDK: a list', aiSdk.fromAiSdk as Call, [{}], /must be a record of tools by name/],
+    ['AI SDK: nothing', aiSdk.fromAiSdk as Call, undefined, /must be a record of tools by name/],
+    ['LangChain: a record', langchain.fromLangChain as Call, { search: {} }, /must be a list of LangChain tools/],
+    ['LangChain: a name', langchain.fromLangChain as Call, ['search'], /"search" is a name: pass the tool itself/],
+    ['Mastra: a list', mastra.fromMastra as Call, [{}], /must be a record of tools made with createTool by name/],
+    ['OpenAI Agents: nothing', openaiAgents.fromOpenAIAgents as Call, undefined, /must be a list of function tools/],
+    ['OpenAI Agents: a name', openaiAgents.fromOpenAIAgents as Call, ['search'], /"search" is a name/],
+    ['Claude Agent SDK: nothing', claudeAgent.fromClaudeAgent as Call, undefined, /must be a list of names/],
+  ]
+  for (const [what, run, tools, problem] of list)
+    it(`refuses what cannot be imported: ${what}`, () => assertConfigError(() => run(tools), 'tools', problem))
+})

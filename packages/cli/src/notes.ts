@@ -1,5 +1,6 @@
 import type { GroupRow, ListRow, ServerRow } from '@toolgate/gateway'
 import { printable } from './io.ts'
+import { count } from './render.ts'
 
 /** Returns notes about servers that are down, and about rejected items. */
 export function serverNotes(servers: readonly ServerRow[]): string[] {
@@ -7,10 +8,21 @@ export function serverNotes(servers: readonly ServerRow[]): string[] {
     ...(status === 'ready' ? [] : [`server ${name} is ${status}${reason ? `: ${printable(reason)}` : ''}`]),
     ...(changed ? [`server ${name} changed at ${new Date(changed.at).toISOString()}: ${printable(changed.text)}`] : []),
     ...rejected.map(
-      ({ kind, name: item, reason: why }) =>
-        `server ${name}: ${kind} ${printable(item)} is not offered: ${printable(why)}`,
+      ({ kind, name: item, reason: why, part }) =>
+        `server ${name}: ${kind} ${printable(item)} is ${part ? `offered without its ${part}` : 'not offered'}: ${printable(why)}`,
     ),
   ])
+}
+
+/** Returns a text about a server that is ready, such as `3 tools; may ask clients for: elicit, log`. */
+export function readyText({ toolCount, may }: Pick<ServerRow, 'toolCount' | 'may'>): string {
+  const tools = count(toolCount, 'tool')
+  return may === undefined ? tools : `${tools}; ${mayText(may)}`
+}
+
+/** Returns what a server may ask clients for, as one text. */
+export function mayText(may: readonly string[]): string {
+  return `may ask clients for: ${may.map(printable).join(', ')}`
 }
 
 /** Returns a note about the users whose lists were read, for servers with a list per user. */

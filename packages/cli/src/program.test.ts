@@ -158,6 +158,13 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       assert.match(out, /\n {2}warn {2}inputSchema\/properties\/q\/pattern is not checked\n$/)
     })
 
+    it('shows what the server of the tool may ask clients for', async () => {
+      const { out } = await run(['why', 'web:search', '--as', 'viewer'])
+      assert.match(out, /\n {2}its server may ask clients for: sample, open https:\/\/login\.example\.com\n/)
+      const other = await run(['why', 'files:read', '--as', 'viewer'])
+      assert.doesNotMatch(other.out, /may ask/)
+    })
+
     it('answers programs with the same exit codes', async () => {
       const { code, out } = await run(['why', 'files:write', '--as', 'viewer', '--json'])
       assert.deepEqual([code, JSON.parse(out)], [1, whyBody('files:write')])
@@ -313,6 +320,30 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       const { code, out } = await run(['check', write('good.yaml', `${BASE}\naudit: { store: memory }`)])
       assert.equal(code, 0)
       assert.match(out, /^ok {2}.*good\.yaml: 0 servers, 0 callers, 0 groups, 1 policy, 0 limits, audit in memory\n$/)
+    })
+
+    it('shows what servers may ask clients for', async () => {
+      const servers = `servers:
+  mail: { url: "http://127.0.0.1:1/mcp", may: [sample, elicit, { open: ["https://login.example.com"] }] }
+  files: { url: "http://127.0.0.1:2/mcp" }
+`
+      const file = write('asking.yaml', servers + BASE.replace('servers: {}', ''))
+      const { out } = await run(['check', file])
+      assert.match(out, /\n {4}server mail may ask clients for: elicit, sample, open https:\/\/login\.example\.com\n$/)
+      const { mayAsk } = JSON.parse((await run(['check', file, '--json'])).out)
+      assert.deepEqual(mayAsk, [{ server: 'mail', may: ['elicit', 'sample', 'open https://login.example.com'] }])
+    })
+
+    it('says what the first start of a server downloads', async () => {
+      const text = `${BASE}\naudit: { store: memory }`.replace(
+        /servers:.*/,
+        'servers: { files: { command: uvx, args: [files==1.0.0] } }',
+      )
+      const file = write('downloads.yaml', text)
+      const said = 'the first start of "files" downloads files==1.0.0, unless a cache has it'
+      assert.ok((await run(['check', file])).out.includes(said))
+      const { downloads } = JSON.parse((await run(['check', file, '--json'])).out)
+      assert.deepEqual(downloads, [{ server: 'files', packages: ['files==1.0.0'] }])
     })
 
     it('warns when the audit, its checkpoints and its key are in one folder', async () => {

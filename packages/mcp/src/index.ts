@@ -27,6 +27,8 @@ export {
   withoutHop,
 } from './results.ts'
 
+export { withoutNullEntries, withoutNulls } from './nulls.ts'
+
 // Lists and their changes
 export { type ListedTool, toListedTool } from './listed-tool.ts'
 export { type ToolList, ToolLists } from './tool-lists.ts'
@@ -38,6 +40,7 @@ export { createMetaTools, isMetaTool, type MetaToolDeps, type SearchOffer, toMcp
 
 // Sessions and servers
 export { inSession, ownerOf } from './sessions.ts'
+export { serverNameOf, toServedName } from './served-name.ts'
 export { type LeftOutTool, type ServerClaims, type ServerOverlay, ServerTools } from './server-tools.ts'
 
 // Resources, templates and prompts

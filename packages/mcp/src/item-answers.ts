@@ -56,7 +56,13 @@ export function toItemAnswer(
 
 function refusal(outcome: Exclude<CallOutcome, { status: 'done' | 'failed' | 'input_required' }>): JsonRpcError {
   const data = metaOf(outcome)
-  return { code: REFUSED, message: outcome.text, ...(data && { data }) }
+  return { code: codeOf(outcome), message: outcome.text, ...(data && { data }) }
+}
+
+/** An argument that is missing or wrong has the code that servers give it (MCP: prompts, "error handling"). */
+function codeOf(outcome: Exclude<CallOutcome, { status: 'done' | 'failed' | 'input_required' }>): number {
+  const isInput = outcome.status === 'refused' && outcome.decision.reasons[0]?.code === 'input_invalid'
+  return isInput ? RPC_CODES.invalidParams : REFUSED
 }
 
 /**

@@ -78,7 +78,7 @@ const ANY_TOOL: ResultTool = { name: 'the tool', outputSchema: undefined }
 export async function toResult(outcome: CallOutcome, tool: ResultTool = ANY_TOOL): Promise<McpResult> {
   switch (outcome.status) {
     case 'done':
-      return isStream(outcome.output) ? drain(outcome.output, tool) : resultOf(outcome.output, tool)
+      return isStream(outcome.output) ? drain(outcome.output, tool) : resultOf(outcome.output, tool, outcome.isCut)
     case 'waiting':
     case 'refused':
     case 'input_required':
@@ -89,14 +89,18 @@ export async function toResult(outcome: CallOutcome, tool: ResultTool = ANY_TOOL
   }
 }
 
-function resultOf(output: unknown, { outputSchema }: ResultTool): McpResult {
+function resultOf(output: unknown, { outputSchema }: ResultTool, isCut = false): McpResult {
   if (isMcpResult(output)) return toSendable(output)
   const text = outputText(output)
+  // A cut output has marks that its schema does not allow. Clients accept a result without its structure only as an error.
+  if (isCut && outputSchema !== undefined) return errorResult(`${text}\n${CUT}`)
   // JSON may change the type of an object: a date becomes a string.
   const value = typeof output === 'string' ? output : parseJson(text)
   const isStructured = isObject(value) || (outputSchema !== undefined && value !== undefined)
   return { content: [{ type: 'text', text }], ...(isStructured && { structuredContent: value }) }
 }
+
+const CUT = '[cut: the tool ran. Its structured content is left out, because the output is too large]'
 
 function isStream(output: unknown): output is AsyncIterable<unknown> {
   return typeof output === 'object' && output !== null && Symbol.asyncIterator in output

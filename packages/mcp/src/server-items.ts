@@ -10,7 +10,9 @@ import {
   type ResourceDefinition,
   type TemplateDefinition,
 } from '@toolgate/core/toolset'
+import { withoutNulls } from './nulls.ts'
 import { addedBy, type OverlayEntries, Overlays } from './overlays.ts'
+import { inOrderOfNames, renamed, toServedName, withServerName } from './served-name.ts'
 
 /** The items, other than tools, that a server lists. */
 export interface ListedItems {
@@ -32,11 +34,12 @@ export interface ItemClaims {
   readonly getPrompt: (name: string, input: Readonly<Record<string, string>>, call: CallContext) => unknown
 }
 
-/** A listed item that is not offered. */
+/** A listed item that is not offered, or a prompt that is served under another name. */
 export interface LeftOutItem {
   readonly kind: Exclude<ItemKind, 'tool'>
   readonly name: string
   readonly error: Error
+  readonly part?: 'name'
 }
 
 interface KnownItem {
@@ -84,12 +87,14 @@ export class ServerItems {
     const known = new Map<string, KnownItem>()
     const leftOut: LeftOutItem[] = []
     for (const { kind, list, key } of KINDS) {
-      for (const [i, listed] of lists[list].entries()) {
+      for (const [i, listed] of kind === 'prompt' ? inOrderOfNames(kind, lists[list]) : lists[list].entries()) {
         const name = isObject(listed) ? listed[key] : undefined
-        const id = `${kind} ${String(name)}`
+        const served = kind === 'prompt' ? toServedName(kind, name) : name
+        const id = `${kind} ${String(served)}`
         try {
           if (known.has(id)) throw new ConfigError(kind, 'is listed twice; the first counts')
           known.set(id, this.#toKnown(kind, id, listed))
+          if (served !== name) leftOut.push({ kind, name: String(name), error: renamed(String(served)), part: 'name' })
         } catch (error) {
           const shown = typeof name === 'string' ? name.slice(0, MAX_SHOWN).toWellFormed() : `${list}[${i}]`
           leftOut.push({ kind, name: shown, error: error instanceof Error ? error : new Error(String(error)) })
@@ -110,7 +115,7 @@ export class ServerItems {
     if (before && before.listed === listed) return before
     const text = toJsonText(listed)
     if (before?.text === text) return { ...before, listed }
-    return { listed, text, item: this.#toItem(kind, isObject(listed) ? listed : {}) }
+    return { listed, text, item: this.#toItem(kind, isObject(listed) ? withoutNulls(listed) : {}) }
   }
 
   /** The definition checks each field. */
@@ -127,13 +132,15 @@ export class ServerItems {
       default: {
         const { namespace, getPrompt } = this.#claims
         const given = withFields(listed, PROMPT_FIELDS) as unknown as PromptDefinition
-        const added = addedBy(this.#prompts.of(given.name))
-        return definePrompt({
+        const name = toServedName('prompt', given.name) as string
+        const prompt = definePrompt({
           ...given,
-          ...added,
+          ...addedBy(this.#prompts.of(name)),
+          name,
           namespace,
           execute: (input, call) => getPrompt(given.name, input, call),
         })
+        return withServerName(prompt, given.name)
       }
     }
   }
@@ -154,13 +161,13 @@ const PROMPT_FIELDS: readonly string[] = [...COMMON_FIELDS, 'arguments']
 /** The maximum length of the JSON of unknown fields, in characters. It is the limit for tools too. */
 const MAX_FIELD_CHARS = 64 * 1024
 
-/** Returns a definition with every unknown field under `fields`. A known field that is `null` is treated as absent. */
+/** Returns a definition with every unknown field under `fields`. */
 function withFields(listed: JsonObject, names: readonly string[]): JsonObject {
   const known: Record<string, unknown> = {}
   const fields: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(listed)) {
-    if (!names.includes(name)) fields[name] = value
-    else if (value !== null) known[name] = value
+    if (names.includes(name)) known[name] = value
+    else fields[name] = value
   }
   if (Object.keys(fields).length === 0) return known
   if (toJsonText(fields).length > MAX_FIELD_CHARS)

@@ -96,9 +96,52 @@ describe('ServerTools', () => {
     assert.equal(read({ '*': { enabled: true }, 'read_*': { enabled: false } }).tools.length, 0)
   })
 
-  it('treats icons and _meta that are null as absent, since some servers write null', () => {
-    const { icons, _meta } = offered({}, { icons: null, _meta: null })
-    assert.deepEqual([icons, _meta], [undefined, undefined])
+  it('treats optional members that are null as absent, as many SDKs write them', () => {
+    const inner = { type: 'object', properties: null, required: null, description: null }
+    const nulls = { title: null, description: null, outputSchema: null, icons: null, _meta: null, execution: null }
+    const tool = offered({}, { ...nulls, inputSchema: inner, annotations: { title: null, readOnlyHint: null } })
+    assert.equal(definitionHash(tool), definitionHash(offered({}, { inputSchema: { type: 'object' } })))
+    assert.deepEqual([tool.annotations, tool.fields], [{}, undefined])
+    assert.deepEqual(offered({}, { annotations: null, inputSchema: { type: 'object' } }).inputSchema, {
+      type: 'object',
+    })
+  })
+
+  it('keeps a null that is data', () => {
+    const inputSchema = { type: 'object', properties: { a: { default: null, enum: [1, null], const: null } } }
+    const tool = offered({}, { inputSchema, _meta: { a: null }, 'x-own': { a: null } })
+    assert.deepEqual([tool.inputSchema, tool._meta, tool.fields], [inputSchema, { a: null }, { 'x-own': { a: null } }])
+  })
+
+  it('refuses a member of the wrong type, and a required one that is null', () => {
+    for (const [listed, text] of [
+      [{ title: 5 }, /title must be a string/],
+      [{ outputSchema: 'object' }, /outputSchema must be an object/],
+      [{ inputSchema: { properties: { a: null } } }, /must be a schema/],
+    ] as const)
+      assert.match(read({}, listed).leftOut[0]?.error.message ?? '', text)
+    assert.equal(read({}, { name: null }).tools.length, 0)
+  })
+
+  it('offers a tool without an output schema that no client can read, and says so', () => {
+    for (const [broken, text] of [
+      [{ $ref: '#/$defs/gone' }, /outputSchema\/\$ref is "#\/\$defs\/gone", which is not in this schema/],
+      [{ type: 'text' }, /outputSchema\/type must be one of/],
+      [{ description: 'x'.repeat(65_536) }, /outputSchema has .* bytes/],
+      [
+        { properties: { a: { pattern: '(' } } },
+        /outputSchema\/properties\/a\/pattern is invalid: .*Unterminated group/,
+      ],
+      [{ patternProperties: { '[': {} } }, /outputSchema\/patternProperties is invalid/],
+    ] as const) {
+      const { tools, leftOut } = read({}, { outputSchema: broken })
+      assert.deepEqual([tools.length, tools[0]?.outputSchema, leftOut[0]?.part], [1, undefined, 'outputSchema'])
+      assert.match(leftOut[0]?.error.message ?? '', text)
+    }
+    const both = read({}, { inputSchema: { $ref: '#/no' }, outputSchema: { $ref: '#/gone' } })
+    assert.deepEqual([both.tools.length, both.leftOut[0]?.part], [0, undefined])
+    const data = { default: { pattern: '(' }, properties: { pattern: { type: 'string' } } }
+    assert.deepEqual(read({}, { outputSchema: data }).leftOut, [])
   })
 
   it('adds up all overlays that match the tool, by name or by glob', () => {
@@ -174,7 +217,7 @@ describe('ServerTools', () => {
   })
 
   it('rejects a tool that no selector could name', () => {
-    for (const name of ['', 'a b', 'a:b', 'a*', 'x'.repeat(129)])
+    for (const name of ['', 'a\tb', 'a\u200Bb', 'a\uD800', 'x'.repeat(129)])
       assert.deepEqual(
         read({}, { name }).leftOut.map(({ error }) => error instanceof ConfigError),
         [true],

@@ -6,9 +6,13 @@ import {
   type ToolAnnotations,
   type ToolDefinition,
 } from '@toolgate/core'
+import { isErrorOf } from '@toolgate/values'
 import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
-import type { ToolOverlay } from '@toolgate/core/tools'
+import type { InputHandling, ToolOverlay } from '@toolgate/core/tools'
+import { withoutNulls } from './nulls.ts'
+import { findPatternProblem } from './output-patterns.ts'
 import { addedBy, type OverlayEntries, Overlays } from './overlays.ts'
+import { inOrderOfNames, renamed, toServedName } from './served-name.ts'
 
 /** What the operator declares about tools of a server. */
 export interface ServerOverlay extends ToolOverlay {
@@ -27,16 +31,20 @@ export interface ServerClaims {
   readonly overlays: OverlayEntries<ServerOverlay>
   /** Whether the server's hints count as the operator's own. Otherwise they only tighten. */
   readonly trustHints: boolean
+  /** What happens to inputs that a tool's schema rejects. Default: `checked`. */
+  readonly inputs?: InputHandling | undefined
   /** Whether tools that only run as tasks can be called. Default: such tools are left out. */
   readonly runsTasks?: (() => boolean) | undefined
   /** Returns the function that calls the tool with this name on the server. */
   readonly executeOf: (name: string, execution: unknown) => (input: unknown, call: CallContext) => unknown
 }
 
-/** A listed tool that is not offered. */
+/** A listed tool that is not offered, or that is offered without one of its parts. */
 export interface LeftOutTool {
   readonly tool: string
   readonly error: Error
+  /** The part that is left out. Absent if the tool is not offered. A tool without its name has another one. */
+  readonly part?: 'name' | 'outputSchema'
 }
 
 interface KnownTool {
@@ -45,6 +53,8 @@ interface KnownTool {
   readonly text: string
   readonly tool: Tool
   readonly isEnabled: boolean
+  /** Why its output schema is left out. */
+  readonly lacks: Error | undefined
 }
 
 /**
@@ -86,11 +96,16 @@ export class ServerTools {
   read(list: readonly unknown[]): void {
     const known = new Map<string, KnownTool>()
     const leftOut: LeftOutTool[] = []
-    for (const [i, listed] of list.entries()) {
+    for (const [i, listed] of inOrderOfNames('tool', list)) {
       try {
         const one = this.#toKnown(listed)
-        if (known.has(one.tool.name)) throw new ConfigError('tool', 'is listed twice; the first counts')
-        known.set(one.tool.name, one)
+        const { name } = one.tool
+        const own = nameOf(listed, i)
+        if (known.has(name))
+          throw new ConfigError('tool', `is listed twice as ${JSON.stringify(name)}; the first counts`)
+        known.set(name, one)
+        if (own !== name) leftOut.push({ tool: own, error: renamed(name), part: 'name' })
+        if (one.lacks) leftOut.push({ tool: own, error: one.lacks, part: 'outputSchema' })
       } catch (error) {
         leftOut.push({ tool: nameOf(listed, i), error: error instanceof Error ? error : new Error(String(error)) })
       }
@@ -100,19 +115,33 @@ export class ServerTools {
   }
 
   #toKnown(listed: unknown): KnownTool {
-    const { name } = isObject(listed) ? listed : {}
+    const name = toServedName('tool', isObject(listed) ? listed['name'] : undefined)
     const before = typeof name === 'string' ? this.#known.get(name) : undefined
     if (before && before.listed === listed) return before
     const text = toJsonText(listed)
     if (before?.text === text) return { ...before, listed }
     const overlays = this.#overlays.of(name)
-    const tool = this.#toTool(isObject(listed) ? listed : {}, overlays)
-    return { listed, text, tool, isEnabled: lastOf(overlays, 'enabled') ?? true }
+    const made = this.#toOffered(isObject(listed) ? withoutNulls(listed) : {}, overlays)
+    return { listed, text, ...made, isEnabled: lastOf(overlays, 'enabled') ?? true }
+  }
+
+  /** A tool with an invalid output schema is offered without it, because no call depends on it. */
+  #toOffered(listed: JsonObject, overlays: readonly ServerOverlay[]): Pick<KnownTool, 'tool' | 'lacks'> {
+    const { outputSchema, ...rest } = listed
+    try {
+      const tool = this.#toTool(listed, overlays)
+      const problem = findPatternProblem(tool.outputSchema, 'outputSchema')
+      if (problem === undefined) return { tool, lacks: undefined }
+      return { tool: this.#toTool(rest, overlays), lacks: new ConfigError('tool', problem) }
+    } catch (error) {
+      if (!isErrorOf(error, ConfigError) || error.code !== 'schema_invalid' || !isObject(outputSchema)) throw error
+      return { tool: this.#toTool(rest, overlays), lacks: error }
+    }
   }
 
   /** @throws {ConfigError} for a tool that cannot be offered, or that can only be run as a task */
   #toTool({ annotations, ...listed }: JsonObject, overlays: readonly ServerOverlay[]): Tool {
-    const { namespace, trustHints, runsTasks, executeOf } = this.#claims
+    const { namespace, trustHints, inputs, runsTasks, executeOf } = this.#claims
     // `defineTool` checks each of these fields.
     const { name, title, description, inputSchema, outputSchema, icons, _meta, ...fields } =
       listed as unknown as ToolDefinition
@@ -123,13 +152,14 @@ export class ServerTools {
     const isReplaced = stated.length > 0 || shown.title !== undefined || shown.description !== undefined
     return defineTool({
       namespace,
-      name,
+      name: toServedName('tool', name) as string,
       title: shown.title ?? title,
       description: shown.description ?? description,
       inputSchema,
       outputSchema,
-      icons: icons ?? undefined,
-      _meta: _meta ?? undefined,
+      inputs,
+      icons,
+      _meta,
       fields: Object.keys(fields).length === 0 ? undefined : fields,
       annotations: Object.assign({}, trustHints || stated.length === 0 ? claimed : tightening(claimed), ...stated),
       original: isReplaced ? { title, description: description ?? '', annotations: claimed } : undefined,

@@ -31,6 +31,7 @@ export {
   ToolgateError,
   UnknownToolError,
 } from './errors.ts'
+export { type FewerItems, withFewerItems } from './fewer-items.ts'
 export { findEach, findText } from './find-text.ts'
 export { hmacSha256Hex, sha256Hex } from './hash.ts'
 export { type Link, LinkedList } from './linked-list.ts'

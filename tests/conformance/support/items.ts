@@ -117,6 +117,15 @@ const CONTENT: readonly ToolItem[] = [
   ),
 ]
 
+/** How often each list has changed. Its first item has the number in its description. */
+const changes = { tools: 0, prompts: 0 }
+
+function withChanges(items: readonly Json[], list: keyof typeof changes): readonly Json[] {
+  const [first, ...rest] = items
+  const count = changes[list]
+  return count === 0 ? items : [{ ...first, description: `It has changed ${count} times.` }, ...rest]
+}
+
 const NOTICES: readonly ToolItem[] = [
   tool('test_tool_with_logging', 'Logs three times.', async ({ log }) => {
     await log('info', 'Tool execution started')
@@ -137,11 +146,13 @@ const NOTICES: readonly ToolItem[] = [
     }
     return says('The progress is reported.')
   }),
-  tool('test_trigger_tool_change', 'Announces a change of the tools.', ({ change }) => {
+  tool('test_trigger_tool_change', 'Changes the tools.', ({ change }) => {
+    changes.tools++
     change('tools')
     return says('The tools have changed.')
   }),
-  tool('test_trigger_prompt_change', 'Announces a change of the prompts.', ({ change }) => {
+  tool('test_trigger_prompt_change', 'Changes the prompts.', ({ change }) => {
+    changes.prompts++
     change('prompts')
     return says('The prompts have changed.')
   }),
@@ -297,7 +308,11 @@ export function toolsOf(era: Turn['era']): readonly ToolItem[] {
   return TOOLS.filter(({ only }) => only === undefined || only === era)
 }
 
-export const toListed = ({ name, description, inputSchema }: ToolItem): Json => ({ name, description, inputSchema })
+/** The tools as `tools/list` has them. */
+export function listedTools(era: Turn['era']): readonly Json[] {
+  const listed = toolsOf(era).map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))
+  return withChanges(listed, 'tools')
+}
 
 export const RESOURCES: readonly Json[] = [
   { uri: 'test://static-text', name: 'static-text', description: 'A text.', mimeType: 'text/plain' },
@@ -396,9 +411,10 @@ const PROMPTS: readonly PromptItem[] = [
 ]
 
 export function promptsOf(era: Turn['era']): readonly Json[] {
-  return PROMPTS.filter(({ only }) => only === undefined || only === era).map(
+  const listed = PROMPTS.filter(({ only }) => only === undefined || only === era).map(
     ({ run: _, only: _only, ...one }) => one as unknown as Json,
   )
+  return withChanges(listed, 'prompts')
 }
 
 /** @throws {Rejected} for an unknown prompt */

@@ -1,6 +1,6 @@
 import { hostEarlier, hostModern, type HostedServer, type Json, type Turn } from '../../support/mcp-host.ts'
 import { taskAnswers, TASK_TOOLS } from './tasks.ts'
-import { callTool, complete, getPrompt, promptsOf, read, RESOURCES, TEMPLATES, toListed, toolsOf } from './items.ts'
+import { callTool, complete, getPrompt, listedTools, promptsOf, read, RESOURCES, TEMPLATES } from './items.ts'
 
 /** A server with everything that the referee calls. */
 export type FixtureServer = HostedServer
@@ -15,7 +15,7 @@ export const startModernFixture = (): Promise<FixtureServer> => hostModern(answe
 function answer(method: string, params: Json, turn: Turn): Json | Promise<Json> | undefined {
   switch (method) {
     case 'tools/list':
-      return { tools: [...toolsOf(turn.era).map(toListed), ...(turn.era === 'modern' ? TASK_TOOLS : [])] }
+      return { tools: [...listedTools(turn.era), ...(turn.era === 'modern' ? TASK_TOOLS : [])] }
     case 'tools/call':
       return callTool(String(params['name']), turn)
     case 'resources/list':

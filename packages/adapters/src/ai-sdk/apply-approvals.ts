@@ -1,9 +1,9 @@
 import { type Approval, type Caller, type FaultCode, type Gate, type Tool, ToolgateError } from '@toolgate/core'
 import { toWireName } from '@toolgate/expose'
-import { canonicalize } from '@toolgate/values/json'
-import { checkShape, sha256Hex, type Shape, shapeOf } from '@toolgate/values'
+import { checkShape, type Shape, shapeOf } from '@toolgate/values'
 import type { ModelMessage } from 'ai'
 import { fieldsOf } from '../shared/fields.ts'
+import { inputHashOf } from '../shared/input-hash.ts'
 
 export interface ApplyApprovalsOptions {
   /** The caller whose calls they are. Default: `person`. */
@@ -65,7 +65,7 @@ async function apply(
   const pending =
     tool &&
     (await gate.approvals.list({ ...filterOf(requester), status: 'pending', tool: tool.id, limit: MAX_PENDING }))
-  const hash = tool && hashOf(tool, answer.input)
+  const hash = tool && inputHashOf(tool, answer.input)
   const waiting = pending?.find(
     (one) =>
       one.inputHash === hash && one.run === runId && one.user === requester.user && one.tenant === requester.tenant,
@@ -89,17 +89,6 @@ function filterOf({ user, tenant }: Caller) {
 
 function toolNamed({ catalog }: Desk, name: string): Tool | undefined {
   return catalog.get(name) ?? catalog.snapshot().tools.find((tool) => toWireName(tool) === name)
-}
-
-/** The gate stores approvals by the hash of the parsed input, so the input is parsed by the tool's schema first. */
-function hashOf(tool: Tool, input: unknown): string | undefined {
-  try {
-    const parsed = tool.parseInput ? tool.parseInput(input) : { value: input }
-    return 'value' in parsed ? sha256Hex(canonicalize(parsed.value)) : undefined
-  } catch {
-    // A gate refuses such an input, so no approval waits for it.
-    return undefined
-  }
 }
 
 /** A person's answer to a call, read from messages. Anyone can write messages. */

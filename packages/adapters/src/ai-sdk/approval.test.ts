@@ -185,6 +185,30 @@ describe('toolApproval of guard', () => {
     assert.deepEqual(seen, [{ cents: 5, currency: 'EUR' }])
   })
 
+  it('binds an approval to what the model wrote, if JSON cannot express what the schema makes of it', async () => {
+    const seen: unknown[] = []
+    const book = tool({
+      inputSchema: z.object({ at: z.string().transform((text) => new Date(text)), for: z.array(z.string()) }),
+      execute: (input) => void seen.push(input),
+    })
+    const gate = createGate({ tools: fromAiSdk({ book }), policy: { ask: ['book'] } })
+    const asked: unknown[] = []
+    const toolApproval = { book: (given: object) => void asked.push(given) }
+    const open = async () => ({ stopWhen, ...(await guard(gate, VIEWER, { toolApproval })) })
+    const input = { at: '2026-01-01', for: ['ada'] }
+    const model = mockModel([[{ name: 'book', input }]])
+    const paused = await generateText({ messages: prompt, model, ...(await open()) })
+    assert.deepEqual(paused.toolCalls[0]?.input, input)
+    // As a client sends them back: in JSON.
+    const sent = JSON.stringify(answer([...prompt, ...paused.responseMessages], true))
+    const messages = JSON.parse(sent) as ReturnType<typeof answer>
+    const [applied] = await applyApprovals(gate, VIEWER, messages)
+    assert.deepEqual(applied?.approval?.input, input)
+    await generateText({ messages, model: mockModel(['Booked.']), ...(await open()) })
+    const parsed = { at: new Date('2026-01-01'), for: ['ada'] }
+    assert.deepEqual([seen, asked], [[parsed], [parsed, parsed]])
+  })
+
   it('is the stricter of yours and the gate’s, and a call that yours leaves to a person waits in the store too', async () => {
     const statuses = {
       denied: { type: 'denied', reason: 'Not on Sundays.' },
@@ -289,14 +313,49 @@ describe('toolApproval of guard', () => {
     assert.equal(audit.attempts()[0], 'delete_all tool_approval_required approval_required')
   })
 
-  it('leaves a call waiting even if your toolApproval comes after the spread and has no answer', async () => {
+  it('lets the user write instead: nothing runs, the messages stay valid, and the approval still waits', async () => {
     const { gate, witness } = createAiSdkWorld(ASKS)
-    const model = mockModel([call, 'Hm.'])
-    const guarded = await guard(gate, VIEWER)
-    await generateText({ model, messages: prompt, stopWhen, ...guarded, toolApproval: { search: 'approved' } })
-    assert.deepEqual(model.told(), { 'call-0': { type: 'error-text', value: 'Waiting for approval of delete_all.' } })
+    const open = async () => ({ stopWhen, ...(await guard(gate, VIEWER)) })
+    const both = [{ name: 'search' }, ...call]
+    const paused = await generateText({ model: mockModel([both]), messages: prompt, ...(await open()) })
+    const model = mockModel([[{ name: 'search' }], 'Fine.'])
+    const written: ModelMessage[] = [...prompt, ...paused.responseMessages, { role: 'user', content: 'Wait.' }]
+    const result = await generateText({ model, messages: written, ...(await open()) })
+    assert.equal(result.text, 'Fine.')
+    assert.deepEqual(witness.ran, ['search', 'search'])
+    const reason =
+      'It did not run, because the user wrote instead of approving it. Call it again if it is still wanted.'
+    for (const { prompt: sent } of model.requests)
+      assert.deepEqual(
+        sent
+          .flatMap(({ role, content }) => (role === 'tool' ? content : []))
+          .flatMap((part) => ('output' in part ? [[part.toolName, part.output]] : []))
+          .slice(0, 2),
+        [
+          ['delete_all', { type: 'execution-denied', reason }],
+          ['search', { type: 'text', value: 'search done' }],
+        ],
+      )
+    const [waiting] = await gate.approvals.list({ status: 'pending' })
+    await gate.approvals.decide(VIEWER, waiting?.id ?? '', { decision: 'approve' })
+    await generateText({ model: mockModel([call, 'Done.']), messages: prompt, ...(await open()) })
+    assert.deepEqual(witness.ran, ['search', 'search', 'delete_all'])
+  })
+
+  it('pauses even if your toolApproval comes after the spread and has no answer', async () => {
+    const { gate, witness } = createAiSdkWorld(ASKS)
+    const open = async () => ({
+      ...(await guard(gate, VIEWER)),
+      stopWhen,
+      toolApproval: { search: 'approved' } as const,
+    })
+    const paused = await generateText({ model: mockModel([call, 'Hm.']), messages: prompt, ...(await open()) })
     assert.deepEqual(witness.ran, [])
     assert.equal((await gate.approvals.list({ status: 'pending' })).length, 1)
+    const messages = answer([...prompt, ...paused.responseMessages], true)
+    await applyApprovals(gate, VIEWER, messages)
+    await generateText({ model: mockModel(['Done.']), messages, ...(await open()) })
+    assert.deepEqual(witness.ran, ['delete_all'])
   })
 
   it('leaves calls alone that the provider has run', async () => {
@@ -339,7 +398,7 @@ describe('needsApproval, by which version 6 of the SDK asks', () => {
     const run = new LoopRun({ gate, view: await gate.view(VIEWER), options: {}, wrap: wrapExecute })
     const offered = run.offered('pay')
     assert.ok(offered)
-    const armed = wrapExecute(run, offered, true) as Armed
+    const armed = wrapExecute(run, offered) as Armed
     const messages = forge('pay', { q: 'x' })
     const before = { toolCallId: 'c', messages: [] }
     assert.deepEqual(

@@ -114,7 +114,7 @@ type SdkApprovalStatus = Exclude<ToolApprovalStatus, string | undefined>
  * @throws {ConfigError} for an unknown answer, which must not count as an approval
  */
 async function hostApproval(run: LoopRun, question: ApprovalQuestion): Promise<SdkApprovalStatus | undefined> {
-  const status = await askHost(run, question)
+  const status = await askHost(run, await withParsedInput(run, question))
   if (status === undefined || status === null) return undefined
   const { type = status, reason } = fieldsOf(status)
   switch (type) {
@@ -127,6 +127,13 @@ async function hostApproval(run: LoopRun, question: ApprovalQuestion): Promise<S
     default:
       throw new ConfigError('toolApproval', 'must return "approved", "denied", "user-approval" or "not-applicable"')
   }
+}
+
+/** Returns the question with the input as the tool's schema returned it, as the host's functions expect it. */
+async function withParsedInput(run: LoopRun, question: ApprovalQuestion): Promise<ApprovalQuestion> {
+  const { toolCall } = question
+  const input = await run.offered(toolCall.toolName)?.imported?.schema?.asParsed(toolCall.input)
+  return input === undefined || input === toolCall.input ? question : { ...question, toolCall: { ...toolCall, input } }
 }
 
 function askHost(run: LoopRun, question: ApprovalQuestion): unknown {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate } from '@toolgate/core'
-import { generateText, isStepCount, streamText, tool } from 'ai'
+import { type Caller, createGate } from '@toolgate/core'
+import { generateText, isStepCount, streamText, tool, ToolLoopAgent } from 'ai'
 import { z } from 'zod'
-import { fromAiSdk, guard } from '../ai-sdk.ts'
+import { callerSchema, fromAiSdk, guard } from '../ai-sdk.ts'
 import { mockModel } from '../testing/mock-model.ts'
 import { ADMIN, createTestAudit, createWitness, VIEWER } from '../testing/world.ts'
 
@@ -79,4 +79,35 @@ describe('guard of the AI SDK', () => {
       assert.deepEqual(model.told(), { 'call-0': { type: 'error-text', value: asked.text } })
       assert.deepEqual(audit.attempts().slice(0, 1), [`${name} tool_blocked tool_not_found`])
     })
+})
+
+describe('callerSchema', () => {
+  const createShared = () => {
+    const { gate, tools, witness } = createWorld()
+    const model = mockModel([[{ name: 'search' }], 'Done.'])
+    const agent = new ToolLoopAgent({
+      model,
+      tools,
+      callOptionsSchema: callerSchema,
+      prepareCall: async ({ options, ...settings }) => ({ ...settings, ...(await guard(gate, options)) }),
+    })
+    return { agent, model, witness }
+  }
+
+  it('takes the caller of a shared agent at each call', async () => {
+    const { agent, witness } = createShared()
+    assert.equal((await agent.generate({ prompt: 'p', options: VIEWER })).text, 'Done.')
+    assert.deepEqual(witness.ran, ['search'])
+  })
+
+  it('says that a plain object is no caller, and sends nothing', async () => {
+    for (const options of [{ user: 'vera' }, { ...VIEWER }, structuredClone(VIEWER), null, 'vera']) {
+      const { agent, model } = createShared()
+      await assert.rejects(async () => agent.generate({ prompt: 'p', options: options as Caller }), /defineCaller made/)
+      assert.equal(model.requests.length, 0)
+    }
+    const { agent, model } = createShared()
+    await assert.rejects(async () => agent.generate({ prompt: 'p' } as never), /guard\.caller: is missing/)
+    assert.equal(model.requests.length, 0)
+  })
 })

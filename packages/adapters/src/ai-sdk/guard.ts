@@ -1,7 +1,7 @@
 import { type Caller, ConfigError, type Gate, type View } from '@toolgate/core'
 import { isView, isViewOf } from '@toolgate/core/call'
 import { type Shape, shapeOf } from '@toolgate/values'
-import * as sdk from 'ai'
+import type { ToolExecutionOptions } from 'ai'
 import { checkGuardFor, RUN_KEYS, viewFor } from '../shared/guard-options.ts'
 import { isStream, lastOf, RefusedCall } from '../shared/refused.ts'
 import { createUnawaited } from '../shared/unawaited.ts'
@@ -76,23 +76,21 @@ function narrowed(gate: AnyGate, view: View, { visibility, activeTools, app }: G
   return activeTools === undefined ? view : view.narrow({ activeTools })
 }
 
-type SdkExecution = sdk.ToolExecutionOptions<unknown>
+type SdkExecution = ToolExecutionOptions<unknown>
 
 /**
- * Whether the SDK asks each tool for `needsApproval`. Version 6 does, because it has no `toolApproval`. Later versions
- * do not need it.
+ * Returns a tool for the SDK's loop. Its `execute` passes the call to the gate.
+ *
+ * Version 6 and `WorkflowAgent` ask each tool for `needsApproval`. Version 7 asks it only if nothing answers
+ * `toolApproval` for the call.
  */
-const ASKS_TOOLS = !('isStepCount' in sdk)
-
-/** Returns a tool for the SDK's loop. Its `execute` passes the call to the gate. */
-export function wrapExecute(run: LoopRun, offered: WireTool, asksTools: boolean = ASKS_TOOLS): object {
+export function wrapExecute(run: LoopRun, offered: WireTool): object {
   if (!offered.isEnforceable) return offered.definition
   const { definition, name, isGenerator } = offered
   const execute = isGenerator
     ? (input: unknown, execution: SdkExecution) => stream(run, offered, input, execution)
     : (input: unknown, execution: SdkExecution) => settleOnce(run, offered, input, execution)
-  const tool = { ...definition, execute, [GUARDED_BY]: run.mark }
-  return asksTools ? { ...tool, needsApproval: needsApproval(run, name) } : tool
+  return { ...definition, execute, needsApproval: needsApproval(run, name), [GUARDED_BY]: run.mark }
 }
 
 async function settleOnce(run: LoopRun, offered: WireTool, input: unknown, execution: SdkExecution): Promise<unknown> {

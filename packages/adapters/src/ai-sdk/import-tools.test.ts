@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createGate, type Gate } from '@toolgate/core'
+import { createGate, type Gate, type Policy } from '@toolgate/core'
 import { dynamicTool, generateText, type JSONSchema7, jsonSchema, tool, type ToolSet } from 'ai'
+import { toStandardJsonSchema } from '@valibot/to-json-schema'
+import { type } from 'arktype'
+import * as v from 'valibot'
 import { z } from 'zod'
 import { z as z3 } from 'zod/v3'
 import { fromAiSdk, guard, type GuardOptions } from '../ai-sdk.ts'
@@ -26,15 +29,29 @@ const schemas: Record<string, ToolSet[string]['inputSchema']> = {
   'schema with a validation that takes its time': jsonSchema(object, { validate: async (value) => validation(value) }),
 }
 
-async function runOne(tools: ToolSet, input: unknown, options: GuardOptions = {}) {
+async function runOne(tools: ToolSet, input: unknown, options: GuardOptions = {}, policy: Policy = {}) {
   const audit = createTestAudit()
-  const gate = createGate({ tools: fromAiSdk(tools), audit }) as unknown as Gate
+  const gate = createGate({ tools: fromAiSdk(tools), audit, policy: policy as object }) as unknown as Gate
   const warnings: string[] = []
   const [name = ''] = Object.keys(tools)
   const model = mockModel([[{ name, input }], 'Done.'])
   const guarded = await guard(gate, VIEWER, { onWarning: (text) => warnings.push(text), ...options })
   const result = await generateText({ model, prompt: 'p', stopWhen, ...guarded })
   return { gate, audit, model, warnings, result, told: model.told()['call-0'] as { type: string; value: unknown } }
+}
+
+/** Schemas of three libraries that turn a text into a date. ArkType changes its input in place. */
+const DATES = {
+  zod: z.object({ at: z.string().transform((text) => new Date(text)) }),
+  valibot: toStandardJsonSchema(
+    v.object({
+      at: v.pipe(
+        v.string(),
+        v.transform((text) => new Date(text)),
+      ),
+    }),
+  ),
+  ArkType: type({ at: 'string.date.parse' }),
 }
 
 describe('fromAiSdk', () => {
@@ -66,6 +83,17 @@ describe('fromAiSdk', () => {
     const { told } = await runOne({ count: tool({ inputSchema, execute }) }, { n: '5', more: 1 })
     assert.deepEqual(told, { type: 'json', value: { n: 5, unit: 'm' } })
   })
+
+  for (const [library, inputSchema] of Object.entries(DATES))
+    it(`passes the tool what JSON cannot express, and decides what the model wrote: ${library}`, async () => {
+      const seen: unknown[] = []
+      const count = tool({ inputSchema, execute: (input: unknown) => void seen.push(input) } as never)
+      const policy = { deny: [{ match: 'count', input: "input.at == '2026-01-02'" }] }
+      await runOne({ count }, { at: '2026-01-01' }, {}, policy)
+      const denied = await runOne({ count }, { at: '2026-01-02' }, {}, policy)
+      assert.deepEqual(seen, [{ at: new Date('2026-01-01') }])
+      assert.deepEqual(denied.audit.attempts(), ['count tool_blocked input_denied'])
+    })
 
   it('takes dynamic tools, as those of an MCP client are', async () => {
     const count = dynamicTool({ inputSchema: jsonSchema(object), execute: async (input) => input })

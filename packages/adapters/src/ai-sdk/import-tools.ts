@@ -1,16 +1,10 @@
-import {
-  type CallContext,
-  ConfigError,
-  type JsonSchema,
-  type StandardSchema,
-  type ToolAnnotations,
-} from '@toolgate/core'
-import { isObject } from '@toolgate/values/json'
-import { isThenable } from '@toolgate/values'
+import { type CallContext, ConfigError, type ToolAnnotations } from '@toolgate/core'
 import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/tools'
-import { asSchema, type FlexibleSchema, type Schema, type ToolExecutionOptions, type ToolSet } from 'ai'
-import { fieldsOf, hasFields } from '../shared/fields.ts'
+import type { FlexibleSchema, ToolExecutionOptions, ToolSet } from 'ai'
+import { checkRecord } from '../shared/check-import.ts'
+import { fieldsOf } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
+import { type ImportedSchema, importSchema } from './schemas.ts'
 
 /** The fields of an SDK tool that are read here. The others stay unchanged. */
 interface ImportedSdkTool {
@@ -22,13 +16,15 @@ interface ImportedSdkTool {
   readonly isProviderExecuted?: boolean | undefined
   readonly contextSchema?: FlexibleSchema<unknown> | undefined
   readonly needsApproval?: unknown
+  readonly onInputAvailable?: unknown
+  readonly toModelOutput?: unknown
   execute?(input: unknown, options: ToolExecutionOptions<unknown>): unknown
 }
 
 /** An imported tool: the SDK's tool, and its schema for the gate and for the SDK. */
 export interface ImportedTool {
   readonly tool: ImportedSdkTool
-  readonly inputSchema: Schema | undefined
+  readonly schema: ImportedSchema | undefined
   /** Whether the host runs the tool's `execute`, so that a gate can stop it. */
   readonly isEnforceable: boolean
 }
@@ -45,6 +41,7 @@ export function fromAiSdk<Tools extends ToolSet>(
   tools: Tools,
   overlay: Overlay<keyof Tools & string> = {},
 ): NativeToolRecord<Tools> {
+  checkRecord(tools, 'tools')
   const definitions = new Map<string, UnnamedToolDefinition>()
   for (const [name, tool] of Object.entries(tools)) {
     if (typeof tool !== 'object' || tool === null)
@@ -67,7 +64,7 @@ function toDefinition(name: string, tool: ImportedSdkTool, hasTrustedHints: bool
     tool.type === 'provider' && tool.inputSchema === undefined ? undefined : importSchema(name, tool.inputSchema)
   const isEnforceable = typeof tool.execute === 'function' && tool.isProviderExecuted !== true
   const execute = isEnforceable ? runnerOf(tool, schema?.parseLater) : () => undefined
-  imported.set(execute, { tool, inputSchema: schema?.forSdk, isEnforceable })
+  imported.set(execute, { tool, schema, isEnforceable })
   const annotations = hintsOf(tool)
   return {
     title: tool.title,
@@ -121,127 +118,4 @@ function descriptionOf({ description }: ImportedSdkTool): string | undefined {
 function hintsOf({ metadata }: ImportedSdkTool): ToolAnnotations | undefined {
   const annotations = metadata?.annotations
   return typeof annotations === 'object' && annotations !== null ? annotations : undefined
-}
-
-/** The answer of an SDK schema to an input. */
-type Validation = Awaited<ReturnType<NonNullable<Schema['validate']>>>
-
-/** An input schema for the gate and for the SDK. */
-interface ImportedSchema {
-  /** The schema with which the gate validates. */
-  readonly forGate: StandardSchema | JsonSchema
-  /** The schema for the SDK. It is computed once; the SDK would compute it in each step. */
-  readonly forSdk: Schema
-  /** Finishes an asynchronous validation. The gate's own validation is synchronous. */
-  readonly parseLater: ((input: unknown) => Promise<unknown> | undefined) | undefined
-}
-
-/**
- * Returns the schema of a tool (zod, another Standard Schema or the SDK's own) for the gate and for the SDK.
- *
- * @throws {ConfigError} `schema_invalid` if it has no JSON Schema, or only a promise of one
- */
-function importSchema(name: string, schema: FlexibleSchema<unknown> | undefined): ImportedSchema {
-  const { json, validate } = read(name, schema)
-  if (!validate) return { forGate: json, forSdk: toSchema(json), parseLater: undefined }
-  let isAsync = false
-  const check = (value: unknown): unknown => {
-    const answer = standardOf(schema)?.validate?.(value) ?? validate(value)
-    if (!isThenable(answer)) return toAnswer(answer)
-    // The gate cannot wait. The tool finishes an asynchronous validation before it runs.
-    isAsync = true
-    void Promise.resolve(answer).catch(() => {})
-    return { value }
-  }
-  const forGate: StandardSchema = {
-    '~standard': {
-      version: 1,
-      vendor: standardOf(schema)?.vendor ?? 'ai',
-      validate: check,
-      jsonSchema: { input: () => json, output: () => json },
-    },
-  }
-  return {
-    forGate,
-    forSdk: toSchema(json, (value) => remember(value, validate(value))),
-    parseLater: (input) => (isAsync ? parse(validate, input) : undefined),
-  }
-}
-
-async function parse(validate: NonNullable<Schema['validate']>, input: unknown): Promise<unknown> {
-  return valueOf(toAnswer(await validate(input)))
-}
-
-/**
- * Returns an input as the model wrote it. The SDK passes on the schema's output, which may not be a valid input again.
- */
-export function asWritten(input: unknown): unknown {
-  return hasFields(input) && written.has(input) ? written.get(input) : input
-}
-
-const written = new WeakMap<object, unknown>()
-
-async function remember(value: unknown, answer: Validation | PromiseLike<Validation>): Promise<Validation> {
-  const checked = await answer
-  if (checked.success && hasFields(checked.value) && checked.value !== value) written.set(checked.value, value)
-  return checked
-}
-
-function read(
-  name: string,
-  schema: FlexibleSchema<unknown> | undefined,
-): { readonly json: JsonSchema; readonly validate: Schema['validate'] } {
-  const problem = (text: string, cause?: unknown) =>
-    new ConfigError(`tool "${name}"`, `inputSchema ${text}`, { code: 'schema_invalid', cause })
-  let json: unknown
-  let validate: Schema['validate']
-  try {
-    const own = asSchema(schema)
-    validate = own.validate
-    json = own.jsonSchema
-  } catch (error) {
-    throw problem(`has no JSON Schema: ${error instanceof Error ? error.message : String(error)}`, error)
-  }
-  if (isThenable(json))
-    throw problem('returns a promise of its JSON Schema: await it, and make the schema of the result')
-  if (!isObject(json)) throw problem('has no JSON Schema')
-  return { json, validate }
-}
-
-/** Returns a schema like the SDK's own `jsonSchema(…)`, with a document that is already computed. */
-export function toSchema(json: JsonSchema, validate?: Schema['validate']): Schema {
-  // The type has this property under a symbol that the SDK does not export.
-  return { [SCHEMA]: true, [VALIDATOR]: true, _type: undefined, jsonSchema: json, validate } as unknown as Schema
-}
-
-/** The SDK's marks of a schema. They are registered symbols, so copies of the SDK recognise each other's. */
-const SCHEMA = Symbol.for('vercel.ai.schema')
-const VALIDATOR = Symbol.for('vercel.ai.validator')
-
-/** Converts an answer to Standard Schema 1. The gate refuses anything else. */
-function toAnswer(answer: unknown): unknown {
-  const { success, value, error } = fieldsOf(answer)
-  if (success === undefined) return answer
-  return success ? { value } : { issues: issuesOf(error) }
-}
-
-function issuesOf(error: unknown): readonly unknown[] {
-  const { issues } = fieldsOf(error)
-  if (Array.isArray(issues) && issues.length > 0) return issues
-  return [{ message: error instanceof Error ? error.message : 'is not valid' }]
-}
-
-function valueOf(answer: unknown): unknown {
-  const { value, issues } = fieldsOf(answer)
-  if ('value' in fieldsOf(answer)) return value
-  const { message } = fieldsOf(fieldsOf(issues)[0])
-  throw new TypeError(`invalid input: ${typeof message === 'string' ? message : 'is not valid'}`)
-}
-
-function standardOf(schema: unknown): StandardSchema['~standard'] | undefined {
-  return isStandard(schema) ? schema['~standard'] : undefined
-}
-
-function isStandard(schema: unknown): schema is StandardSchema {
-  return fieldsOf(schema)['~standard'] !== undefined
 }

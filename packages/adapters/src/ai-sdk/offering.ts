@@ -1,9 +1,10 @@
 import type { Tool, View } from '@toolgate/core'
 import { expose, toWireName } from '@toolgate/expose'
 import { compareToolIds } from '@toolgate/core/tools'
-import { isAsyncGenerator } from '../shared/fields.ts'
-import { importedFrom, type ImportedTool, toSchema } from './import-tools.ts'
+import { isAsyncGenerator, isFunction } from '../shared/fields.ts'
+import { importedFrom, type ImportedTool } from './import-tools.ts'
 import type { GuardOptions } from './options.ts'
+import { type ImportedSchema, toSchema } from './schemas.ts'
 
 type Accepted = GuardOptions['acceptUnenforceable']
 
@@ -86,18 +87,32 @@ function offerImported(tool: Tool): WireTool | undefined {
   const imported = importedFrom(tool.execute)
   if (!imported) return undefined
   const { execute, needsApproval: _, ...rest } = imported.tool
-  const { inputSchema } = imported
+  const { schema } = imported
   offered = {
     id: tool.id,
     name: toWireName(tool),
     tool,
     imported,
-    definition: inputSchema ? { ...rest, inputSchema } : rest,
+    definition: schema ? { ...rest, ...withParsed(rest, schema), inputSchema: schema.forSdk } : rest,
     isGenerator: isAsyncGenerator(execute),
     isEnforceable: imported.isEnforceable,
   }
   offeredByTool.set(tool, offered)
   return offered
+}
+
+/** Returns the tool's own functions that get its input, so that they get it as the schema returned it. */
+function withParsed(
+  tool: Omit<ImportedTool['tool'], 'execute' | 'needsApproval'>,
+  { asParsed }: Pick<ImportedSchema, 'asParsed'>,
+): object {
+  const own = { onInputAvailable: tool.onInputAvailable, toModelOutput: tool.toModelOutput }
+  const wrapped = Object.entries(own).flatMap(([name, fn]) =>
+    isFunction(fn)
+      ? [[name, async (given: { readonly input: unknown }) => fn({ ...given, input: await asParsed(given.input) })]]
+      : [],
+  )
+  return Object.fromEntries(wrapped) as object
 }
 
 /** Keyed by tool, which never changes. */

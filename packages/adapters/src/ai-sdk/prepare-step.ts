@@ -7,6 +7,7 @@ import { fieldsOf, isFunction } from '../shared/fields.ts'
 import { RefusedCall } from '../shared/refused.ts'
 import { checkGivenTools } from './given-tools.ts'
 import { canMask, maskTo } from './mask.ts'
+import { answerOpenRequests } from './open-requests.ts'
 import type { GuardedStep } from './options.ts'
 import type { LoopRun, StepChange } from './run.ts'
 
@@ -33,8 +34,11 @@ export function createPrepareStep(
     if (sdk.steps.length === 0) run.beginsWith(sdk.messages)
     const seen = run.view.narrow({})
     run.offer(seen)
-    if (!isFunction(host)) return open(run, sdk, seen, undefined)
-    return prepare(run, sdk, seen, host)
+    const messages = answerOpenRequests(sdk.messages)
+    const step = messages === sdk.messages ? sdk : { ...sdk, messages }
+    const change = messages === sdk.messages ? undefined : { messages }
+    if (!isFunction(host)) return open(run, step, seen, change)
+    return prepare(run, step, seen, host, change)
   }
 }
 
@@ -43,9 +47,10 @@ async function prepare(
   sdk: StepBeingPrepared,
   seen: View,
   host: (options: StepBeingPrepared & GuardedStep) => unknown,
+  before: StepChange | undefined,
 ): Promise<StepChange | undefined> {
   const change = await host({ ...sdk, ...lookBack(run, sdk, seen) })
-  return open(run, sdk, seen, change === undefined || change === null ? undefined : toChange(change))
+  return open(run, sdk, seen, change === undefined || change === null ? before : { ...before, ...toChange(change) })
 }
 
 /** A step change of the SDK, or of Toolgate. */

@@ -3,9 +3,9 @@ import type { HooksInput } from '@toolgate/core/call'
 import type { LanguageModel, ToolSet } from 'ai'
 import { createOnCall, createWarn, type GuardedCall, GuardedRun } from '../shared/runs.ts'
 import { answeredCalls } from './apply-approvals.ts'
-import { asWritten } from './import-tools.ts'
 import { type Offering, offeringOf, widenOffering, type WireTool } from './offering.ts'
 import type { AnyGate, GuardOptions } from './options.ts'
+import { asWritten } from './schemas.ts'
 
 /** One prepared step of the loop. */
 interface OpenStep {

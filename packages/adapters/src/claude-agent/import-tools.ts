@@ -10,8 +10,11 @@ import {
 } from '@toolgate/core'
 import { createWireNames, toWireName } from '@toolgate/expose'
 import type { UnnamedToolDefinition } from '@toolgate/core/tools'
+import { checkList } from '../shared/check-import.ts'
+import { fieldsOf, isName } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
 import { HarnessExecution, partsOfName, type SdkTool, toHarnessName, toServerPrefix } from './harness.ts'
+import { checkToolName } from './tool-names.ts'
 
 /** The gate's id for a tool of the SDK. */
 export type ClaudeAgentToolId<T> = T extends string
@@ -29,7 +32,8 @@ export type ClaudeAgentToolId<T> = T extends string
  * `mcp__github__create_issue` of another MCP server, whose id is `github:create_issue`. The gate runs the tools that the
  * SDK's `tool()` made. Every other tool is unknown to the gate, and refused.
  *
- * @throws {ConfigError} for a tool that is named twice or invalid, and for an overlay of an unknown tool
+ * @throws {ConfigError} for a tool that is named twice or invalid, for a permission rule such as `Bash(git:*)`, and for
+ * an overlay of an unknown tool
  * @example
  * const gate = createGate({ tools: fromClaudeAgent(['Read', 'Bash', lookUp], { Bash: { tags: ['danger'] } }) })
  */
@@ -38,7 +42,12 @@ export function fromClaudeAgent<const T extends readonly (string | SdkTool)[]>(
   overlay: Overlay<ClaudeAgentToolId<T[number]>> = {},
 ): ToolRecord<ClaudeAgentToolId<T[number]>> {
   const definitions = new Map<string, UnnamedToolDefinition>()
+  checkList(
+    tools,
+    'names of tools and results of tool(): the gate must know each tool by its name, so no preset is one',
+  )
   for (const tool of tools) {
+    checkTool(tool)
     const id = typeof tool === 'string' ? toId(tool) : tool.name
     if (definitions.has(id)) throw new ConfigError(`tool "${id}"`, 'is imported twice')
     definitions.set(id, typeof tool === 'string' ? toHarnessTool(tool) : toOwnTool(tool))
@@ -52,6 +61,13 @@ export function harnessNameOf(tool: Tool): string | undefined {
 }
 
 const harnessNames = new WeakMap<object, string>()
+
+function checkTool(tool: string | SdkTool): void {
+  if (typeof tool === 'string') return checkToolName(tool)
+  const { name, handler } = fieldsOf(tool)
+  if (!isName(name) || typeof handler !== 'function')
+    throw new ConfigError('tools', 'each must be the name of a tool, or what tool() returned', { code: 'tool_invalid' })
+}
 
 function toId(name: string): string {
   const parts = partsOfName(name)

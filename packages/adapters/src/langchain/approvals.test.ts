@@ -124,6 +124,13 @@ describe('approvals (LangChain)', () => {
     assert.deepEqual(witness.ran, [])
   })
 
+  it('are not decided by an answer to a run that waits for none, which throws', async () => {
+    const { gate, agent } = createWorld(scripted([{ name: 'search' }]), { policy: ASKS })
+    const result = await agent.invoke(HELLO, { context: { caller: VIEWER } as never })
+    for (const answer of [YES, () => YES] as const)
+      await assert.rejects(decideApprovals(gate, PERSON, result, answer), { name: 'ConfigError', path: 'paused' })
+  })
+
   it('may be decided only by a person who may approve', async () => {
     const { gate, run } = paused()
     const result = await run(VIEWER)

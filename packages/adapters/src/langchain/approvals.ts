@@ -1,5 +1,13 @@
 import { INTERRUPT, interrupt } from '@langchain/langgraph'
-import { type Approval, type Caller, type CallRefused, type CallWaiting, ConfigError, type Gate } from '@toolgate/core'
+import {
+  type Approval,
+  type Caller,
+  type CallRefused,
+  type CallWaiting,
+  ConfigError,
+  type Gate,
+  ToolgateError,
+} from '@toolgate/core'
 import { fieldsOf } from '../shared/fields.ts'
 import { checkVerdict } from '../shared/guard-options.ts'
 import type { GuardedCall } from '../shared/runs.ts'
@@ -82,6 +90,7 @@ export interface ApprovalAnswer {
  * its input.
  *
  * @throws {ToolgateError} `approval_forbidden` if this person may not decide it, `approval_decided`, `approval_unknown`
+ * @throws {ConfigError} for a run that waits for no approval, so that the answer would decide nothing
  * @example
  * const paused = await agent.invoke(input, config)
  * await decideApprovals(gate, person, paused, { decision: 'approve' })
@@ -94,14 +103,41 @@ export async function decideApprovals(
   answer: ApprovalAnswer | ((approval: Approval) => ApprovalAnswer | undefined),
 ): Promise<readonly Approval[]> {
   if (typeof answer !== 'function') checkVerdict(answer)
+  const waiting = approvalsOf(paused)
+  if (waiting.length === 0)
+    throw new ConfigError('paused', 'waits for no approval of the gate: pass the result of the invocation that paused')
   const decided: Approval[] = []
-  for (const id of approvalsOf(paused)) {
+  for (const id of waiting) {
     const approval = typeof answer === 'function' ? await gate.approvals.get(id) : undefined
     const verdict = typeof answer === 'function' ? approval && answer(approval) : answer
     if (verdict) checkVerdict(verdict)
     if (verdict) decided.push(await gate.approvals.decide(approver, id, verdict))
   }
   return decided
+}
+
+/**
+ * Rejects what a run waits for, on behalf of its caller, because the user wrote instead and the run does not continue.
+ *
+ * An approval that the caller may not decide stays open until it expires. Only its own run could use it.
+ */
+export async function withdrawApprovals(
+  { approvals }: Pick<Gate, 'approvals'>,
+  caller: Caller,
+  run: string,
+): Promise<void> {
+  const { user, tenant } = caller
+  const pending = await approvals.list({ status: 'pending', ...(user !== undefined && { user }) })
+  const own = pending.filter((one) => one.run === run && one.user === user && one.tenant === tenant)
+  for (const one of own.filter((each) => approvals.mayDecide(caller, each)))
+    await approvals.decide(caller, one.id, { decision: 'reject', reason: WITHDRAWN }).catch(ignoreDecided)
+}
+
+const WITHDRAWN = 'The user wrote instead of approving.'
+
+/** A person may have decided it in between. */
+function ignoreDecided(error: unknown): void {
+  if (!(error instanceof ToolgateError)) throw error
 }
 
 function approvalsOf(paused: object): readonly string[] {

@@ -10,7 +10,8 @@ import type { GuardedCall } from '../shared/runs.ts'
 import { asOwnRuntime, Bubbled } from './import-tools.ts'
 import { type AgentRun, callWithin } from './runs.ts'
 
-type CallAnswer = ToolMessage | Command
+/** The answer of a node to one call. */
+export type CallAnswer = ToolMessage | Command
 
 /** The options that LangChain's tool node passes to a tool. */
 interface ToolConfig {
@@ -61,7 +62,7 @@ export function callOnce(seat: CallSeat, toolCall: MadeCall, config: ToolConfig)
 }
 
 /** Returns a text as the error message that LangChain shows a model. */
-export function refusalOf({ text }: { readonly text: string }, { id, name }: ToolCall): ToolMessage {
+export function refusalOf({ text }: { readonly text: string }, { id, name }: MadeCall): ToolMessage {
   return new ToolMessage({ content: text, tool_call_id: id ?? '', name, status: 'error' })
 }
 
@@ -93,6 +94,11 @@ const TELLS_FAILURES = 'toolErrorMiddleware' in langchain
 
 /** Errors that this module threw. */
 const failures = new WeakSet<Error>()
+
+/** Whether an error says that a tool failed, as {@link answerOf} throws it. */
+export function isFailure(error: unknown): error is Error {
+  return causesOf(error).some((cause) => failures.has(cause))
+}
 
 function causesOf(error: unknown): readonly Error[] {
   return error instanceof Error ? [error, ...causesOf(error.cause)] : []

@@ -9,6 +9,7 @@ import { fieldsOf } from '../shared/fields.ts'
 import { checkGuard, GUARD_KEYS } from '../shared/guard-options.ts'
 import { RefusedCall } from '../shared/refused.ts'
 import { createOnCall } from '../shared/runs.ts'
+import { answerOnce } from './answers.ts'
 import { pauseForApproval, pausesFor } from './approvals.ts'
 import { answerOf, callOnce, type MadeCall, refusalOf } from './calls.ts'
 import type { GuardOptions } from './guard.ts'
@@ -121,10 +122,12 @@ class GuardedTool extends StructuredTool {
       if (outcome.status === 'done') return outcome.output
       throw new RefusedCall(outcome)
     }
-    const outcome = await this.#call(input, config)
-    // A node has its own texts for errors. It gets pauses and aborts; other errors become a message here.
-    if (outcome.status === 'failed' && !config.signal?.aborted) return refusalOf(outcome, input)
-    return answerOf(outcome, input, config.signal)
+    return answerOnce(runtimeOf(config), input, async () => {
+      const outcome = await this.#call(input, config)
+      // A node has its own texts for errors. It gets pauses and aborts; other errors become a message here.
+      if (outcome.status === 'failed' && !config.signal?.aborted) return refusalOf(outcome, input)
+      return answerOf(outcome, input, config.signal)
+    })
   }
 
   protected override _call(): never {

@@ -19,9 +19,11 @@ import {
   type GuardOptions as SharedOptions,
 } from '../shared/guard-options.ts'
 import { createOnCall, createWarn, type GuardedCall } from '../shared/runs.ts'
-import { type ApprovalMode, canPause, pauseForApproval, pausesFor } from './approvals.ts'
+import { answerOnce } from './answers.ts'
+import { type ApprovalMode, canPause, pauseForApproval, pausesFor, withdrawApprovals } from './approvals.ts'
 import { answerOf, sealedTool, tellFailures } from './calls.ts'
 import { type LangChainTool, nameOfTool } from './import-tools.ts'
+import { closeOpenCalls } from './open-calls.ts'
 import { createNames, Offers, watchModel } from './offer.ts'
 import { type AgentRun, type GivenStep, type GuardRuntime, LangChainRuns, type SavedRun } from './runs.ts'
 
@@ -82,7 +84,13 @@ export function guard<Name extends string, Native>(
     name: 'Toolgate',
     stateSchema: STATE,
     tools: offers.registered,
-    beforeAgent: async (_state, runtime) => ({ [SAVED]: toState(await runs.begin(withContext(runtime))) }),
+    async beforeAgent({ messages, [SAVED]: earlier }, runtime) {
+      const given = withContext(runtime)
+      const saved = toState(await runs.begin(given))
+      const closed = await closeOpenCalls(messages, given)
+      if (closed && earlier) await withdrawApprovals(gate, (await runs.of(saved, given)).view.caller, earlier.run)
+      return { [SAVED]: saved, ...(closed && { messages: closed }) }
+    },
     async wrapModelCall(request, handler) {
       const run = await runs.of(savedOf(request.state), request.runtime)
       const now = run.view.narrow({ facts: await run.facts() })
@@ -114,19 +122,21 @@ export function guard<Name extends string, Native>(
       if (approvals === undefined && isBefore1235(request.runtime)) onWarning(BEFORE_1_2_35)
       const run = await runs.of(savedOf(request.state), request.runtime)
       const call = callOf(run, request)
-      const { toolCall } = request
-      const seen = call.view ?? run.view
-      // Other middlewares do not see a call of a hidden tool. The gate refuses and records it.
-      if (!seen.has(names.toId(call.name) ?? call.name)) {
-        return answerOf(await run.call(call), toolCall, request.runtime.signal)
-      }
-      const refused = pausesFor(approvals, request.runtime) ? await pauseForApproval(gate, run, call) : undefined
-      if (refused) return answerOf(run.report(call, refused), toolCall, request.runtime.signal)
-      const sealed = sealedTool(request.tool, { gate, run, call })
-      const answer = await tellFailures(toolCall, handler({ ...request, tool: sealed.tool }))
-      if (!sealed.wasAsked())
-        onWarning(`a call of "${call.name}" was answered by another middleware, and did not reach the gate`)
-      return answer
+      const { toolCall, runtime } = request
+      return answerOnce(runtime, toolCall, async () => {
+        const seen = call.view ?? run.view
+        // Other middlewares do not see a call of a hidden tool. The gate refuses and records it.
+        if (!seen.has(names.toId(call.name) ?? call.name)) {
+          return answerOf(await run.call(call), toolCall, runtime.signal)
+        }
+        const refused = pausesFor(approvals, runtime) ? await pauseForApproval(gate, run, call) : undefined
+        if (refused) return answerOf(run.report(call, refused), toolCall, runtime.signal)
+        const sealed = sealedTool(request.tool, { gate, run, call })
+        const answer = await tellFailures(toolCall, handler({ ...request, tool: sealed.tool }))
+        if (!sealed.wasAsked())
+          onWarning(`a call of "${call.name}" was answered by another middleware, and did not reach the gate`)
+        return answer
+      })
     },
   }) as AgentMiddleware
 }
@@ -147,7 +157,8 @@ const BEFORE_1_2_35 =
  * hook's own schema.
  */
 function withContext(runtime: GuardRuntime): GuardRuntime {
-  return { ...runtime, context: getConfig().context }
+  const { context, configurable } = getConfig()
+  return { ...runtime, context, ...(configurable && { configurable }) }
 }
 
 /**

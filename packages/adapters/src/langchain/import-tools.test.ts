@@ -188,7 +188,7 @@ describe('fromLangChain', () => {
     assert.deepEqual((await runOf([new Counter()], [call('counter')])).told, ['counter success: 42'])
   })
 
-  it('goes through an invoke that a tool has of its own, and refuses one that would change the input again', async () => {
+  it('goes through an invoke that a tool has of its own, which parses what the model wrote', async () => {
     class Own extends StructuredTool {
       override name = 'own'
       override description = 'Owns.'
@@ -206,11 +206,50 @@ describe('fromLangChain', () => {
     }
     const stable = new Own(z.object({ n: z.coerce.number() }))
     const growing = new Own(z.object({ n: z.number().transform((n) => n * 2) }))
+    const dated = new Own(z.object({ at: z.string().transform((text) => new Date(text)) }))
     assert.deepEqual((await runOf([stable], [call('own', { n: '2' })])).told, ['own success: own: {"n":2}'])
-    assert.match(
-      (await runOf([growing], [call('own', { n: 2 })])).told[0] ?? '',
-      /^own error: own failed: .*invoke of its own/,
-    )
+    assert.deepEqual((await runOf([growing], [call('own', { n: 2 })])).told, ['own success: own: {"n":4}'])
+    assert.deepEqual((await runOf([dated], [call('own', { at: '2026-01-01' })])).told, [
+      'own success: own: {"at":"2026-01-01T00:00:00.000Z"}',
+    ])
+    const policy = { deny: [{ match: 'own' as const, input: 'input.n == 4', message: 'Not four.' }] }
+    assert.deepEqual((await runOf([growing], [call('own', { n: 2 })], { policy })).told, [
+      'own error: TOOL_CALL_BLOCKED: Not four.',
+    ])
+  })
+
+  it('passes the tool what JSON cannot express, and decides what the model wrote', async () => {
+    const seen: unknown[] = []
+    const book = tool((input) => void seen.push(input), {
+      name: 'book',
+      schema: z.object({
+        at: z.string().transform((text) => new Date(text)),
+        at_url: z.url().transform((text) => new URL(text)),
+      }),
+    })
+    const policy = { deny: [{ match: 'book' as const, input: "input.at == '2026-01-02'", message: 'Not then.' }] }
+    const of = async (at: string) =>
+      (await runOf([book], [call('book', { at, at_url: 'https://x.org/' })], { policy })).told
+    await of('2026-01-01')
+    assert.deepEqual(await of('2026-01-02'), ['book error: TOOL_CALL_BLOCKED: Not then.'])
+    assert.deepEqual(seen, [{ at: new Date('2026-01-01'), at_url: new URL('https://x.org/') }])
+  })
+
+  it('leaves a validation that takes its time to the tool', async () => {
+    const seen: unknown[] = []
+    const book = tool((input) => void seen.push(input), {
+      name: 'book',
+      schema: z.object({
+        n: z
+          .string()
+          .refine(async (text) => text !== 'x')
+          .transform(Number),
+      }),
+    })
+    await runOf([book], [call('book', { n: '1' })])
+    const wrong = await runOf([book], [call('book', { n: 'x' })])
+    assert.deepEqual(seen, [{ n: 1 }])
+    assert.match(wrong.told[0] ?? '', /^book error: .*Received tool input did not match expected schema/)
   })
 
   it('sends a name that providers refuse as one that they take, and maps it back', async () => {

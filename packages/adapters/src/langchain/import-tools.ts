@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { Runnable, type RunnableConfig } from '@langchain/core/runnables'
 import {
   type ClientTool,
@@ -19,10 +18,13 @@ import {
   type Tool,
   type ToolDefinition,
 } from '@toolgate/core'
-import { isObject } from '@toolgate/values/json'
+import { FOR_TOOL } from '@toolgate/core/internal'
+import { isObject, mutableCopy } from '@toolgate/values/json'
 import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/tools'
-import { fieldsOf, isFunction, isName } from '../shared/fields.ts'
+import { checkList } from '../shared/check-import.ts'
+import { fieldsOf, hasFields, isFunction, isName } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord, type ToolOverlay } from '../shared/overlay.ts'
+import { asItCame, forParsingTool, type ParsedAnswer } from '../shared/parsing-tool.ts'
 
 /**
  * A tool as `createAgent` takes it: a tool that LangChain runs, or the description of a tool that the provider runs.
@@ -49,7 +51,9 @@ export function fromLangChain<const Tools extends readonly LangChainTool[]>(
 ): NativeToolRecord<NativeTools<Tools>> {
   const definitions = new Map<string, UnnamedToolDefinition>()
   const overlays = new Map<string, ToolOverlay | undefined>(Object.entries(overlay))
+  checkList(tools, 'LangChain tools')
   for (const tool of tools) {
+    if (typeof tool === 'string') throw new ConfigError('tools', `"${String(tool)}" is a name: pass the tool itself`)
     const name = nameOfTool(tool)
     if (name === undefined) throw new ConfigError('tools', 'a tool of LangChain must have a name')
     if (definitions.has(name))
@@ -80,8 +84,8 @@ export function nativeOf({ execute }: Pick<Tool, 'execute'>): ClientTool | undef
 function definitionOf(tool: LangChainTool, overlay: ToolOverlay | undefined): UnnamedToolDefinition {
   const description = typeof tool.description === 'string' ? tool.description : undefined
   if (!isRun(tool)) return { description }
-  const { inputSchema, parse } = inputOf(tool)
-  const execute = createNativeExecute(tool, parse)
+  const { inputSchema, unparsed } = inputOf(tool)
+  const execute = createNativeExecute(tool, unparsed)
   natives.set(execute, tool)
   const annotations = overlay?.annotations === undefined ? annotationsOf(tool) : undefined
   return { description, inputSchema, execute, ...(annotations && { annotations, hintsTrusted: false }) }
@@ -95,8 +99,8 @@ function annotationsOf(tool: ClientTool): UnnamedToolDefinition['annotations'] {
 /** The input schema of a LangChain tool. */
 interface LangChainInput {
   readonly inputSchema: NonNullable<ToolDefinition['inputSchema']>
-  /** Parses an input. Set if the schema transforms inputs, so that the tool does not parse its own output again. */
-  readonly parse: ((value: unknown) => unknown) | undefined
+  /** The inputs that the tool must parse itself, as its schema is asynchronous. `undefined`: its schema parses nothing. */
+  readonly unparsed: WeakSet<object> | undefined
 }
 
 const TEXT_INPUT: JsonSchema = {
@@ -109,15 +113,16 @@ const TEXT_INPUT: JsonSchema = {
  * Returns the schema by which a gate validates: the tool's own zod schema if it has one, with the JSON Schema that
  * LangChain shows to models.
  */
-function inputOf(tool: { readonly schema?: unknown }): LangChainInput {
+function inputOf(tool: ClientTool): LangChainInput {
   // These tools turn the object into a text. The gate decides on the object.
-  if (tool instanceof TextTool) return { inputSchema: TEXT_INPUT, parse: undefined }
+  if (tool instanceof TextTool) return { inputSchema: TEXT_INPUT, unparsed: undefined }
   const { schema } = tool
-  if (!isInteropZodSchema(schema)) return { inputSchema: fieldsOf(schema), parse: undefined }
-  return { inputSchema: standardOf(schema), parse: (value) => interopSafeParse(schema, value).data }
+  if (!isInteropZodSchema(schema)) return { inputSchema: fieldsOf(schema), unparsed: undefined }
+  const unparsed = new WeakSet<object>()
+  return { inputSchema: standardOf(schema, parsesItself(tool), unparsed), unparsed }
 }
 
-function standardOf(schema: InteropZodType): StandardSchema {
+function standardOf(schema: InteropZodType, parses: boolean, unparsed: WeakSet<object>): StandardSchema {
   const jsonSchema = () => ({ ...toJsonSchema(schema) })
   return {
     '~standard': {
@@ -125,11 +130,27 @@ function standardOf(schema: InteropZodType): StandardSchema {
       vendor: 'zod',
       validate(value) {
         const parsed = interopSafeParse(schema, value)
-        return parsed.success ? { value: parsed.data } : { issues: parsed.error.issues }
+        if (!parsed.success) return isAsynchronous(parsed.error) ? later(value) : { issues: parsed.error.issues }
+        return parses
+          ? forParsingTool(value, parsed.data, (again) => interopSafeParse(schema, again).data)
+          : { value: parsed.data }
       },
       jsonSchema: { input: jsonSchema, output: jsonSchema },
     },
   }
+
+  /** The gate cannot wait. The tool finishes an asynchronous validation before it runs. */
+  function later(came: unknown): ParsedAnswer {
+    const answer = asItCame(came, came)
+    const { input } = answer[FOR_TOOL] ?? {}
+    if (hasFields(input)) unparsed.add(input)
+    return answer
+  }
+}
+
+/** Whether zod could not parse an input, as only an asynchronous parse can. */
+function isAsynchronous(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('synchronous parse')
 }
 
 /** A tool that LangChain can run: made by `tool()`, or an instance of one of its classes. */
@@ -158,19 +179,14 @@ export function asOwnRuntime<T extends object>(config: T, answer: 'message' | 'v
 /** Returns the function that runs a tool with the input that was decided. The input is validated once. */
 function createNativeExecute(
   tool: Invokable,
-  parse: LangChainInput['parse'],
+  unparsed: LangChainInput['unparsed'],
 ): (input: unknown, call: CallContext) => Promise<unknown> {
-  const takesDecided = parse === undefined || isRunnableToolLike(tool)
-  const invokable = !takesDecided && isPlain(tool) ? new DecidedTool(tool) : tool
-  const parsesAgain = !takesDecided && invokable === tool
+  const decided: Invokable = unparsed && isPlain(tool) ? new DecidedTool(tool) : tool
   return async (input, call) => {
-    if (parsesAgain && !isDeepStrictEqual(parse?.(input), input))
-      throw new TypeError(
-        `${tool.name} has an invoke of its own, and a schema that changes what it has changed already: it cannot be given the input that was decided`,
-      )
     const runtime = runtimeOf(call.context)
+    const invokable = hasFields(input) && unparsed?.has(input) ? tool : decided
     // The decided input is frozen. The tool gets a copy, which it may change.
-    const args = structuredClone(input)
+    const args = mutableCopy(input)
     const config = { ...runtime, signal: call.signal, runName: runtime?.runName ?? tool.name }
     const wantsMessage = runtime && ownRuntimes.get(runtime) === 'message' && !isRunnableToolLike(tool)
     const asked = wantsMessage ? { type: 'tool_call', id: call.callId, name: tool.name, args } : args
@@ -185,6 +201,11 @@ function createNativeExecute(
 
 function runtimeOf(context: unknown): RunnableConfig | undefined {
   return typeof context === 'object' && context !== null && ownRuntimes.has(context) ? context : undefined
+}
+
+/** Whether a tool parses its input before it runs, so that the gate cannot give it a parsed one. */
+function parsesItself(tool: Invokable): boolean {
+  return !isPlain(tool) && !isRunnableToolLike(tool)
 }
 
 /** Whether no code but LangChain's runs between `invoke` and the tool's body. */

@@ -16,6 +16,8 @@ export interface Guarding {
   readonly gate: AnyGate
   readonly requests: Requests
   readonly calls: Calls
+  /** Whether a tool runs without the gate, by its name. */
+  readonly isUngoverned: (name: string) => boolean
 }
 
 /**
@@ -37,7 +39,7 @@ export function guard<Name extends string, Native>(
   const wrapped = createWrappedTools(gate, requests, calls)
   const isUngoverned = createUngoverned(options.ungoverned)
   const processor = createProcessor({ requests, calls, wrapped, isUngoverned })
-  guardings.set(processor, { gate, requests, calls })
+  guardings.set(processor, { gate, requests, calls, isUngoverned })
   const offer = createOffer(gate, calls, wrapped)
   return {
     tools: async ({ requestContext }: GuardRequest) => offer((await requests.open(requestContext)).view),

@@ -6,9 +6,12 @@ import {
   type StandardSchema,
   type ToolAnnotations,
 } from '@toolgate/core'
+import { mutableCopy } from '@toolgate/values/json'
 import type { NativeToolRecord, UnnamedToolDefinition } from '@toolgate/core/tools'
+import { checkRecord } from '../shared/check-import.ts'
 import { fieldsOf } from '../shared/fields.ts'
 import { type Overlay, toNativeRecord } from '../shared/overlay.ts'
+import { forParsingTool } from '../shared/parsing-tool.ts'
 
 /** The fields of a Mastra tool that are read here. The others stay unchanged. */
 export interface MastraTool {
@@ -39,6 +42,7 @@ export function fromMastra<Tools extends MastraTools>(
   tools: Tools,
   overlay: Overlay<keyof Tools & string> = {},
 ): NativeToolRecord<Tools> {
+  checkRecord(tools, 'tools made with createTool')
   const overlays = new Map(Object.entries(overlay))
   const definitions = new Map<string, UnnamedToolDefinition>()
   for (const [id, tool] of Object.entries(tools)) {
@@ -97,18 +101,20 @@ export function isSchema(schema: unknown): schema is MastraSchema {
 
 /**
  * Returns the schema with which the gate checks inputs. It is the tool's own, as tolerant as Mastra is with models: it
- * accepts `null` for an optional field, and an object written as a text.
+ * accepts `null` for an optional field, and an object written as a text. Mastra's tool parses its input again.
  *
  * @throws {ConfigError} for an unknown kind of schema
  */
 function schemaForGate(schema: unknown): StandardSchema {
   if (!isSchema(schema)) throw new ConfigError('inputSchema', 'must be a schema as createTool keeps it')
   const { '~standard': standard } = schema
-  const validate = (value: unknown): unknown => {
-    const strict = standard.validate(value)
-    if (strict instanceof Promise || strict.issues === undefined) return strict
-    const { data, error } = validateToolInput(schema, value)
-    return error ? strict : { value: data }
+  const parse = (value: unknown): unknown => validateToolInput(schema, mutableCopy(value)).data
+  const validate = (came: unknown): unknown => {
+    const strict = standard.validate(mutableCopy(came))
+    if (strict instanceof Promise) return strict
+    if (strict.issues === undefined) return forParsingTool(came, strict.value, parse)
+    const { data, error } = validateToolInput(schema, mutableCopy(came))
+    return error ? strict : forParsingTool(came, data, parse)
   }
   return { '~standard': { ...standard, validate } }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
 import { Client, type McpSubscription, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { toNodeHandler } from '@modelcontextprotocol/node'
-import { createMcpHandler, Server } from '@modelcontextprotocol/server'
+import { createMcpHandler, inputRequired, Server, type ServerContext } from '@modelcontextprotocol/server'
 import { type Caller, createGate, defineTool, type Gate } from '@toolgate/core'
 import { askModern, authOf, INFO, listen, post, toCaller, WAYS, withAuth } from '../testing/mcp-ways.ts'
 import { until } from '../testing/until.ts'
@@ -108,6 +108,39 @@ describe('guard: MCP 2026-07-28 over HTTP', () => {
     }
     assert.deepEqual(witness.ran, [])
     assert.equal(audit.attempts().length, 3)
+  })
+
+  it('passes on what a tool asks its client for: a sample and the roots', async () => {
+    const ask = defineTool({
+      name: 'ask',
+      execute: (_input: object, { context }) => {
+        const { inputResponses } = (context as ServerContext).mcpReq
+        if (inputResponses) return { content: [{ type: 'text', text: JSON.stringify(inputResponses) }] }
+        const messages = [{ role: 'user' as const, content: { type: 'text' as const, text: 'Hello?' } }]
+        return inputRequired({
+          inputRequests: {
+            sampled: inputRequired.createMessage({ messages, maxTokens: 5 }),
+            roots: inputRequired.listRoots(),
+          },
+        })
+      },
+    })
+    const audit = createTestAudit()
+    const { url } = await serveV2(createGate({ tools: [ask], policy: { allow: ['*'] }, audit }))
+    const client = new Client(INFO, {
+      versionNegotiation: { mode: 'auto' },
+      capabilities: { sampling: {}, roots: {} },
+    })
+    client.setRequestHandler('sampling/createMessage', () => ({
+      role: 'assistant' as const,
+      model: 'm',
+      content: { type: 'text' as const, text: 'sampled' },
+    }))
+    client.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///workspace' }] }))
+    await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: authOf(VIEWER) } }))
+    closing.push(() => client.close())
+    const { content } = await client.callTool({ name: 'ask', arguments: {} })
+    assert.match(JSON.stringify(content), /sampled.*workspace/)
   })
 
   it('does not declare listChanged if it cannot notify', async () => {

@@ -342,7 +342,7 @@ for (const kind of KINDS) {
         createUpstream([
           { name: 'fine' },
           { name: 'fine' },
-          { name: 'a b' },
+          { name: 'a\tb' },
           // MCP 2026-07-28 no longer has this, and @ai-sdk/mcp does not pass it on.
           ...(saysTasks ? [{ name: 'later', execution: { taskSupport: 'required' } }] : []),
         ]),
@@ -351,7 +351,7 @@ for (const kind of KINDS) {
       assert.deepEqual((await gate.view(ADMIN)).ids, ['fine'])
       const left = source.leftOut.map(({ tool, reason }) => `${tool} ${reason}`)
       assert.match(left[0] ?? '', /^fine is listed twice/)
-      assert.match(left[1] ?? '', /^a b /)
+      assert.match(left[1] ?? '', /^a\tb /)
       if (saysTasks) assert.equal(left[2], 'later can only be run as a task, which is not supported')
       assert.deepEqual(source.unmatched, ['gone'])
     })

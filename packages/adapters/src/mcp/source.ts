@@ -2,9 +2,9 @@ import type { CallContext, Progress, Tool } from '@toolgate/core'
 import type { Probe } from '@toolgate/core/groups'
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import { messageOf, type Shape, shapeOf, toNamedMap } from '@toolgate/values'
-import type { ToolOverlay } from '@toolgate/core/tools'
+import type { InputHandling, ToolOverlay } from '@toolgate/core/tools'
 import type { Source } from '@toolgate/core/toolset'
-import { type McpResult, ServerTools, withoutHop } from '@toolgate/mcp'
+import { type McpResult, ServerTools, withoutHop, withoutNulls } from '@toolgate/mcp'
 import { checkOverlayFields } from '../shared/overlay.ts'
 
 /** A source's connection to its server. */
@@ -46,9 +46,16 @@ export interface McpSourceOptions {
   readonly overlay?: McpOverlay | undefined
   /** Whether the server's hints count like your own declarations. Otherwise they only tighten. */
   readonly trustHints?: boolean | undefined
+  /** What happens to inputs that a tool's schema rejects. Default: `checked`. */
+  readonly inputs?: InputHandling | undefined
 }
 
-export const SOURCE_SHAPE: Shape = shapeOf<McpSourceOptions>({ namespace: true, overlay: true, trustHints: true })
+export const SOURCE_SHAPE: Shape = shapeOf<McpSourceOptions>({
+  namespace: true,
+  overlay: true,
+  trustHints: true,
+  inputs: true,
+})
 
 /** The tools of an MCP server, for `createGate({ sources })`. */
 export interface McpSource extends Source {
@@ -101,14 +108,24 @@ class LinkSource implements McpSource {
   #isOpen = true
   #unfollow: (() => void) | undefined
 
-  constructor(link: McpLink, { namespace, overlay, trustHints = false }: McpSourceOptions, onClose: () => void) {
+  constructor(
+    link: McpLink,
+    { namespace, overlay, trustHints = false, inputs }: McpSourceOptions,
+    onClose: () => void,
+  ) {
     const overlays = toNamedMap('overlay', overlay ?? {})
     for (const [pattern, given] of overlays) checkOverlayFields(pattern, given)
     this.name = namespace ?? 'mcp'
     if (namespace !== undefined) this.namespaces = [namespace]
     this.#link = link
     this.#onClose = onClose
-    this.#tools = new ServerTools({ namespace, overlays, trustHints, executeOf: (tool) => createExecute(link, tool) })
+    this.#tools = new ServerTools({
+      namespace,
+      overlays,
+      trustHints,
+      inputs,
+      executeOf: (tool) => createExecute(link, tool),
+    })
     this.probe = {
       key: `mcp:${this.name}`,
       what: `the server ${this.name}`,
@@ -213,12 +230,19 @@ function subscribeTo(listeners: Set<() => void>, listener: () => void): () => vo
 }
 
 function createExecute(link: McpLink, name: string) {
-  return async (input: unknown, { signal, onProgress, context }: CallContext): Promise<McpResult> => {
+  return async (input: unknown, { signal, onProgress, context, tool }: CallContext): Promise<McpResult> => {
     const call = { name, arguments: isObject(input) ? input : {}, signal, onProgress, context }
     const result = await link.call(call)
     if (!isObject(result)) throw new TypeError('the server answered tools/call without a result')
-    return withoutHop(result)
+    return withoutHop(mended(result, tool))
   }
+}
+
+/** Where a tool declares an output, `null` may be its structured content. Elsewhere it is another spelling of none. */
+function mended(result: McpResult, { outputSchema }: Tool): McpResult {
+  const kept = withoutNulls(result)
+  const isContent = result.structuredContent === null && outputSchema !== undefined && result.isError !== true
+  return isContent ? { ...kept, structuredContent: null } : kept
 }
 
 const MAX_TOOLS = 10_000

@@ -1,9 +1,8 @@
 import { type Agent, RunContext, RunState, type RunToolApprovalItem } from '@openai/agents'
 import { type Approval, type Caller, ConfigError, type Gate } from '@toolgate/core'
 import type { ExposedNames } from '@toolgate/expose'
-import { canonicalize } from '@toolgate/values/json'
-import { sha256Hex } from '@toolgate/values'
 import { checkVerdict } from '../shared/guard-options.ts'
+import { inputHashOf } from '../shared/input-hash.ts'
 import type { OpenRun, AgentRuns } from './runs.ts'
 import { type AnyRunContext, type Arguments, readArguments, whileRestoring } from './sdk.ts'
 
@@ -37,6 +36,8 @@ export interface RunApprovals<Context> {
   restore<A extends AnyAgent>(agent: A, saved: string, context: Context): Promise<RunState<Context, A>>
 }
 
+type ApprovalsGate = Pick<Gate, 'approvals' | 'catalog'>
+
 /** A waiting call, for the gate. */
 interface AgentWaitingCall extends Arguments {
   readonly name: string
@@ -45,7 +46,7 @@ interface AgentWaitingCall extends Arguments {
 }
 
 export function createRunApprovals<Context>(
-  gate: Pick<Gate, 'approvals'>,
+  gate: ApprovalsGate,
   runs: AgentRuns,
   names: ExposedNames,
 ): RunApprovals<Context> {
@@ -110,7 +111,7 @@ async function refusalOf(
 }
 
 async function answerOf(
-  gate: Pick<Gate, 'approvals'>,
+  gate: ApprovalsGate,
   run: OpenRun,
   call: AgentWaitingCall,
 ): Promise<'approved' | { readonly refused: string } | undefined> {
@@ -123,7 +124,7 @@ async function answerOf(
 }
 
 async function findApproval(
-  gate: Pick<Gate, 'approvals'>,
+  gate: ApprovalsGate,
   { guarded, origin }: OpenRun,
   { id, input, malformed }: AgentWaitingCall,
   status: 'pending' | 'approved',
@@ -131,7 +132,8 @@ async function findApproval(
   if (malformed !== undefined) return undefined
   const { user, tenant } = guarded.view.caller
   const run = origin.bindsApprovals ? guarded.id : undefined
-  const inputHash = sha256Hex(canonicalize(input))
+  const tool = gate.catalog.get(id)
+  const inputHash = tool && inputHashOf(tool, input)
   const found = await gate.approvals.list({ status, tool: id, ...(user === undefined ? {} : { user }) })
   return found.find(
     (one) => one.user === user && one.tenant === tenant && one.run === run && one.inputHash === inputHash,

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Agent, RunContext, RunState, tool } from '@openai/agents'
+import { Agent, MemorySession, RunContext, RunState, tool } from '@openai/agents'
 import { ScriptedModel } from '@openai/agents/testing'
 import { createGate, defineCaller, type Gate, ToolgateError } from '@toolgate/core'
+import { z } from 'zod'
 import { fromOpenAIAgents, guard } from '../openai-agents.ts'
 import {
   callOf,
@@ -58,6 +59,22 @@ describe('guard: a call that a person has to approve', () => {
     assert.match(audit.attempts()[1] ?? '', /^delete_all tool_blocked approval_rejected$/)
   })
 
+  it('is left out of the history, if the user writes instead, and still waits at the gate', async () => {
+    const session = new MemorySession()
+    const scene = createScene({ ...ASKED, script: [calls('search', 'delete_all'), DONE] })
+    const options = { context: { caller: ADMIN }, session }
+    await scene.runner.run(scene.agent, 'Delete.', options)
+    const { finalOutput } = await scene.runner.run(scene.agent, 'Wait.', options)
+    assert.equal(finalOutput, 'done')
+    const { input } = scene.model.lastCall?.request ?? { input: [] }
+    assert.deepEqual(
+      Array.isArray(input) && input.map((item) => ('name' in item ? `${item.type} ${item.name}` : item.type)),
+      ['message', 'function_call search', 'function_call_result search', 'message'],
+    )
+    assert.deepEqual(scene.witness.ran, ['search'])
+    assert.equal((await scene.gate.approvals.list())[0]?.status, 'pending')
+  })
+
   it('follows what people decide at the gate itself', async () => {
     const { agent, runner, gate, guarded, witness, audit, result } = await pause()
     assert.equal((await guarded.settle(result.state)).length, 1)
@@ -67,6 +84,23 @@ describe('guard: a call that a person has to approve', () => {
     assert.equal(audit.attempts().length, 1)
     await runner.run(agent, result.state)
     assert.deepEqual(witness.ran, ['delete_all'])
+  })
+
+  it('follows them, too, for a tool whose schema fills in a default', async () => {
+    const ran: unknown[] = []
+    const inputSchema = z.object({ path: z.string(), deep: z.boolean().default(true) })
+    const wipe = { inputSchema, execute: (input: unknown) => void ran.push(input) }
+    const gate = createGate({ tools: { wipe }, policy: { ask: ['wipe'] } })
+    const guarded = guard(gate, { caller: callerOf })
+    const model = new ScriptedModel([[callOf('wipe', { path: 'a' })], DONE])
+    const agent = new Agent<Session>({ name: 'A', model, tools: guarded.tools })
+    const { state } = await runnerOf(guarded).run(agent, 'hi', { context: { caller: ADMIN } })
+    assert.equal((await guarded.settle(state)).length, 1)
+    const [approval] = await gate.approvals.list()
+    await gate.approvals.decide(ADMIN, approval?.id ?? '', { decision: 'approve' })
+    assert.equal((await guarded.settle(state)).length, 0)
+    await runnerOf(guarded).run(agent, state)
+    assert.deepEqual(ran, [{ path: 'a', deep: true }])
   })
 
   it('follows a no that was said at the gate', async () => {

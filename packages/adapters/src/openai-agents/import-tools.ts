@@ -29,8 +29,11 @@ export function fromOpenAIAgents(
   tools: readonly Governable[] | Readonly<Record<string, Governable>>,
   overlay?: Overlay,
 ): NativeToolRecord<Record<string, Governable>> {
+  if (typeof tools !== 'object' || tools === null)
+    throw new ConfigError('tools', 'must be a list of function tools and handoffs, or a record of them by name')
   const definitions = new Map<string, UnnamedToolDefinition>()
   for (const [key, native] of entriesOf(tools)) {
+    if (typeof native === 'string') throw new ConfigError('tools', `"${native}" is a name: pass the tool itself`)
     const { id, definition } = toDefinition(native)
     if (key !== undefined && key !== id) throw new ConfigError(`tools.${key}`, `the tool's name is "${id}"`)
     if (definitions.has(id)) throw new ConfigError(`tools.${id}`, 'there are two tools of this name')

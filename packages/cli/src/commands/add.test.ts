@@ -15,6 +15,7 @@ import path from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { createGate, defineTool } from '@toolgate/core'
 import { ConfigFileError, loadConfig, type RunningGateway, type ServerRow } from '@toolgate/gateway'
+import type { CliError } from '../exit.ts'
 import { fakeIo } from '../testing/fake-io.ts'
 import { addCommand, type AddOptions } from './add.ts'
 import type { StartGateway } from './serve.ts'
@@ -56,6 +57,24 @@ function world(t: TestContext, text: string = FILE, row: Partial<ServerRow> = {}
 }
 
 describe('toolgate add', () => {
+  it('says how users sign in, where a remote server answers 401', async (t) => {
+    const { add } = world(t, FILE, { status: 'down', reason: 'answered 401 Unauthorized' })
+    await assert.rejects(add('files', ['https://files.example.com/mcp'], { start: true }), (error: CliError) => {
+      assert.match(error.hint ?? '', /write servers\.files\.oauth: \{\} into the file/)
+      return true
+    })
+    await assert.rejects(add('files', ['./bin/files'], { start: true }), (error: CliError) => {
+      assert.doesNotMatch(error.hint ?? '', /oauth/)
+      return true
+    })
+  })
+
+  it('says what the first start downloads', async (t) => {
+    const { add, io } = world(t)
+    assert.equal(await add('files', ['npx', '-y', '@example/files@1.0.0'], { start: true }), 'ok')
+    assert.match(io.err(), /^the first start of "files" downloads @example\/files@1\.0\.0, unless a cache has it$/m)
+  })
+
   it('writes to the target of a link, which stays a link', async (t) => {
     const { add, folder, file } = world(t)
     const target = path.join(folder, 'shared.yaml')

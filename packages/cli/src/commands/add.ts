@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Tool } from '@toolgate/core'
-import type { GatewayConfig } from '@toolgate/gateway'
+import { findDownloads, type GatewayConfig } from '@toolgate/gateway'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { checkConfig, openConfig, saveConfig, serverNames, withServer } from '../project/config-file.ts'
 import { probeServers, REVIEW, type Tag, tagOf, TAGS, tagsOf } from '../project/probe-servers.ts'
 import { count } from '../render.ts'
+import { describeDownload } from './check.ts'
 import type { ServeDeps } from './serve.ts'
 
 export interface AddOptions {
@@ -41,6 +42,8 @@ export async function addCommand(
   const entry = toEntry(target, options, path.dirname(path.resolve(file)))
   const added = withServer(before, name, entry)
   const config = await checkConfig(added, io.env, { starts: options.start })
+  const downloads = entry.command === undefined ? [] : findDownloads(entry.command, entry.args ?? [])
+  if (options.start && downloads.length > 0) printLine(io.stderr, printable(describeDownload(name, downloads)))
   const tools = options.start ? await listTools(name, config, start) : undefined
   saveConfig(tools ? withServer(before, name, { ...entry, ...tagsOf(tools) }, { tools: REVIEW }) : added)
   if (options.json) printJson(io.stdout, { name, config: file, tools: tools?.map(toRow) })
@@ -118,8 +121,15 @@ async function listTools(name: string, config: GatewayConfig, start: ServeDeps['
   const probed = (await probeServers([name], config, start)).get(name)
   if (probed && 'tools' in probed) return probed.tools
   throw new CliError('no', `The server does not start: ${probed?.problem ?? 'it is unknown'}.`, {
-    hint: 'Nothing was changed. Mend it, or add it as it is with --no-start.',
+    hint: `Nothing was changed. Mend it, or add it as it is with --no-start.${signInHint(name, config, probed)}`,
   })
+}
+
+/** Returns how users of a remote server sign in, if it answers that they must. */
+function signInHint(name: string, { servers }: GatewayConfig, probed: object | undefined): string {
+  const isRemote = servers.some((one) => one.name === name && one.command === undefined)
+  const wantsLogin = isRemote && probed && 'problem' in probed && /\b401\b/.test(String(probed.problem))
+  return wantsLogin ? ` If each user signs in there, write servers.${name}.oauth: {} into the file then.` : ''
 }
 
 function toRow(tool: Tool): { readonly id: string; readonly tag: Tag } {

@@ -1,15 +1,17 @@
 import {
   ConfigFileError,
   findAuditProblems,
+  findDownloads,
   type GatewayConfig,
   loadConfig,
+  mayWords,
   readConfig,
   type WarningRow,
 } from '@toolgate/gateway'
 import { EXITS, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
-import { serverNotes } from '../notes.ts'
+import { mayText, serverNotes } from '../notes.ts'
 import { findUnusableFiles } from '../project/store-files.ts'
 import { count } from '../render.ts'
 import { type ServeDeps, startUnseen } from './serve.ts'
@@ -33,13 +35,17 @@ export async function checkCommand(
     const config = options.servers === true ? await readConfig(file, how) : loadConfig(file, how)
     const { warnings: names = [], notRun } = config
     const audit = [...(await findAuditProblems(config.audit)), ...(await findStoreProblems(config))]
+    const downloads = downloadsOf(config)
     const offered = options.servers === true ? await findOffered(config, start) : { warnings: [], notes: [] }
+    const mayAsk = findAsking(config)
     if (options.json) {
       const notes = offered.notes.map((message) => ({ code: 'server', message }))
       printJson(io.stdout, {
         ok: true,
         problems: [],
+        ...(mayAsk.length > 0 && { mayAsk }),
         ...(notRun && { notRun }),
+        ...(downloads.length > 0 && { downloads }),
         warnings: [
           ...names,
           ...audit,
@@ -50,6 +56,10 @@ export async function checkCommand(
     } else {
       const paint = painter(io.stdout, io.env)
       printLine(io.stdout, `${paint('green', 'ok')}  ${file}: ${summaryOf(config)}`)
+      for (const { server, may } of mayAsk)
+        printLine(io.stdout, `    ${paint('dim', `server ${printable(server)} ${mayText(may)}`)}`)
+      for (const { server, packages } of downloads)
+        printLine(io.stdout, `    ${printable(describeDownload(server, packages))}`)
       const texts = [
         ...names.map((one) => lineOf(one, io)),
         ...audit.map(({ message }) => printable(message)),
@@ -68,9 +78,29 @@ export async function checkCommand(
   }
 }
 
+/** Returns the servers that may ask clients for something, with what it is. */
+function findAsking({ servers }: GatewayConfig) {
+  return servers.map(({ name: server, may }) => ({ server, may: mayWords(may) })).filter(({ may }) => may.length > 0)
+}
+
 async function findStoreProblems(config: GatewayConfig): Promise<readonly { code: string; message: string }[]> {
   const unusable = await findUnusableFiles(config)
   return unusable.map(({ path, why }) => ({ code: 'store_unusable', message: `${path}: ${why}` }))
+}
+
+/** Returns the packages that the first start of each server downloads. */
+function downloadsOf({
+  servers,
+}: GatewayConfig): readonly { readonly server: string; readonly packages: readonly string[] }[] {
+  return servers.flatMap(({ name, command, args }) => {
+    const packages = command === undefined ? [] : findDownloads(command, args)
+    return packages.length === 0 ? [] : [{ server: name, packages }]
+  })
+}
+
+/** Returns a sentence about a download, as the first start then takes longer. */
+export function describeDownload(server: string, packages: readonly string[]): string {
+  return `the first start of "${server}" downloads ${packages.join(', ')}, unless a cache has it`
 }
 
 /** Returns a note about the commands of secrets that were not run. */

@@ -3,7 +3,7 @@ import type { ServerRow } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import { CliError } from '../exit.ts'
 import type { Io } from '../io.ts'
-import { count } from '../render.ts'
+import { readyText } from '../notes.ts'
 
 /** The result of one check. */
 export interface Finding {
@@ -50,8 +50,14 @@ export async function isHealthy(url: string): Promise<boolean> {
   return body.replaceAll(/\s/g, '').startsWith('{"status":"ok"')
 }
 
-function describeServer({ name, status, reason, toolCount }: ServerRow): Finding {
+function describeServer(row: ServerRow): Finding {
+  const { name, status, reason } = row
   const about = `server ${name}`
-  if (status === 'ready') return { level: 'ok', about, text: count(toolCount, 'tool') }
+  if (status === 'ready') return { level: 'ok', about, text: readyText(row) }
+  if (status === 'starting') {
+    const why = reason === undefined ? '' : `: ${reason}`
+    const mend = `toolgate logs ${name}; for clients that list only once: servers.${name}.waitForStart: true`
+    return { level: 'warn', about, text: `it is still starting${why}`, mend }
+  }
   return { level: 'error', about, text: reason ?? status, mend: `toolgate logs ${name}` }
 }

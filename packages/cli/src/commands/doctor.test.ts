@@ -21,16 +21,16 @@ policy: [{ deny: ["*"] }]
 listen: { port: 0 }
 `
 
-function world(t: TestContext, config: string = CONFIG) {
+const DOWN = { name: 'files', status: 'down', reason: 'exited with code 1 (Error: no such folder)' }
+
+function world(t: TestContext, config: string = CONFIG, row: object = DOWN) {
   const folder = clientFolder(t, config)
   chmodSync(folder.config, 0o600)
   const start = async () => {
     const gateway: Partial<RunningGateway> = {
       gate: createGate({ tools: [defineTool({ namespace: 'files', name: 'read' })], policy: { deny: ['*'] } }),
       ready: Promise.resolve(),
-      servers: () => [
-        { name: 'files', status: 'down', reason: 'exited with code 1 (Error: no such folder)' } as ServerRow,
-      ],
+      servers: () => [row as ServerRow],
       close: async () => {},
     }
     return gateway as RunningGateway
@@ -88,8 +88,9 @@ describe('toolgate doctor', () => {
       if (headers.authorization !== 'Bearer key-of-owner')
         return void response.writeHead(401).end('{"error":{"code":"unauthenticated","message":"No key."}}')
       const servers = [
-        { name: 'files', status: 'ready', toolCount: 2 },
+        { name: 'files', status: 'ready', toolCount: 2, may: ['elicit', 'open https://a.example'] },
         { name: 'web', status: 'down', reason: 'exited with code 1' },
+        { name: 'mail', status: 'starting', reason: 'it downloads, unless they are in a cache: mail@1.0.0' },
       ]
       response.end(JSON.stringify({ tools: [], servers }))
     }).listen(0, '127.0.0.1')
@@ -97,7 +98,15 @@ describe('toolgate doctor', () => {
     t.after(() => server.close())
     const TOOLGATE_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const there = await run({ config: undefined }, { TOOLGATE_URL, TOOLGATE_KEY: 'key-of-owner' })
-    assert.deepEqual(there.wrong, [['server web', 'exited with code 1', 'toolgate logs web']])
+    assert.match(there.out, /"2 tools; may ask clients for: elicit, open https:\/\/a\.example"/)
+    assert.deepEqual(there.wrong, [
+      ['server web', 'exited with code 1', 'toolgate logs web'],
+      [
+        'server mail',
+        'it is still starting: it downloads, unless they are in a cache: mail@1.0.0',
+        'toolgate logs mail; for clients that list only once: servers.mail.waitForStart: true',
+      ],
+    ])
     assert.deepEqual(asked, ['/healthz undefined', '/api/tools Bearer key-of-owner'])
     const keyless = await run({ config: undefined }, { TOOLGATE_URL, TOOLGATE_KEY: 'other' })
     assert.deepEqual(
@@ -128,6 +137,18 @@ describe('toolgate doctor', () => {
     assert.deepEqual(wrong, [
       ['server files', 'exited with code 1 (Error: no such folder)', "node server.js 'a b'"],
       ['reader', 'the policy shows this agent no tool', 'toolgate why files:read --as reader'],
+    ])
+  })
+
+  it('names the line of the file that mends a server over HTTP', async (t) => {
+    const text = CONFIG.replace(/ {2}files:.*/, '  files: { url: "https://files.example.com/mcp", proxy: none }')
+    const reason = 'redirects to https://files.example.com/v2; write that as "url"'
+    const { run, config } = world(t, text, { name: 'files', status: 'down', reason })
+    const { wrong } = await run({ start: true })
+    assert.deepEqual(wrong[0], [
+      'server files',
+      reason,
+      `edit ${config}, line 2: servers.files.url: https://files.example.com/v2`,
     ])
   })
 

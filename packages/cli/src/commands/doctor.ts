@@ -11,10 +11,12 @@ import type { ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { findAgent } from '../project/callers.ts'
 import { openConfig } from '../project/config-file.ts'
+import { readyText } from '../notes.ts'
 import { keysPath } from '../project/keys-file.ts'
 import { findUnusableFiles } from '../project/store-files.ts'
 import { describeNotRun } from './check.ts'
 import { checkGateway, type Finding, isHealthy } from './doctor-gateway.ts'
+import { checkSurroundings, mendOf } from './doctor-servers.ts'
 import { count } from '../render.ts'
 import { nextPort, type ServeDeps, startUnseen } from './serve.ts'
 
@@ -47,7 +49,8 @@ export async function doctorCommand(
       await checkPort(config, file),
       ...(await checkClocks(config)),
     )
-    if (options.start) findings.push(...(await checkServers(config, start)))
+    if (options.start)
+      findings.push(...(await checkSurroundings(config, io.env)), ...(await checkServers(config, start, io.env)))
   }
   findings.push(...CLIENTS.flatMap((client) => checkClient(client, io)))
   if (options.json) printJson(io.stdout, { ok: findings.every(({ level }) => level !== 'error'), findings })
@@ -179,7 +182,10 @@ const MAX_SKEW_MS = 60_000
  */
 async function checkClocks({ servers }: GatewayConfig): Promise<readonly Finding[]> {
   const origins = new Set(
-    servers.flatMap(({ url, command }) => (url !== undefined && command === undefined ? [new URL(url).origin] : [])),
+    // This request would not go through a proxy.
+    servers.flatMap(({ url, command, proxy }) =>
+      url !== undefined && command === undefined && !proxy ? [new URL(url).origin] : [],
+    ),
   )
   const findings = [...origins].map(async (origin): Promise<readonly Finding[]> => {
     const answer = await fetch(origin, { method: 'HEAD', signal: AbortSignal.timeout(ASK_MS) }).catch(() => undefined)
@@ -193,27 +199,25 @@ async function checkClocks({ servers }: GatewayConfig): Promise<readonly Finding
 }
 
 /** Starts the gateway without serving it, and returns its problems. */
-async function checkServers(config: GatewayConfig, start: ServeDeps['start']): Promise<readonly Finding[]> {
+async function checkServers(
+  config: GatewayConfig,
+  start: ServeDeps['start'],
+  env: Io['env'],
+): Promise<readonly Finding[]> {
   const gateway = await startUnseen(config, start)
   try {
     await gateway.ready
     const rows = gateway.servers()
-    const servers = rows.map(({ name, status, reason, toolCount }): Finding => {
+    const servers = rows.map((row): Finding => {
+      const { name, status, reason } = row
       const about = `server ${name}`
-      if (status === 'ready') return { level: 'ok', about, text: count(toolCount, 'tool') }
-      return { level: 'error', about, text: reason ?? status, mend: mendOf(config, name) }
+      if (status === 'ready') return { level: 'ok', about, text: readyText(row) }
+      return { level: 'error', about, text: reason ?? status, mend: mendOf(config, row, env) }
     })
     return [...servers, ...(await checkPolicy(config, gateway))]
   } finally {
     await gateway.close()
   }
-}
-
-/** Returns the command that the user can run to see a server's own messages. */
-function mendOf({ servers, file }: GatewayConfig, name: string): string {
-  const server = servers.find((one) => one.name === name)
-  if (server?.command === undefined) return `toolgate add ${name} <url> --replace --config ${file}`
-  return [server.command, ...server.args].map((word) => (/^[\w./:@=-]+$/.test(word) ? word : `'${word}'`)).join(' ')
 }
 
 /** Checks that each agent sees a tool. If one sees none, the policy is probably a mistake. */

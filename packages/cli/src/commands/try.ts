@@ -146,7 +146,8 @@ function byNamespace(ids: readonly string[]): [namespace: string, names: string[
   return [...groups].map(([namespace, members]) => [namespace, members.map((id) => id.slice(namespace.length + 1))])
 }
 
-function serverLine({ name, status, reason, toolCount, rejected }: ServerRow, paint: Paint): string {
+function serverLine({ name, status, reason, toolCount, ...row }: ServerRow, paint: Paint): string {
+  const rejected = row.rejected.filter(({ part }) => part === undefined)
   const state = paint(status === 'ready' ? 'green' : 'red', status)
   const detail = reason === undefined ? count(toolCount, 'tool') : printable(reason)
   const left =

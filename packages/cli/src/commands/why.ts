@@ -4,7 +4,7 @@ import { createApi, findTarget, type TargetOptions, type Whose } from '../client
 import { CliError, type ExitName } from '../exit.ts'
 import { readGiven, readInput } from '../given.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
-import { listNotes } from '../notes.ts'
+import { listNotes, mayText } from '../notes.ts'
 import { count, decisionWords, outcomeWord } from '../render.ts'
 import { whoseOf, type WhoseOptions } from './tools.ts'
 
@@ -95,8 +95,10 @@ function printWhy(body: WhyBody, who: string, io: Io): void {
   )
   for (const note of listNotes(body.list ? [body.list] : [])) printLine(io.stdout, `  ${paint('dim', note)}`)
   printReasons(body, paint, io)
+  if (body.may) printLine(io.stdout, `  ${paint('dim', `its server ${mayText(body.may)}`)}`)
   for (const { pointer, message } of body.schemaWarnings ?? [])
     printLine(io.stdout, `  ${paint('yellow', 'warn')}  inputSchema${printable(pointer)} ${printable(message)}`)
+  if (body.leftOut !== undefined) printLine(io.stdout, `  ${paint('yellow', 'warn')}  ${printable(body.leftOut)}`)
 }
 
 type Reasoned = Pick<WhyBody, 'reasons' | 'answers' | 'wouldAllow' | 'shadow' | 'mayStill'>

@@ -3,7 +3,17 @@ import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { errnoOf, messageOf } from '@toolgate/values'
 import { ConfigFileError, type GatewayConfig, loadConfig, readConfig } from '@toolgate/gateway'
-import { type Document, isCollection, isMap, isScalar, type Node, parseDocument, type YAMLMap } from 'yaml'
+import {
+  type Document,
+  isCollection,
+  isMap,
+  isNode,
+  isScalar,
+  type Node,
+  type Pair,
+  parseDocument,
+  type YAMLMap,
+} from 'yaml'
 import { CliError } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, printable } from '../io.ts'
@@ -46,6 +56,20 @@ function parseConfig(file: string, text: string): ConfigFile {
 export function serverNames({ doc }: ConfigFile): readonly string[] {
   const servers: unknown = doc.get('servers')
   return isMap(servers) ? servers.items.map(({ key }) => String(isScalar(key) ? key.value : key)) : []
+}
+
+/** Returns the line of a key, or of the nearest one above it that the file has. */
+export function lineOf({ doc, text }: ConfigFile, at: readonly string[]): number {
+  const pair = pairAt(doc.contents, at)
+  if (pair === undefined && at.length > 0) return lineOf({ doc, text, file: '' }, at.slice(0, -1))
+  const key = pair?.key
+  const start = isNode(key) ? (key.range?.[0] ?? 0) : 0
+  return text.slice(0, start).split('\n').length
+}
+
+function pairAt(node: unknown, [key, ...rest]: readonly string[]): Pair | undefined {
+  const pair = isMap(node) ? node.items.find((one) => isScalar(one.key) && one.key.value === key) : undefined
+  return pair === undefined || rest.length === 0 ? pair : pairAt(pair.value, rest)
 }
 
 /**

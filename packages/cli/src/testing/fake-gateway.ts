@@ -64,6 +64,7 @@ export function whyBody(tool: string): WhyBody {
     ...(tool === 'web:search'
       ? { schemaWarnings: [{ pointer: '/properties/q/pattern', message: 'is not checked' }] }
       : {}),
+    ...(tool === 'web:search' ? { may: ['sample', 'open https://login.example.com'] } : {}),
     ...(tool === 'files:delete' ? { wouldAllow: WAYS } : {}),
     ...(tool === 'files:move' ? { outcome: 'allow' as const, visible: true, mayStill: MAY_STILL } : {}),
   }

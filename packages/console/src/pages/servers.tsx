@@ -102,7 +102,7 @@ function columnsWith(chosen: string): readonly Column<ServerRow>[] {
 }
 
 function Details({ row, mayOperate }: { row: ServerRow; mayOperate: boolean }): ReactElement {
-  const { name, era, rejected, instances, changed } = row
+  const { name, era, rejected, instances, changed, may } = row
   return (
     <section className="stack sheet server-details" aria-label={`Server ${name}`}>
       <div className="row actions">
@@ -119,11 +119,14 @@ function Details({ row, mayOperate }: { row: ServerRow; mayOperate: boolean }): 
           <Exact text={toSentence(changed.text)} />
         </p>
       )}
+      {may && <p className="dim">May ask clients for: {may.join(', ')}.</p>}
       <Warned server={name} />
       {rejected.length > 0 && (
         <Some
           title={count(rejected.length, 'rejected item')}
-          rows={rejected.map((item) => `${item.kind} ${item.name}: ${item.reason}`)}
+          rows={rejected.map(
+            ({ kind, name: item, part, reason }) => `${kind} ${item}${part ? ` ${part}` : ''}: ${reason}`,
+          )}
         />
       )}
       {instances?.users && instances.users.length > 0 && (

@@ -216,11 +216,11 @@ function ServerDetail({ server }: { server: ServerRow }): ReactElement {
       {instances && <InstancesDetail instances={instances} />}
       {rejected.length > 0 && (
         <details className="rejected">
-          <summary>{count(rejected.length, 'listed item')} cannot be offered</summary>
+          <summary>{count(rejected.length, 'listed item')} cannot be offered as listed</summary>
           <ul>
-            {rejected.map(({ kind, name, reason: why }) => (
+            {rejected.map(({ kind, name, reason: why, part }) => (
               <li key={`${kind} ${name}`}>
-                {kind} <Exact text={name} className="id" /> <Exact text={toSentence(why)} />
+                {kind} <Exact text={name} className="id" /> {part} <Exact text={toSentence(why)} />
               </li>
             ))}
           </ul>

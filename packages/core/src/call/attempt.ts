@@ -39,6 +39,7 @@ import type {
   ValidateInput,
 } from '../ports/ports.ts'
 import type { Redactor } from '@toolgate/values/redact'
+import type { ParsedInput } from '../tools/standard-schema.ts'
 import { kindOfId } from '../tools/tool-id.ts'
 import type { CallContext, Progress, Tool } from '../tools/tool.ts'
 import { type Hooks, type HooksInput, parseHooks, type HookedCall, type HookPorts } from './hooks.ts'
@@ -279,6 +280,10 @@ export interface Attempt {
   readonly onlyAsks: boolean
   /** The frozen input, once it has been parsed. */
   input: unknown
+  /** Whether texts of the given input were replaced by the values that the tool's schema wants. */
+  isCoerced: boolean
+  /** The input for the tool, if it is not `input`: a schema may return what JSON cannot express. */
+  forTool: ParsedInput['forTool']
   /** The decision of the clauses that read the input or the run. */
   withInput: Decision | undefined
   /** The clauses that hold for its input and its run. */
@@ -350,6 +355,8 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     trace: undefined,
     onlyAsks,
     input: undefined,
+    isCoerced: false,
+    forTool: undefined,
     withInput: undefined,
     hits: NO_HITS,
     would: undefined,

@@ -4,7 +4,7 @@ import type { ParsedClause } from '../policy/parse.ts'
 import type { ParseInput } from '../tools/standard-schema.ts'
 import type { Tool } from '../tools/tool.ts'
 import { catchRejection, chain } from '@toolgate/values'
-import { frozenCopy, type InputProblem } from '@toolgate/values/json'
+import { frozenCopy, type InputProblem, isObject } from '@toolgate/values/json'
 import { askingReasons, coversDemand, demandOf } from './approval-demand.ts'
 import {
   type Attempt,
@@ -18,6 +18,7 @@ import {
   type Stop,
   toHooked,
 } from './attempt.ts'
+import { coerceInput } from './coerce-input.ts'
 import { refreshFacts } from './history.ts'
 import { askBefore } from './hooks.ts'
 import { waitWhile } from './lifetime.ts'
@@ -74,18 +75,36 @@ export function checkInput(attempt: Attempt, tool: Tool): Stop | undefined {
 function validate(attempt: Attempt, tool: Tool, value: unknown): Stop | undefined {
   const { ports, request } = attempt
   // A completion has only some of the arguments.
-  const parsed = request.as?.kind === 'complete' ? { value } : parseInput(tool, value, ports)
-  attempt.input = 'problem' in parsed ? value : parsed.value
-  return 'problem' in parsed ? { decision: invalidInput(parsed.problem) } : undefined
+  const parsed: ParsedCall = request.as?.kind === 'complete' ? { value } : parseInput(tool, value, ports)
+  if (parsed.isCoerced) attempt.isCoerced = true
+  const isValid = 'value' in parsed
+  attempt.input = isValid ? parsed.value : value
+  attempt.forTool = isValid ? parsed.forTool : undefined
+  return isValid ? undefined : { decision: invalidInput(parsed.problem) }
 }
 
-function parseInput(tool: Tool, value: unknown, ports: CallPorts): ReturnType<ParseInput> {
+/** `isCoerced`: the value is not the given one, because the tool's schema wants others in place of some texts. */
+type ParsedCall = ReturnType<ParseInput> & { readonly isCoerced?: boolean }
+
+function parseInput(tool: Tool, value: unknown, ports: CallPorts): ParsedCall {
   if (tool.parseInput) return tool.parseInput(value)
+  if (tool.inputs === 'server') return isObject(value) ? { value } : { problem: NO_OBJECT }
   const problem: InputProblem | undefined = ports.validate(tool.inputSchema, value)
   if (problem === undefined) return { value }
   catchRejection(problem, ports.onFault)
   if (typeof problem?.message !== 'string') throw new TypeError('the validator answered nonsense')
-  return { problem }
+  return tool.inputs === 'coerced' ? coerce(tool, value, problem, ports) : { problem }
+}
+
+const NO_OBJECT: InputProblem = { pointer: '', message: 'must be an object' }
+
+/** `problem`: why the schema rejects the input as it came. */
+function coerce(tool: Tool, input: unknown, problem: InputProblem, ports: CallPorts): ParsedCall {
+  const value = coerceInput(tool, input)
+  if (value === input) return { problem }
+  const left: unknown = ports.validate(tool.inputSchema, value)
+  catchRejection(left, ports.onFault)
+  return left === undefined ? { value, isCoerced: true } : { problem }
 }
 
 /** Returns the input on which a call of the tool would be decided, with defaults; `undefined` if the tool rejects it. */

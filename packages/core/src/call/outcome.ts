@@ -7,8 +7,10 @@ export type CallOutcome = CallDone | CallRefused | CallWaiting | CallFailed | Ca
 export interface CallDone {
   readonly status: 'done'
   readonly callId: string
-  /** What `execute` returned, unchanged. */
+  /** What `execute` returned, unchanged unless it was cut. */
   readonly output: unknown
+  /** The output had more characters than the gate's `maxOutputChars`. */
+  readonly isCut?: boolean
   /** The tool ran and its result reports a failure: an MCP result with `isError`. The audit records `failed`. */
   readonly isError: boolean
   readonly durationMs: number

@@ -67,6 +67,7 @@ function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields) {
     attempt.isCounted = true
     ports.coverage.count(decided, attempt.hits, wallMs)
   }
+  const detail = fields.detail ?? (comparing && `read for ${comparing.by}, who decides the approval`)
   // One shape for every entry and no spread, because this runs twice in each call.
   const written = ports.audit.write({
     event,
@@ -92,7 +93,7 @@ function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields) {
     in_force: decided.today.policy,
     catalog_revision: decided.today.catalogRevision,
     reason: fields.reason,
-    detail: fields.detail ?? (comparing && `read for ${comparing.by}, who decides the approval`),
+    detail: attempt.isCoerced && event !== 'tool_result' ? withCoerced(detail) : detail,
     clause: fields.clause,
     limit: fields.limit,
     reset_ms: fields.reset_ms,
@@ -111,6 +112,11 @@ function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields) {
     would_clause: event === 'tool_call' ? undefined : would?.clause,
   })
   return written === undefined ? undefined : storeInTime(ports, written)
+}
+
+/** The record with the input says that it is not the input as it came. */
+function withCoerced(detail: string | undefined): string {
+  return detail === undefined ? 'coerced' : `${detail}; coerced`
 }
 
 /** Writes the terminal record, which ends the attempt. An error goes to `onFault` and does not change the answer. */

@@ -2,7 +2,6 @@ import type { Reason } from '../decide/decision.ts'
 import type { AttemptEvent, MaybePromise } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import {
-  capOutput,
   chain,
   cutText,
   isErrorOf,
@@ -14,6 +13,7 @@ import {
   toolErrorOf,
 } from '@toolgate/values'
 import { type Attempt, calledAs, hookPorts, insteadOf, type Ran, releaseHeld, toHooked } from './attempt.ts'
+import { cutOutput } from './cut-output.ts'
 import { execute, type Executed, type Execution, type Lasting } from './execute.ts'
 import { enterEnd, enterStreamEnd, watchItems, watchProgress, withinHistory } from './history.ts'
 import { type HookedEnd, tellAfter } from './hooks.ts'
@@ -32,13 +32,13 @@ import { type StreamEnd, watchStream } from './streams.ts'
 
 /** Runs the tool of a call that passed its checks, calls the `afterToolCall` hooks, and writes the terminal record. */
 export function run(attempt: Attempt, tool: Tool): MaybePromise<CallOutcome> {
-  const { view, request, ports, callId, cancelling, input, trace } = attempt
+  const { view, request, ports, callId, cancelling, input, forTool, trace } = attempt
   const { onProgress, context, deadlineMs = tool.deadlineMs ?? ports.deadlineMs } = request
   const startedMs = ports.clock.monotonicMs()
   const execution = {
     tool,
     instead: request.as && insteadOf(request),
-    input,
+    input: forTool ? forTool.input : input,
     callId,
     caller: view.caller,
     cancelling,
@@ -99,10 +99,10 @@ function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: num
   const returned = executed.output
   // A text that fits is passed on unchanged, and reports no error.
   const isShort = typeof returned === 'string' && returned.length <= ports.maxOutputChars
-  const { output, cut } = isShort ? { output: returned, cut: false } : capOutput(returned, ports.maxOutputChars)
+  const { output, cut } = isShort ? { output: returned, cut: false } : cutOutput(returned, tool.outputSchema, ports)
   const fields = { duration_ms: toMicros(durationMs), detail: cut ? OUTPUT_CUT : undefined }
   const error = isShort ? undefined : toolErrorOf(returned)
-  const outcome = new DoneCall(callId, output, durationMs, error !== undefined)
+  const outcome = new DoneCall(callId, output, durationMs, error !== undefined, cut)
   if (error === undefined) return { outcome, event: 'tool_result', fields, output: returned }
   return { outcome, event: 'tool_result', fields: { ...fields, reason: TOOL_ERROR, error, is_error: true } }
 }
@@ -269,12 +269,14 @@ class DoneCall implements CallDone {
   readonly output: unknown
   readonly durationMs: number
   readonly isError: boolean
+  readonly isCut: boolean
 
-  constructor(callId: string, output: unknown, durationMs: number, isError: boolean) {
+  constructor(callId: string, output: unknown, durationMs: number, isError: boolean, isCut = false) {
     this.callId = callId
     this.output = output
     this.durationMs = durationMs
     this.isError = isError
+    this.isCut = isCut
   }
 
   /** Computed on demand, because a host that only passes the output on does not need the text. */

@@ -43,7 +43,16 @@ describe('a resource that nobody lists', () => {
   it('keeps the case of an authority that is a name', async () => {
     assert.equal(await read('jira://PROJ-123', ['jira://{key}']), 'done')
     assert.equal(await read('jira://PROJ-123', ['jira://{key}'], ['jira://PROJ-123']), 'refused')
-    assert.equal(await read('https://HOST/a', ['https://host/{x}']), 'refused')
+  })
+
+  it('has one host in upper and lower case, which rules in any case name', async () => {
+    const sent: unknown[] = []
+    assert.equal(await read('HTTPS://HOST/a', ['https://host/{x}'], [], sent), 'done')
+    assert.deepEqual(sent, ['https://host/a'])
+    for (const denied of ['https://host/a', 'https://HOST/a', 'HTTPS://*.Example.com/*', 'https://Host/*'])
+      for (const uri of ['https://host/a', 'https://HOST/a', 'https://Host/%61', 'https://X.example.COM/a'])
+        if (denied.includes('*.') === uri.includes('X.'))
+          assert.equal(await read(uri, ['https://{+x}'], [denied]), 'refused', `${denied} ${uri}`)
   })
 
   const table: readonly (readonly [what: string, uri: string, listed: readonly string[], expected: string])[] = [

@@ -25,4 +25,5 @@ export type { HaltRequest, HaltTarget } from '../state/halts.ts'
 export type { Preferences } from '../state/preferences.ts'
 
 // Tools
+export { FOR_TOOL, type ParsedInput, TRANSFORM_HINT } from '../tools/standard-schema.ts'
 export { REQUEST_INPUT, REQUEST_TEXTS, type RequestInput } from '../search/request-tool.ts'

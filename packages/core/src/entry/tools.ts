@@ -10,5 +10,6 @@ export {
 } from '../tools/record.ts'
 export { isOwnTool, isRequestTool, markOwnTool, markPassingTool } from '../tools/own-tool.ts'
 export { compareToolIds, isItemId, kindOfId, RESERVED_NAMESPACES, RESOURCE_PREFIX, toToolId } from '../tools/tool-id.ts'
-export { titleOf, type ToolIcon, type ToolMeta } from '../tools/tool.ts'
+export { INPUT_HANDLINGS, type InputHandling, titleOf, type ToolIcon, type ToolMeta } from '../tools/tool.ts'
+export { withoutNullKeywords } from '../tools/schema.ts'
 export { originalHash } from '../tools/definition-hash.ts'

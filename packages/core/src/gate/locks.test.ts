@@ -42,6 +42,19 @@ describe('gate.locks', () => {
     assert.equal(outcome.text, 'web:open is locked. Call request_tools with the group "web" to open it.')
   })
 
+  it('opens the groups of a session that continues in another process, as far as they are still locked', async () => {
+    const [before, after] = [make(), make({ policy: { deny: ['web:click'] } })]
+    before.locks.request(vera, 'web')
+    assert.deepEqual([...before.locks.opened(vera)], ['web'])
+    assert.deepEqual([...after.locks.opened(vera)], [])
+    after.locks.reopen(vera, [...before.locks.opened(vera), 'gone', 'constructor'])
+    assert.deepEqual([...after.locks.opened(vera)], ['web'])
+    const view = await after.view(vera)
+    assert.ok(view.has('web:open') && !view.has('web:click'))
+    assert.equal((await view.call({ tool: 'web:click' })).status, 'refused')
+    assert.equal((await after.view({ ...vera, session: 's2' })).has('web:open'), false)
+  })
+
   it('opens all tools of the group together, for this session only, from the next step of the run', async () => {
     const gate = make()
     const run = await gate.view(vera)

@@ -20,6 +20,10 @@ export interface Locks {
   event(caller: Caller, name: string): readonly string[]
   /** Opens the groups whose tools a search of this caller found. */
   found(caller: Caller, tools: Iterable<string>): readonly string[]
+  /** Returns the groups that the caller's session has opened. */
+  opened(caller: Caller): ReadonlySet<string>
+  /** Opens the groups that a session had opened before it continued in this process. Only groups that are locked now. */
+  reopen(caller: Caller, groups: readonly string[]): void
   /** Locks all groups again, because the session has ended. */
   forget(caller: Caller): void
 }
@@ -53,6 +57,13 @@ export function createLocks(shared: Pick<Shared, 'rules' | 'catalog' | 'unlocks'
       tools === undefined ? openBy(caller, { request: group }) : requestTools(caller, group, tools),
     event: (caller, name) => openBy(caller, { event: name }),
     found: (caller, tools) => openBy(caller, { found: tools }),
+    opened: (caller) => unlocks.openFor(caller),
+    reopen(caller, groups) {
+      const { locked } = rules.now.groups
+      const known = groups.filter((name) => locked.has(name))
+      unlocks.open(caller, known)
+      loads.use(known)
+    },
     forget: (caller) => unlocks.forget(caller),
   }
 }

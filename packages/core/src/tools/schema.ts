@@ -1,4 +1,4 @@
-import { escapePointer, toJsonText } from '@toolgate/values/json'
+import { escapePointer, type JsonObject, toJsonText } from '@toolgate/values/json'
 import {
   createReferences,
   dialectOf,
@@ -167,6 +167,45 @@ const KEYWORDS: ReadonlyMap<string, FindProblem> = new Map<string, FindProblem>(
   ),
   ...each(['uniqueItems', 'readOnly', 'writeOnly', 'deprecated'], flag),
 ])
+
+/** Keywords with a schema for each name, and keywords with one schema or a list of schemas. */
+const MAPS: ReadonlySet<FindProblem> = new Set([schemaMap, dependencies])
+const INNER: ReadonlySet<FindProblem> = new Set([schema, schemas, items])
+
+/**
+ * Returns a schema without known keywords that are `null`. No known keyword can be `null`, so such a keyword is another
+ * spelling of an absent one. Data, such as `default` and `const`, stays. Returns the same object if nothing is left out.
+ */
+export function withoutNullKeywords(given: JsonObject, depth = 1): JsonObject {
+  let mended: Record<string, unknown> | undefined
+  for (const [keyword, find] of KEYWORDS) {
+    if (!Object.hasOwn(given, keyword)) continue
+    const value = given[keyword]
+    const kept = value === null ? undefined : depth > MAX_SCHEMA_DEPTH ? value : mendInner(value, find, depth)
+    if (kept === value) continue
+    mended ??= { ...given }
+    if (kept === undefined) delete mended[keyword]
+    else mended[keyword] = kept
+  }
+  return mended ?? given
+}
+
+function mendInner(value: unknown, find: FindProblem, depth: number): unknown {
+  if (isObject(value) && MAPS.has(find)) return mendEach(value, depth)
+  if (!INNER.has(find)) return value
+  if (isObject(value)) return withoutNullKeywords(value, depth + 1)
+  if (!Array.isArray(value)) return value
+  const mended = value.map((item: unknown) => (isObject(item) ? withoutNullKeywords(item, depth + 1) : item))
+  return mended.some((item, i) => item !== value[i]) ? mended : value
+}
+
+function mendEach(map: JsonObject, depth: number): JsonObject {
+  const entries = Object.entries(map).map(([name, item]): [string, unknown] => [
+    name,
+    isObject(item) ? withoutNullKeywords(item, depth + 1) : item,
+  ])
+  return entries.some(([name, item]) => item !== map[name]) ? Object.fromEntries(entries) : map
+}
 
 function each(keywords: readonly string[], find: FindProblem): [string, FindProblem][] {
   return keywords.map((keyword) => [keyword, find])

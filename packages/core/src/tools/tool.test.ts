@@ -26,6 +26,7 @@ describe('defineTool', () => {
       size: undefined,
       arguments: undefined,
       icons: undefined,
+      inputs: undefined,
       _meta: undefined,
       fields: undefined,
       original: undefined,

@@ -56,6 +56,14 @@ export interface PromptArgument {
 /** MCP's `_meta`: fields for clients, by prefixed names. */
 export type ToolMeta = { readonly [name: string]: unknown }
 
+/**
+ * `checked`: an input that the schema rejects is refused. `coerced`: first, texts become the numbers, booleans, lists,
+ * objects or nulls that the schema wants; then it is checked, decided, recorded and run. `server`: any object is decided as it
+ * came, and the tool validates it.
+ */
+export const INPUT_HANDLINGS = ['checked', 'coerced', 'server'] as const
+export type InputHandling = (typeof INPUT_HANDLINGS)[number]
+
 /** The texts and annotations of a tool as its server lists them. */
 interface OriginalFields {
   readonly title?: string | undefined
@@ -76,6 +84,11 @@ export interface ToolDefinition<Input = any, Output = unknown> {
    */
   readonly inputSchema?: JsonSchema | StandardSchema<Input> | undefined
   readonly outputSchema?: JsonSchema | StandardSchema | undefined
+  /**
+   * What happens to an input that the JSON Schema rejects. Default `checked`. Not part of the definition's hash. A Standard
+   * Schema always validates the input itself.
+   */
+  readonly inputs?: InputHandling | undefined
   readonly tags?: readonly string[] | undefined
   readonly category?: string | undefined
   /** The caller must have all of these scopes. */
@@ -135,6 +148,8 @@ export interface Tool {
   readonly description: string
   readonly inputSchema: JsonSchema
   readonly outputSchema: JsonSchema | undefined
+  /** Absent: `checked`. */
+  readonly inputs: InputHandling | undefined
   /** Sorted, without repetition. */
   readonly tags: readonly string[]
   readonly category: string | undefined
@@ -253,6 +268,7 @@ export function makeItem(own: ItemParts, definition: ItemFields): Tool {
     description: description ?? '',
     inputSchema: inputSchema ?? ANY_OBJECT,
     outputSchema,
+    inputs: checkInputs(own, definition.inputs),
     tags: sortedSet(tags),
     category,
     requiredScopes: sortedSet(requiredScopes),
@@ -284,6 +300,7 @@ const DEFINITION = shapeOf<ToolDefinition & Pick<Tool, 'parseInput' | keyof Item
     description: true,
     inputSchema: true,
     outputSchema: true,
+    inputs: true,
     tags: true,
     category: true,
     requiredScopes: true,
@@ -453,6 +470,12 @@ function checkDeadline(of: NamedTool, deadlineMs: unknown): number | undefined {
 function checkTexts(of: NamedTool, field: string, texts: unknown): readonly string[] | undefined {
   if (texts === undefined || isTexts(texts)) return texts
   throw invalid(of, `${field} must be ${TEXTS[0]}`)
+}
+
+function checkInputs(of: NamedTool, inputs: unknown): InputHandling | undefined {
+  const known = INPUT_HANDLINGS.find((one) => one === inputs)
+  if (inputs === undefined || known) return known
+  throw invalid(of, `inputs must be one of ${INPUT_HANDLINGS.join(', ')}`)
 }
 
 function checkTrusted(of: NamedTool, trusted: unknown = false): boolean {

@@ -136,6 +136,8 @@ describe('toNormalUri', () => {
     ['mail://a@b.de', 'mail://a%40b.de'],
     ['file:///C:/a', 'file:///C%3A/a', 'file:///C%3a/%61'],
     ['web://page/https://h/a:b?c=%2Fd', 'web://page/https%3A//h/a%3Ab?c=/d'],
+    ['https://example.com/A?b=C', 'HTTPS://Example.COM/A?b=C', 'https://EXAMPLE.com/%41?%62=C'],
+    ['wss://h:8443/A', 'WSS://H:8443/A'],
   ] as const)
     it(`is ${normal} for all that differ from it by needless coding`, () => {
       for (const uri of [normal, ...others]) assert.equal(toNormalUri(uri), normal, uri)
@@ -165,7 +167,8 @@ describe('toNormalUri', () => {
       'db://h%3A80/a',
       'db://u%40v@h',
     ],
-    ['schemes', 'HTTPS://h/%61', '%64b://h/a', 'DB://h/%61'],
+    ['schemes', '%64b://h/a', 'DB://h/%61', 'HTTPS:/h/a', 'FILE:///%61'],
+    ['ports and paths of hosts', 'HTTPS://H:443/a', 'HTTP://H', 'HTTPS://U@h/a', 'HTTPS://H./a'],
     ['drives of Windows', 'file:///C%7C/a', 'file:///c%7ca'],
     ['streams of Windows', 'file:///a::$DATA', 'file:///a%3A%3A%24DATA', 'file:///a:s:$DATA/b'],
     ['what is no code', 'db://h/%', 'db://h/%4', 'db://h/%zz', 'db://h/%%34%31'],
@@ -174,6 +177,11 @@ describe('toNormalUri', () => {
     it(`is nothing for ${why} in another spelling`, () => {
       for (const uri of uris) assert.equal(toNormalUri(uri), undefined, uri)
     })
+})
+
+describe('the authority of a scheme without hosts', () => {
+  for (const uri of ['jira://PROJ-123', 's3://Bucket/Key', 'db://User@HOST:5432/T', 'urn:ISBN:0-X', 'mailto:A@B.de'])
+    it(`keeps the case of ${uri}`, () => assert.equal(toNormalUri(uri), uri))
 })
 
 describe('findUriProblem', () => {

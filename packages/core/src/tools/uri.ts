@@ -40,18 +40,24 @@ export function isNormalUri(uri: string): boolean {
 }
 
 /**
- * Returns the normal form of a URI that differs from it only by unnecessary percent-encoding; `undefined` for any other
- * spelling. Rules, records and servers get the normal form, whichever of these spellings a client sends.
+ * Returns the normal form of a URI that differs from it only by unnecessary percent-encoding, or by the case of a host;
+ * `undefined` for any other spelling. Rules, records and servers get the normal form, whichever of these spellings a
+ * client sends.
  */
 export function toNormalUri(uri: string): string | undefined {
   const plain = uri.length > MAX_URI_LENGTH ? uri : toPlainUri(uri)
   return isNormalUri(plain) ? plain : undefined
 }
 
-/** Removes unnecessary percent-encoding (RFC 3986, section 6.2.2) from a URI or a pattern. Checks nothing. */
+/**
+ * Removes unnecessary percent-encoding (RFC 3986, section 6.2.2) from a URI or a pattern, and writes a host in lower
+ * case. Checks nothing.
+ */
 export function toPlainUri(uri: string): string {
-  if (!/[%?]/.test(uri) || /[{}]/.test(uri)) return uri
-  const [, head = '', scheme = '', authority = '', path = '', query = ''] = SPLIT.exec(uri) ?? []
+  if (/[{}]/.test(uri)) return uri
+  const lower = withLowerHost(uri)
+  if (!/[%?]/.test(lower)) return lower
+  const [, head = '', scheme = '', authority = '', path = '', query = ''] = SPLIT.exec(lower) ?? []
   const name = HOST_SCHEMES.has(scheme) ? authority : decodeWhere(authority, /[A-Za-z0-9._~!$&'()*+,;=@-]/)
   const pairs = decodeWhere(query, /[A-Za-z0-9._~!'()*-]/)
     .slice(1)
@@ -61,8 +67,16 @@ export function toPlainUri(uri: string): string {
 
 /** Returns a listed URI or a pattern in a form for comparison. All spellings that `toNormalUri` accepts are equal. */
 export function comparableUri(uri: string): string {
-  if (!/[%?]/.test(uri)) return uri
+  if (!/[%?]/.test(uri)) return toPlainUri(uri)
   return toPlainUri(uri).replace(/\?.*/s, (query) => query.replaceAll(/%(?:2[4CF]|3[AF]|40)/g, decodeURIComponent))
+}
+
+/** The scheme and the host of a URI or a pattern. Hosts have no case; the authority of any other scheme keeps its own. */
+// oxlint-disable-next-line no-control-regex -- the character stands for the star of a pattern
+const HOST = /^(?:https?|wss?|ftp):\/\/[A-Za-z0-9.:\u0000-]*/i
+
+function withLowerHost(uri: string): string {
+  return uri.replace(HOST, (host) => host.toLowerCase())
 }
 
 const SPLIT = /^(([^:/?#]*):(?:\/\/)?)?((?<=\/\/)[^/?]*)?([^?]*)(\?.*)?$/s

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { checkOrigin, createOriginRules } from './origin.ts'
+import { checkAgentOrigin, checkOrigin, createOriginRules } from './origin.ts'
 
 describe('checkOrigin', () => {
   const rules = createOriginRules({ host: '127.0.0.1', port: 8787 })
@@ -44,6 +44,25 @@ describe('checkOrigin', () => {
     const problem = checkOrigin({ host: 'x'.repeat(10_000) }, rules)
     assert.match(problem?.message ?? '', /^The Host header "x+" is not a name of this gateway\.$/)
     assert.ok((problem?.message.length ?? 0) < 200)
+  })
+})
+
+describe('checkAgentOrigin', () => {
+  const corsOrigins = ['https://Inspector.example.com:443/', 'vscode-webview://1ab2']
+  const rules = createOriginRules({ host: '127.0.0.1', port: 8787, corsOrigins })
+  const host = 'localhost:8787'
+
+  it('lets the pages of listen.corsOrigins pass, which checkOrigin refuses', () => {
+    for (const origin of ['https://inspector.example.com', 'vscode-webview://1ab2']) {
+      assert.equal(checkAgentOrigin({ host, origin }, rules), undefined)
+      assert.equal(checkAgentOrigin({ host: 'evil.example', origin }, rules)?.header, 'Host')
+      assert.equal(checkOrigin({ host, origin }, rules)?.header, 'Origin')
+    }
+  })
+
+  it('refuses every other page', () => {
+    for (const origin of ['http://inspector.example.com', 'https://evil.example', 'null', '', 'vscode-webview://1AB2'])
+      assert.equal(checkAgentOrigin({ host, origin }, rules)?.header, 'Origin', origin)
   })
 })
 

@@ -6,6 +6,8 @@ export interface OriginRules {
   readonly hosts: ReadonlySet<string>
   /** Such as `http://127.0.0.1:8787`. */
   readonly origins: ReadonlySet<string>
+  /** The origins of web pages that may call agent endpoints, such as `https://inspector.example.com`. */
+  readonly pages: ReadonlySet<string>
 }
 
 interface OriginOptions {
@@ -17,6 +19,8 @@ interface OriginOptions {
   readonly isTls?: boolean
   /** Further origins, such as `https://tools.example.com` of a reverse proxy. */
   readonly origins?: readonly string[]
+  /** The origins of `listen.corsOrigins`. */
+  readonly corsOrigins?: readonly string[] | undefined
 }
 
 const LOOPBACK = ['127.0.0.1', 'localhost', '::1']
@@ -30,13 +34,23 @@ const MAX_SHOWN = 100
  * @example
  * createOriginRules({ host: '127.0.0.1', port: 8787 }).origins // has 'http://localhost:8787'
  */
-export function createOriginRules({ host, port, isTls = false, origins = [] }: OriginOptions): OriginRules {
+export function createOriginRules({
+  host,
+  port,
+  isTls = false,
+  origins = [],
+  corsOrigins = [],
+}: OriginOptions): OriginRules {
   const names = ANY_ADDRESS.has(host) ? LOOPBACK : [...LOOPBACK, host]
   const own = names.map(
     (name) => new URL(`${isTls ? 'https' : 'http'}://${name.includes(':') ? `[${name}]` : name}:${port}`),
   )
   const all = [...own, ...origins.map(parseOrigin)]
-  return { hosts: new Set(all.flatMap(spellings)), origins: new Set(all.map((url) => url.origin)) }
+  return {
+    hosts: new Set(all.flatMap(spellings)),
+    origins: new Set(all.map((url) => url.origin)),
+    pages: new Set(corsOrigins.map(parsePageOrigin)),
+  }
 }
 
 /**
@@ -57,6 +71,18 @@ export function checkOrigin(
   return undefined
 }
 
+/**
+ * Does the same for an agent endpoint, which the pages of `listen.corsOrigins` may call too. They need a key as everyone
+ * does.
+ */
+export function checkAgentOrigin(
+  headers: Parameters<typeof checkOrigin>[0],
+  rules: OriginRules,
+): ReturnType<typeof checkOrigin> {
+  const { host, origin } = headers
+  return checkOrigin(origin !== undefined && rules.pages.has(origin) ? { host } : headers, rules)
+}
+
 /** Whether a URL belongs to this gateway, with any scheme. Every name of loopback counts if the port matches. */
 export function isOwnUrl({ hostname, host, port }: URL, rules: OriginRules, ownPort: number): boolean {
   const isHere = /^(?:127\.|0\.0\.0\.0$|\[::|localhost$|.*\.localhost$)/.test(hostname)
@@ -68,6 +94,12 @@ function parseOrigin(text: string): URL {
   if (!url || !['http:', 'https:'].includes(url.protocol) || (text !== url.origin && text !== `${url.origin}/`))
     throw new ConfigError('origins', `"${text}" must be an origin, such as https://tools.example.com`)
   return url
+}
+
+/** Returns an origin as browsers send it. Schemes such as `vscode-webview` have no other form. */
+function parsePageOrigin(text: string): string {
+  const { protocol, host } = new URL(text)
+  return `${protocol}//${host}`
 }
 
 /** Returns the host with and without the default port, which clients may leave out (RFC 9110 §7.2). */

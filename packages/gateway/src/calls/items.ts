@@ -54,7 +54,7 @@ interface ItemCall {
 
 /** Calls a resource or a prompt, in as many rounds as it needs. */
 export function callItem(
-  { rounds }: Pick<Serving, 'rounds'>,
+  { rounds, listProblemOf }: Pick<Serving, 'rounds' | 'listProblemOf'>,
   request: McpRequest,
   view: View,
   { id, name, names, input, notFound, isMissing }: ItemCall,
@@ -72,7 +72,14 @@ export function callItem(
     toReply: async (outcome) => {
       // A large text is written in a later turn than the one in which it was read.
       if (outcome.status === 'done' && isLargeResult(outcome.output as McpResult)) await nextTurn()
-      return toItemAnswer(outcome, notFound, isMissing)
+      const answer = toItemAnswer(outcome, notFound, isMissing)
+      // Whether an item exists or is hidden makes no difference here.
+      const problem =
+        outcome.status === 'refused' &&
+        'error' in answer &&
+        answer.error === notFound &&
+        listProblemOf?.(request.caller)
+      return problem ? { error: { ...notFound, message: `${notFound.message}. ${problem}` } } : answer
     },
   })
 }

@@ -1,4 +1,4 @@
-import type { Gate } from '@toolgate/core'
+import type { Caller, Gate } from '@toolgate/core'
 import type { JsonObject } from '@toolgate/values/json'
 import type { TracedMethod } from '../telemetry/tracing.ts'
 import type { McpReply, McpRequest } from './request.ts'
@@ -32,6 +32,8 @@ export interface Serving {
   readonly streams: { notify(session: string, method: string, params: JsonObject): void }
   /** How long a client may cache a list, in milliseconds. */
   readonly listTtlMs: number
+  /** Returns why a caller's lists may lack items now, as a text for the caller. Default: no reason. */
+  readonly listProblemOf?: ((caller: Caller) => string | undefined) | undefined
 }
 
 /** The client to which the gateway declares its capabilities. */

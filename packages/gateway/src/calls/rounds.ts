@@ -1,5 +1,5 @@
 import type { CallInputRequired, CallOutcome, Caller, CallWaiting, Tool, View } from '@toolgate/core'
-import { isObject, type JsonObject } from '@toolgate/values/json'
+import type { JsonObject } from '@toolgate/values/json'
 import { messageOf } from '@toolgate/values'
 import { definitionHash } from '@toolgate/core/pins'
 import type { Continuation } from '@toolgate/core/toolset'
@@ -7,6 +7,7 @@ import type { McpReply, McpRequest } from './request.ts'
 import { RPC_ERRORS } from '../model/protocol.ts'
 import { ApprovalDoors, type ApprovalDoorsOptions, isUrlClient } from './approval-doors.ts'
 import { type ClientAnswers, type ClientLink, clientLink } from '../servers/asks/client-link.ts'
+import { type ClientResponses, readResponses, ResponsesInvalid } from '../servers/asks/answers.ts'
 import {
   SealedStates,
   type SealedStateOptions,
@@ -83,6 +84,7 @@ type RoundState =
 interface Retry {
   readonly continues?: Continuation | undefined
   readonly answers?: ClientAnswers | undefined
+  readonly answersAhead?: ClientResponses | undefined
   /** The approval that an earlier round requested, and the number of that round. */
   readonly approval?: { readonly id: string; readonly round: number; readonly isOpened: boolean } | undefined
 }
@@ -101,14 +103,15 @@ export class CallRounds {
   async serve(request: McpRequest, call: RoundCall): Promise<McpReply> {
     let retry = FIRST
     try {
-      if (isRetry(request) && call.tool) retry = await this.#open(request, call, call.tool)
+      if (mayContinue(request) && call.tool) retry = await this.#open(request, call, call.tool)
     } catch (error) {
-      if (error instanceof StateInvalid) return refuseState(call, error)
+      if (error instanceof StateInvalid || error instanceof ResponsesInvalid) return refuseRetry(call, error)
       throw error
     }
     const { approval } = retry
     if (approval?.isOpened) await this.#deps.doors.waitForDecision(approval.id, request.signal)
-    const context = retry.answers ? clientLink({ ...linkOf(request), answers: retry.answers }) : request.link
+    const { answers, answersAhead } = retry
+    const context = answers || answersAhead ? clientLink({ ...linkOf(request), answers, answersAhead }) : request.link
     const outcome = await call.call({ context, continues: retry.continues })
     // The state is used up, so nobody can answer the server's question.
     if (outcome.status === 'refused' && retry.answers)
@@ -124,17 +127,20 @@ export class CallRounds {
     return call.toReply(outcome)
   }
 
-  /** Returns a retry with its opened state. @throws {StateInvalid} */
+  /** Returns a retry with its opened state. @throws {StateInvalid | ResponsesInvalid} */
   async #open(request: McpRequest, call: RoundCall, tool: Tool): Promise<Retry> {
-    const { requestState, inputResponses: responses = {} } = request.params
+    const { requestState, inputResponses } = request.params
+    // The answers are read first, so that a client with invalid answers can still use its state.
+    const sent = readResponses(inputResponses)
+    // Without a state it is a new call. Its server asks again for what the client has not sent.
+    if (isAbsent(requestState)) return { answersAhead: sent }
     const state = (await this.#deps.states.open(bindingOf(request, call, tool), requestState)) as RoundState
-    const asked = new Set(state.kind === 'approval' ? [APPROVAL] : state.asked)
-    const isAnswer = ([key, answer]: [string, unknown]) => asked.has(key) && isObject(answer)
-    if (!isObject(responses) || !Object.entries(responses).every(isAnswer)) throw new StateInvalid()
     if (state.kind === 'approval') {
-      const { action } = (responses[APPROVAL] ?? {}) as JsonObject
+      const { action } = sent[APPROVAL] ?? {}
       return { approval: { id: state.approvalId, round: state.round, isOpened: action === 'accept' } }
     }
+    const asked = state.asked.filter((key) => Object.hasOwn(sent, key))
+    const responses = Object.fromEntries(asked.map((key) => [key, sent[key]]))
     return { continues: state.continues, answers: { responses, state: state.state } }
   }
 
@@ -202,12 +208,13 @@ export class CallRounds {
 /** The key of the input request that opens an approval's link. */
 const APPROVAL = 'approval'
 
-/**
- * Whether a request is a retry. Earlier revisions lack these fields. An answer without a state is a retry whose state
- * is missing.
- */
-function isRetry({ link, params }: McpRequest): boolean {
-  return (params['requestState'] !== undefined || params['inputResponses'] !== undefined) && link.era === 'modern'
+/** Whether a request may continue an earlier round. Earlier revisions lack these fields. */
+function mayContinue({ link, params }: McpRequest): boolean {
+  return link.era === 'modern' && !(isAbsent(params['requestState']) && isAbsent(params['inputResponses']))
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null
 }
 
 function linkOf({ link }: McpRequest): ClientLink {
@@ -219,8 +226,8 @@ function bindingOf({ caller, client }: McpRequest, { view, input }: RoundCall, t
   return { caller, client, app: view.app, item: tool.id, definition: definitionHash(tool), input }
 }
 
-/** Records the attempt, and returns the same error for every unusable state. */
-async function refuseState({ view, tool, name }: RoundCall, { message }: StateInvalid): Promise<McpReply> {
+/** Records the attempt, and returns the error. Every unusable state has the same one. */
+async function refuseRetry({ view, tool, name }: RoundCall, { message }: Error): Promise<McpReply> {
   await view.call({ tool: tool?.id, calledAs: name, malformed: message })
   return { error: { code: RPC_ERRORS.params_invalid.code, message } }
 }

@@ -46,7 +46,8 @@ describe('Sessions', () => {
   it('has ended a session when nobody else can go on with it', async () => {
     const removals: (() => void)[] = []
     const keeper = {
-      put: async () => {},
+      put: async () => true,
+      has: async () => true,
       free: async () => {},
       remove: () => new Promise<void>((resolve) => removals.push(resolve)),
     }
@@ -108,13 +109,24 @@ describe('Session', () => {
     assert.equal(canceller.aborted, true)
   })
 
+  it('cancels a request whose id is given as text, or as a number, unless another request has exactly that id', () => {
+    const session = begin()
+    const [number, text, negative] = [session.run(vera, 1), session.run(vera, '1'), session.run(vera, '-2')]
+    session.cancel(vera, '1')
+    assert.deepEqual([number.canceller.aborted, text.canceller.aborted], [false, true])
+    text.end()
+    session.cancel(vera, '1')
+    session.cancel(vera, -2)
+    assert.deepEqual([number.canceller.aborted, negative.canceller.aborted], [true, true])
+  })
+
   it('does not cancel the requests of other callers, sessions and ids', () => {
     const session = begin()
     const { canceller } = session.run(vera, 1)
     session.cancel(other, 1)
     begin().cancel(vera, 1)
     session.cancel(vera, 2)
-    session.cancel(vera, '1')
+    session.cancel(vera, '01')
     session.cancel(vera, '__proto__')
     assert.equal(canceller.aborted, false)
   })

@@ -6,6 +6,7 @@ import type { Clock } from '@toolgate/core/stores'
 import { inSession, ownerOf, type RequestId } from '@toolgate/mcp'
 import type { ClientCapabilities } from '../servers/asks/client-link.ts'
 import type { LogLevel } from '../model/log-levels.ts'
+import type { KeptSession, SessionClient, SessionKeeper } from './kept-session.ts'
 
 export const SESSION_HEADER = 'mcp-session-id'
 
@@ -33,30 +34,17 @@ export function unlockByCalls(
 
 export interface SessionsOptions {
   readonly clock: Clock
-  /** How long a session is kept without a request or a stream. Default: a day. */
+  /** How long a session is kept without a request or a stream. Default: a week. */
   readonly idleMs?: number
   /** The maximum number of sessions. Default 100,000. */
   readonly maxSessions?: number
   /** The maximum for one user. Default 10,000. */
   readonly maxOfOne?: number
-  /** Stores the data with which another replica can continue a session. Absent if this gateway runs alone. */
+  /** Stores the data with which another process can continue a session. Absent: sessions end with this process. */
   readonly keeper?: SessionKeeper | undefined
-}
-
-/** The stored data of a session, without its running requests. */
-export interface KeptSession extends SessionClient {
-  readonly owner: string
-  readonly logLevel: LogLevel
-  /** Whether it listens to resources. Another replica cannot continue such a session. */
-  readonly listens: boolean
-}
-
-export interface SessionKeeper {
-  put(id: string, kept: KeptSession): Promise<void>
-  /** Never rejects. */
-  remove(id: string): Promise<void>
-  /** Hands sessions over, so that other replicas can continue them. */
-  free(ids: readonly string[]): Promise<void>
+  /** The groups that sessions open. Default: none are stored. */
+  readonly locks?: Pick<Gate['locks'], 'opened' | 'reopen'> | undefined
+  readonly onFault?: ((error: unknown) => void) | undefined
 }
 
 /** A response that may still be open. */
@@ -72,11 +60,7 @@ interface Running {
   canceller: Canceller | undefined
 }
 
-/** What a client declares when it begins a session. */
-export interface SessionClient {
-  readonly capabilities: ClientCapabilities
-  readonly protocolVersion: string
-}
+const NOTHING_STORED = Promise.resolve()
 
 /** A session of a client of an earlier revision: the client's declarations, and its running requests. */
 export class Session {
@@ -93,7 +77,15 @@ export class Session {
   readonly uses = new Set<() => void>()
   /** Functions that end a subscription, by the resource's URI. Subscriptions do not keep the session from expiring. */
   readonly subscriptions = new Map<string, () => void>()
+  /** The resources to which it was subscribed in another process, until it is subscribed here. */
+  readonly unresumed = new Set<string>()
+  /** Whether it began in another process, so that changes of its lists may have gone unannounced. */
+  hasGap = false
   isEnded = false
+  /** Resolves when all that was written of it is stored. */
+  storing: Promise<void> = NOTHING_STORED
+  /** When it was last stored, in monotonic milliseconds; `undefined` if it is not stored. */
+  storedMs: number | undefined
   readonly #running = new Map<RequestId, Running>()
   /** The number of requests that are being answered. */
   #open = 0
@@ -137,14 +129,28 @@ export class Session {
     response.once('close', () => this.#open--)
   }
 
-  /** Cancels a request, if it is running. Only the caller who sent it can cancel it. */
+  /**
+   * Cancels a request, if it is running. Only the caller who sent it can cancel it. Some clients give the number of an id
+   * as text: it counts if no running request has exactly that id.
+   */
   cancel(caller: Caller, id: RequestId): void {
-    const running = this.#running.get(id)
+    const running = this.#running.get(id) ?? this.#running.get(otherSpellingOf(id) ?? id)
     if (running?.caller === caller) running.canceller?.abort(new Error('the client cancelled the call'))
   }
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000
+/** Returns the text of a number, and the number of a text in decimal digits. */
+function otherSpellingOf(id: RequestId): RequestId | undefined {
+  if (typeof id !== 'string') return String(id)
+  const number = /^-?\d{1,15}$/.test(id) ? Number(id) : undefined
+  return number !== undefined && String(number) === id ? number : undefined
+}
+
+const HOUR_MS = 60 * 60 * 1000
+/** How long a session is kept without a request or a stream: longer than a weekend. */
+export const IDLE_MS = 7 * 24 * HOUR_MS
+/** The maximum number of characters in the URIs of the subscriptions that are stored. */
+const MAX_STORED_URI_CHARS = 64 * 1024
 
 /**
  * The sessions of clients of earlier revisions. A session belongs to the user and tenant that began it.
@@ -152,34 +158,83 @@ const DAY_MS = 24 * 60 * 60 * 1000
  * Maps keep the order of insertion, so the least recently used session comes first.
  */
 export class Sessions {
-  readonly #options: Required<Omit<SessionsOptions, 'keeper'>>
+  readonly #options: Required<Omit<SessionsOptions, 'keeper' | 'locks'>>
   readonly #keeper: SessionKeeper | undefined
+  readonly #locks: SessionsOptions['locks']
   readonly #all = new Map<string, Session>()
   readonly #owners = new Map<string, Map<string, Session>>()
 
-  constructor({ clock, idleMs = DAY_MS, maxSessions = 100_000, maxOfOne = 10_000, keeper }: SessionsOptions) {
-    this.#options = { clock, idleMs, maxSessions, maxOfOne }
+  constructor({
+    clock,
+    idleMs = IDLE_MS,
+    maxSessions = 100_000,
+    maxOfOne = 10_000,
+    keeper,
+    locks,
+    onFault = () => {},
+  }: SessionsOptions) {
+    this.#options = { clock, idleMs, maxSessions, maxOfOne, onFault }
     this.#keeper = keeper
+    this.#locks = locks
   }
 
-  /** Begins a session. Other replicas find it once `keep` has resolved. */
+  /** Begins a session. Other processes find it once `keep` has resolved. */
   begin(caller: Caller, client: SessionClient): Session {
     return this.#add(caller, new Session(randomUUID(), ownerOf(caller), client))
   }
 
-  /** Continues a session of another replica. */
+  /** Continues a session of another process. */
   restore(caller: Caller, id: string, kept: KeptSession): Session {
     const known = this.find(caller, id)
     if (known) return known
     const session = new Session(id, kept.owner, kept)
     session.logLevel = kept.logLevel
+    session.hasGap = true
+    session.storedMs = this.#options.clock.monotonicMs() - HOUR_MS
+    for (const uri of kept.subscriptions) session.unresumed.add(uri)
+    this.#locks?.reopen(session.callerOf(caller), kept.opened)
     return this.#add(caller, session)
   }
 
-  /** Stores the current session for other replicas. Returns `undefined` if there are no replicas. */
+  /** Stores the current session for other processes, if there is a store. An ended session is not stored again. */
   keep(session: Session): Promise<void> | undefined {
-    const { id, owner, capabilities, protocolVersion, logLevel } = session
-    return this.#keeper?.put(id, { owner, capabilities, protocolVersion, logLevel, listens: isListening(session) })
+    return this.#after(session, async (keeper) => {
+      if (session.isEnded) return
+      const isStored = await keeper.put(session.id, this.#toKept(session))
+      session.storedMs = isStored ? this.#options.clock.monotonicMs() : undefined
+    })
+  }
+
+  #remove(session: Session): Promise<void> | undefined {
+    return this.#after(session, (keeper) => keeper.remove(session.id))
+  }
+
+  /** Writes to the store after earlier writes of the same session, so that none of them undoes a later one. */
+  #after(session: Session, write: (keeper: SessionKeeper) => Promise<void>): Promise<void> | undefined {
+    const keeper = this.#keeper
+    if (!keeper) return undefined
+    const written = session.storing.then(() => write(keeper))
+    session.storing = written.catch(() => {})
+    return written
+  }
+
+  /** Stores the session of a caller who has opened a group. Callers in no session of a client are ignored. */
+  unlocked({ session: of = '' }: Caller): void {
+    const session = this.#all.get(of.slice(of.lastIndexOf('/') + 1))
+    if (session) this.keep(session)?.catch(this.#options.onFault)
+  }
+
+  #toKept(session: Session): KeptSession {
+    const { owner, capabilities, protocolVersion, logLevel, usedBy } = session
+    const opened = (usedBy && this.#locks?.opened(session.callerOf(usedBy))) ?? []
+    const subscriptions = upToChars([...session.subscriptions.keys(), ...session.unresumed], MAX_STORED_URI_CHARS)
+    return { owner, capabilities, protocolVersion, logLevel, opened: [...opened], subscriptions }
+  }
+
+  /** Stores a session again while it is used, so that it does not expire. */
+  async #renew(session: Session): Promise<void> {
+    if ((await this.#keeper?.has(session.id)) === true) await this.keep(session)
+    else this.#forget(session)
   }
 
   /** Removes the sessions that other replicas have taken over. */
@@ -189,10 +244,7 @@ export class Sessions {
 
   /** Hands over the sessions that run nothing. Returns whether any are left. */
   async handOver(): Promise<boolean> {
-    const idle = [...this.#all.values()].filter(({ isRunning }) => !isRunning)
-    // A session that listens cannot be continued elsewhere: its client begins another.
-    const [ended, given] = [idle.filter(isListening), idle.filter((session) => !isListening(session))]
-    for (const session of ended) this.#drop(session)
+    const given = [...this.#all.values()].filter(({ isRunning }) => !isRunning)
     for (const session of given) this.#forget(session)
     if (given.length > 0) await this.#keeper?.free(given.map(({ id }) => id))
     return this.#all.size > 0
@@ -241,7 +293,7 @@ export class Sessions {
     const session = this.#find(caller, id)
     if (!session) return false
     this.#forget(session)
-    await this.#keeper?.remove(id)
+    await this.#remove(session)
     return true
   }
 
@@ -263,12 +315,15 @@ export class Sessions {
       sessions.delete(id)
       sessions.set(id, session)
     }
+    if (session.storedMs === undefined || session.usedMs - session.storedMs < HOUR_MS) return
+    session.storedMs = session.usedMs
+    this.#renew(session).catch(this.#options.onFault)
   }
 
   #drop(session: Session | undefined): void {
     if (!session) return
     this.#forget(session)
-    void this.#keeper?.remove(session.id)
+    this.#remove(session)?.catch(this.#options.onFault)
   }
 
   #forget(session: Session): void {
@@ -284,8 +339,10 @@ export class Sessions {
   }
 }
 
-function isListening({ subscriptions }: Session): boolean {
-  return subscriptions.size > 0
+/** Returns the texts up to this number of characters in all. */
+function upToChars(texts: readonly string[], max: number): readonly string[] {
+  let chars = 0
+  return texts.filter((text) => (chars += text.length) <= max)
 }
 
 function firstOf(sessions: ReadonlyMap<string, Session>): Session | undefined {

@@ -26,14 +26,14 @@ export async function openDoor(
   { clock, log, onFault, revisions }: DoorServices,
   listener: Pick<Listening, 'port' | 'certificate'>,
 ): Promise<EarlyDoor> {
-  const { host, tls, origins: listed = [] } = listen
+  const { host, tls, origins: listed = [], corsOrigins } = listen
   const { port } = listener
   const publicUrl = written ?? (isLoopback(host) ? toUrl(listen, port) : undefined)
   const keys = new Keys({ revisions, clock, onFault })
   const runs = new Runs({ revisions, clock, keys, onFault })
   const opened = await openAuthenticator([keys, runs], { oauth, publicUrl, clock, log })
   const known = written === undefined ? listed : [...listed, written]
-  const origins = createOriginRules({ host, port, isTls: tls !== undefined, origins: known })
+  const origins = createOriginRules({ host, port, isTls: tls !== undefined, origins: known, corsOrigins })
   return {
     ...opened,
     keys,

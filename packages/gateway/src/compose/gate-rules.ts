@@ -1,4 +1,4 @@
-import { ConfigError, type Gate } from '@toolgate/core'
+import { type Caller, ConfigError, type Gate } from '@toolgate/core'
 import { type createAvailability, parseGroups } from '@toolgate/core/groups'
 import { createMetaTools } from '@toolgate/mcp'
 import type { Rules, Settings } from '../auth/revision.ts'
@@ -23,7 +23,7 @@ interface GateRulesDeps {
   /** A function, because the gate is created from these rules. */
   readonly gate: () => Gate
   /** Called when a session opens a group. */
-  readonly onUnlocked: () => void
+  readonly onUnlocked: (caller: Caller) => void
   /** An upper bound for how long a probe's result is cached. */
   readonly probeEveryMs: number | undefined
 }

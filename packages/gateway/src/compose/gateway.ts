@@ -178,7 +178,7 @@ async function openRooms(
     read: async (how) => options.read(undefined, how),
     readCertificate: () => listener.readCertificate(),
     probeEveryMs,
-    onUnlocked: () => rooms?.ask(mcp)?.wake(),
+    onUnlocked: (caller) => rooms?.ask(mcp)?.unlocked(caller),
     onGateClosed: async () => rooms?.settle(),
   })
   const opened = (rooms = new Rooms(options.listed, heart))

@@ -1,6 +1,6 @@
 import { endsWithin, safely } from '@toolgate/values'
 import { randomUUID } from 'node:crypto'
-import { createGate, type Gate, type GateOptions, type View } from '@toolgate/core'
+import { type Caller, createGate, type Gate, type GateOptions, type View } from '@toolgate/core'
 import { createAvailability } from '@toolgate/core/groups'
 import { memoryLock } from '@toolgate/core/stores'
 import { ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
@@ -34,7 +34,7 @@ interface HeartOptions extends Pick<Host, 'read' | 'readCertificate'> {
   /** An upper bound for how long a probe's result is cached. */
   readonly probeEveryMs: number | undefined
   /** Called when a session opens a group. */
-  readonly onUnlocked: () => void
+  readonly onUnlocked: (caller: Caller) => void
   /** Called after the gate has closed, and before its stores and servers are closed. */
   readonly onGateClosed: () => Promise<void>
 }

@@ -28,6 +28,10 @@ export function checkServerOAuth({ source }: Reading, name: string, input: Serve
       'found it beside "oauth", expected one of them: a request has one credential',
       { atKey: true },
     )
+  if (oauth.pkce !== undefined && oauth.issuer === undefined)
+    source.report([...at, 'pkce'], 'found it without "issuer", expected both: you vouch for one authorization server', {
+      atKey: true,
+    })
   if (oauth.clientSecret !== undefined && oauth.clientId === undefined)
     source.report([...at, 'clientSecret'], 'found it without "clientId", expected both', { atKey: true })
   else if (oauth.clientSecret !== undefined && oauth.issuer === undefined)

@@ -1,9 +1,11 @@
 import type { Caller, Policy } from '@toolgate/core'
+import type { InputHandling } from '@toolgate/core/tools'
 import type { AuditInputs } from '@toolgate/core/audit'
 import type { UnlockRule } from '@toolgate/core/groups'
 import type { ConcurrencyCap, RateLimit } from '@toolgate/core/call'
 import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
 import type { TlsFiles } from '../util/certificate.ts'
+import type { ProxyRules } from '../util/proxy-rules.ts'
 import type { Offer } from '../model/upstream.ts'
 import type { ServerMay } from './may.ts'
 import type { OAuthConfig } from './oauth.ts'
@@ -33,6 +35,8 @@ export interface GatewayConfig {
     readonly port: number
     /** Further accepted origins, such as `https://tools.example.com` of a reverse proxy. */
     readonly origins?: readonly string[]
+    /** Origins of web pages that may call the agent endpoints, such as `https://inspector.example.com`. */
+    readonly corsOrigins?: readonly string[]
     /** Proxies whose `X-Forwarded-For` is trusted: addresses, and ranges such as `10.0.0.0/8`. */
     readonly proxies?: readonly string[]
     /** Serves HTTPS instead of HTTP. */
@@ -101,6 +105,8 @@ export interface GatewayConfig {
   readonly policySource?: PolicySource | undefined
   /** Default: `auto`, without a threshold. */
   readonly search?: SearchConfig
+  /** How servers and authorization servers are reached. Absent: directly. */
+  readonly proxy?: ProxyRules | undefined
 }
 
 /** The options of `secretCommands`, for every `${command:…}` of a file. */
@@ -139,11 +145,15 @@ export interface ServerConfig {
   readonly args: readonly string[]
   /** An absolute path. Absent: the working folder of each user's instance. */
   readonly cwd?: string
-  /** The environment variables of the child, besides PATH and HOME. Values may contain `${port}`. */
+  /** The environment variables of the child, besides its surroundings, with those of `pass`. Values may contain `${port}`. */
   readonly env: Readonly<Record<string, string>>
   /** The URL may contain `${port}`, a free port that is chosen at each start. */
   readonly url?: string
   readonly headers: Readonly<Record<string, string>>
+  /** How a server with a URL alone, and its authorization server, are reached. Absent: directly. */
+  readonly proxy?: ProxyRules
+  /** Certificates (PEM) of authorities that are trusted for it, beside the usual ones. */
+  readonly ca?: string
   /** The OAuth client with which each user connects the server to their own account. */
   readonly oauth?: ServerOAuth
   /** The protocol era. `auto` probes over HTTP and means `legacy` on stdio. */
@@ -158,6 +168,8 @@ export interface ServerConfig {
   /** Binds a child's listening sockets to loopback, for servers that have no host option. */
   readonly loopback: boolean
   readonly trustHints: boolean
+  /** What happens to inputs that a tool's schema rejects. Default: `checked`. */
+  readonly inputs?: InputHandling
   /** The kinds of the server's items that the catalog includes. Resources include resource templates. */
   readonly offers: readonly Offer[]
   /** Set if the entry does not mention `offers`. */
@@ -167,6 +179,8 @@ export interface ServerConfig {
   /** The labels that its results may raise. Default: none. */
   readonly accepts?: readonly string[]
   readonly startTimeoutMs: number
+  /** Lets requests wait for its first list, for at most `startTimeoutMs`. */
+  readonly waitForStart?: boolean
   readonly callTimeoutMs: number
   readonly names?: NamesConfig
   /** Instructions that replace the server's own; `false` for none. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findFetchedPrograms } from './fetched-program.ts'
+import { findDownloads, findFetchedPrograms } from './fetched-program.ts'
 import { loadConfig } from './load-config.ts'
 
 const COMMIT = '0123456789abcdef0123456789abcdef01234567'
@@ -105,4 +105,25 @@ describe('loadConfig, of a server that fetches its program', () => {
   it('does not where pins are off', () => {
     assert.equal(load('pins: off'), undefined)
   })
+})
+
+describe('findDownloads', () => {
+  const lines: readonly (readonly [line: string, ...found: readonly string[]])[] = [
+    ['npx -y @scope/pkg@1.2.3 ./docs', '@scope/pkg@1.2.3'],
+    ['npx -p a@1.0.0 -p b@1.0.0 bin', 'a@1.0.0', 'b@1.0.0'],
+    ['uvx --with more==1.0 pkg==1.2.3', 'more==1.0', 'pkg==1.2.3'],
+    [`docker run -i ${`image@${DIGEST}`}`, `image@${DIGEST}`],
+    ['env A=b npx -y pkg@1.2.3', 'pkg@1.2.3'],
+    ['npx --no-install pkg'],
+    ['docker run --pull=never image'],
+    ['npx ./server'],
+    ['uvx --from ./server bin'],
+    ['node server.js npx'],
+    ['npm start'],
+  ]
+  for (const [line, ...found] of lines)
+    it(`names what ${line} downloads, with exact versions too`, () => {
+      const [command = '', ...args] = line.split(' ')
+      assert.deepEqual(findDownloads(command, args), found)
+    })
 })

@@ -81,6 +81,24 @@ const WRAPPERS: ReadonlySet<string> = new Set(
 
 /** Returns the programs that a command fetches without an exact version. Commands that it cannot read are ignored. */
 export function findFetchedPrograms(command: string, args: readonly string[]): readonly FetchedProgram[] {
+  return findLaunched(command, args).flatMap(({ launcher, word }) => launcher.toProgram(word) ?? [])
+}
+
+/** Returns the packages and images, as they are written, that a command downloads unless they are in a cache. */
+export function findDownloads(command: string, args: readonly string[]): readonly string[] {
+  const fetched = findLaunched(command, args).filter(
+    ({ launcher, word }) => launcher.toProgram === ofImage || !isPath(word),
+  )
+  return [...new Set(fetched.map(({ word }) => word.trim()))]
+}
+
+interface Launched {
+  readonly launcher: Launcher
+  /** A package or an image, or the path of one. */
+  readonly word: string
+}
+
+function findLaunched(command: string, args: readonly string[]): readonly Launched[] {
   const name = nameOf(command)
   if (!WRAPPERS.has(name)) return inLaunch(name, args)
   // The script of a shell is a single argument here.
@@ -88,12 +106,11 @@ export function findFetchedPrograms(command: string, args: readonly string[]): r
   return words.flatMap((word, i) => (isOption(word) ? [] : inLaunch(nameOf(word), words.slice(i + 1))))
 }
 
-function inLaunch(name: string, args: readonly string[]): readonly FetchedProgram[] {
+function inLaunch(name: string, args: readonly string[]): readonly Launched[] {
   for (const launcher of LAUNCHERS.get(name) ?? [])
     for (const verbs of launcher.verbs) {
       const start = afterVerbs(args, verbs)
-      if (start !== undefined)
-        return named(launcher, args.slice(start)).flatMap((word) => launcher.toProgram(word) ?? [])
+      if (start !== undefined) return named(launcher, args.slice(start)).map((word) => ({ launcher, word }))
     }
   return []
 }

@@ -4,7 +4,10 @@ import { errnoOf, messageOf } from '@toolgate/values'
 import type { ServerConfig } from './config.ts'
 import type { Owner } from '../model/owner.ts'
 import { UpstreamError } from '../model/upstream.ts'
+import { sharedCaches } from '../util/package-caches.ts'
 
+/** The folder of packages that instances share. No server has this name. */
+const CACHES = '.caches'
 const OWNER = /\$\{(user|tenant)\}/g
 
 /** Returns whether a text contains `${user}` or `${tenant}`. */
@@ -19,8 +22,8 @@ interface InstanceConfig {
 }
 
 /**
- * Returns the configuration of one owner's instance below `root`: with its own HOME and working folder, and with the
- * owner's name filled in.
+ * Returns the configuration of one owner's instance below `root`: with its own HOME and working folder, with the folders
+ * of packages that all instances share, and with the owner's name filled in.
  */
 export function toInstanceConfig(
   config: ServerConfig,
@@ -35,9 +38,11 @@ export function toInstanceConfig(
   const own = path.join(root, config.name, owner.folder)
   const home = path.join(own, 'home')
   const cwd = config.cwd === undefined ? path.join(own, 'work') : fill(config.cwd)
+  const caches = path.join(root, CACHES)
+  const env = { ...sharedCaches(config.env, caches), HOME: home, ...fillAll(config.env) }
   return {
-    config: { ...config, headers, args: config.args.map(fill), env: { HOME: home, ...fillAll(config.env) }, cwd },
-    folders: [home, ...(cwd === config.cwd ? [] : [cwd])],
+    config: { ...config, headers, args: config.args.map(fill), env, cwd },
+    folders: [caches, home, ...(cwd === config.cwd ? [] : [cwd])],
   }
 }
 

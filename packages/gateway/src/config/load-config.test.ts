@@ -276,6 +276,25 @@ describe('loadConfig', () => {
     )
   })
 
+  it('takes origins of pages one by one: neither all of them, nor one with a path', () => {
+    const read = (origin: string) =>
+      withFile(
+        `servers: {}\n${ALLOW_ALL}\nlisten: { corsOrigins: ["${origin}"] }`,
+        (file) => loadConfig(file, { env: {} }).listen.corsOrigins,
+      )
+    for (const origin of ['https://inspector.example.com', 'http://localhost:6274/', 'vscode-webview://1ab2'])
+      assert.deepEqual(read(origin), [origin])
+    for (const origin of [
+      '*',
+      'https://*.example.com',
+      'null',
+      'https://x.example/app',
+      'x.example',
+      'https://a@x.example',
+    ])
+      assert.throws(() => read(origin), /listen\.corsOrigins[^]*one origin, such as/, origin)
+  })
+
   it('follows an alias to its anchor', () => {
     withFile(`servers:\n  a: &base { url: "http://127.0.0.1:1/mcp" }\n  b: *base\n${ALLOW_ALL}`, (file) => {
       assert.deepEqual(
@@ -325,5 +344,21 @@ describe('loadConfig', () => {
       `# ${'x'.repeat(1024 * 1024)}`,
     ])
       withFile(text, (file) => assert.throws(() => loadConfig(file, { env: {} }), { code: 'config_invalid' }))
+  })
+
+  it('passes the named variables to a server, below its own, as secrets, and warns of those that are not set', () => {
+    const text = `servers: { mail: { command: node, pass: [TOKEN, LEVEL, GONE, constructor], env: { LEVEL: warn } } }\n${ALLOW_ALL}`
+    withFile(text, (file) => {
+      const config = loadConfig(file, { env: { TOKEN: 'very-secret', LEVEL: 'debug', OTHER: 'x' } })
+      assert.deepEqual(config.servers[0]?.env, { TOKEN: 'very-secret', LEVEL: 'warn' })
+      assert.ok(config.secrets?.includes('very-secret'))
+      assert.deepEqual(
+        config.warnings?.map(({ code, path: at }) => [code, at]),
+        [
+          ['variable_unset', 'servers.mail.pass[2]'],
+          ['variable_unset', 'servers.mail.pass[3]'],
+        ],
+      )
+    })
   })
 })

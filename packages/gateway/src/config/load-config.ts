@@ -8,6 +8,7 @@ import { createSecretList } from './secret-list.ts'
 import type { Section } from './section.ts'
 import { SECTIONS } from './sections.ts'
 import { findApproverWarnings } from './approver-warnings.ts'
+import { proxySecrets } from './sections/proxy.ts'
 import { storeSecrets } from './sections/stores.ts'
 import type { GatewayConfig } from './config.ts'
 import { reportUnknownKey, type CheckPolicy, keysOf, type Reading } from './reading.ts'
@@ -99,11 +100,18 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     source,
     configDir,
     packagesFrom: [absolute, INSTALLED_FROM, ...(options.packagesFrom ?? [])],
+    env,
+    variable(name) {
+      const value = Object.hasOwn(env, name) ? env[name] : undefined
+      if (value !== undefined) secrets.addFilled(name, value)
+      return value
+    },
     checkPolicy: options.checkPolicy ?? checkWithCore,
     groupNames: keysOf(source, ['groups']),
   })
   if (source.problems.length > 0)
     throw new ConfigFileError(source.problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
+  for (const login of proxySecrets(config)) secrets.addFilled('proxy', login)
   for (const password of storeSecrets(config.stores)) secrets.addKey(password)
   for (const key of inputKeys(config.audit)) secrets.addKey(key)
   for (const { demoKey } of config.callers) if (demoKey !== undefined) secrets.addKey(demoKey)

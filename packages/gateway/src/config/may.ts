@@ -39,6 +39,11 @@ export function toMay(written: z.infer<typeof maySchema>): ServerMay {
   return { ...asks, open }
 }
 
+/** Returns what a server may ask for, in words: `elicit`, `sample`, `open https://login.example.com`. */
+export function mayWords(may: ServerMay = MAY_NOTHING): readonly string[] {
+  return [...ASKS.filter((word) => may[word]), ...may.open.map((origin) => `open ${origin}`)]
+}
+
 function isOrigin(text: string): boolean {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol) || url.hostname === '') return false

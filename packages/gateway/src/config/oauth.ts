@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { ProxyRules } from '../util/proxy-rules.ts'
 import { isLoopback } from './loopback.ts'
 
 /** The tokens that the gateway accepts, besides the keys of `callers`. */
@@ -28,6 +29,8 @@ export interface IssuerConfig {
   /** The users of some subjects. Other subjects are named `<name>/<sub>`. */
   readonly users: ReadonlyMap<string, string>
   readonly introspection?: IntrospectionConfig
+  /** How it is reached. Absent: directly. */
+  readonly proxy?: ProxyRules
 }
 
 /** The names of the claims that the gateway reads. */

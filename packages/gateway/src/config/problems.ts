@@ -16,6 +16,7 @@ export interface ConfigWarning extends ConfigProblem {
     | 'name_clash'
     | 'uri_contested'
     | 'not_offered'
+    | 'item_rejected'
     | 'approver_missing'
     | 'approver_idle'
     | 'ask_unexplained'
@@ -26,6 +27,7 @@ export interface ConfigWarning extends ConfigProblem {
     | 'limit_covered'
     | 'clause_never'
     | 'compare_unusable'
+    | 'variable_unset'
 }
 
 /** The error for an invalid configuration file, with all its problems in the file's order. */

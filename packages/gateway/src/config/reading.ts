@@ -22,6 +22,10 @@ export interface Reading {
   readonly configDir: string
   /** Absolute file names from which packages are resolved. */
   readonly packagesFrom: readonly string[]
+  /** The environment. A value that becomes a part of the configuration is read with `variable`. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Returns a variable of the environment, whose value counts as a secret. */
+  readonly variable: (name: string) => string | undefined
   readonly checkPolicy: CheckPolicy
   readonly groupNames: readonly string[]
   /** Returns the value of a section that was read before; `undefined` if it has none. */
@@ -187,7 +191,7 @@ export function found(source: Source, path: ConfigPath): string {
   return `found ${quote(node.written ?? node.value)}`
 }
 
-const SECRETS: ReadonlySet<string | number> = new Set(['key', 'olderKeys', 'keyHash', 'env', 'headers'])
+const SECRETS: ReadonlySet<string | number> = new Set(['key', 'olderKeys', 'keyHash', 'env', 'headers', 'proxy'])
 
 function quote(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)

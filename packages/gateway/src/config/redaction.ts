@@ -89,8 +89,9 @@ export function redactServer(row: ServerRow, { redactText }: Redactor): ServerRo
   return {
     ...row,
     ...(row.reason === undefined ? {} : { reason: redactText(row.reason) }),
-    rejected: row.rejected.map(({ kind, name, reason }) => ({
+    rejected: row.rejected.map(({ kind, name, reason, ...part }) => ({
       kind,
+      ...part,
       name: redactText(name),
       reason: redactText(reason),
     })),

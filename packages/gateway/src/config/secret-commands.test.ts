@@ -5,6 +5,7 @@ import path from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { startGateway } from '../compose/gateway.ts'
+import { surroundings } from '../util/surroundings.ts'
 import { loadConfig, readConfig } from './load-config.ts'
 import { ConfigFileError } from './problems.ts'
 import { parseCommand } from './secret-commands.ts'
@@ -115,7 +116,7 @@ describe('${command:…}', () => {
     assert.deepEqual(await problemsOf(), [`3:13: callers[0].key: the command ${NODE} was ended at its deadline`])
   })
 
-  it('has PATH, HOME and the variables of secretCommands, and nothing else', async (t) => {
+  it('has its surroundings and the variables of secretCommands, and nothing else', async (t) => {
     const { file, script, write } = setup(t)
     const names = script(
       'names',
@@ -123,7 +124,7 @@ describe('${command:…}', () => {
     )
     write([names], 'secretCommands: { env: { VAULT_TOKEN: "${TOKEN}" } }\n')
     const { callers } = await readConfig(file, { env: { TOKEN: 'x', OTHER: 'y' } })
-    assert.equal(callers[0]?.demoKey, 'HOME,PATH,VAULT_TOKEN')
+    assert.equal(callers[0]?.demoKey, [...Object.keys(surroundings()), 'VAULT_TOKEN'].toSorted().join())
   })
 
   it('does not run where the file has any other problem, and cannot stand where commands are set up', async (t) => {

@@ -18,6 +18,7 @@ import { limits } from './sections/limits.ts'
 import { listen } from './sections/listen.ts'
 import { oauth, oidc } from './sections/oauth.ts'
 import { policy } from './sections/policy.ts'
+import { proxy } from './sections/proxy.ts'
 import { redact } from './sections/redact.ts'
 import { search } from './sections/search.ts'
 import { servers } from './sections/servers.ts'
@@ -38,6 +39,8 @@ type SectionKey = Exclude<
 export const SECTIONS: { readonly [Key in SectionKey]-?: Section<GatewayConfig[Key]> } = {
   listen,
   publicUrl: plain(publicUrlSchema),
+  // Before what is reached through it.
+  proxy,
   servers,
   names: plain(namesSchema),
   instructions: plain(

@@ -22,6 +22,12 @@ export const serverOAuthSchema = z
         'Its authorization server. Needed with a "clientSecret", where that is on a private address, and where the server has no metadata. Default: the first that its metadata names.',
       )
       .exactOptional(),
+    pkce: z
+      .literal('S256')
+      .describe(
+        'You vouch that the "issuer" checks PKCE with S256, which is always sent, although its metadata does not say so (Entra ID, Cognito). Default: such an issuer is refused.',
+      )
+      .exactOptional(),
   })
   .describe('Each user connects the server to their own account (OAuth 2.1), and calls with their own token.')
 

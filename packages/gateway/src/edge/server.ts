@@ -13,6 +13,7 @@ import type { ProtectedResources } from '../auth/oauth/protected-resource.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
 import { sendJson } from '../model/protocol.ts'
 import { once } from '../util/lifecycle.ts'
+import { answerCors, answerPublicCors } from './cors.ts'
 import { type Certificate, CertificateError, readCertificate, type TlsFiles } from '../util/certificate.ts'
 import { type ClientAddresses, createClientAddresses } from '../util/client-address.ts'
 import { challengeOf, proveIdentity } from '../util/identity.ts'
@@ -183,6 +184,7 @@ function createRouter({
     const foreign = isForwarded(request) ? undefined : checkOrigin({ host: request.headers.host }, origins)
     // The origin is checked before anything is loaded, as the request comes from a foreign page.
     if (foreign) return answerFault(response, 403, { code: 'host_forbidden', message: foreign.message })
+    if (isOfResources(request) && answerPublicCors(request, response)) return
     if (metadata) return sendJson(response, toJsonText(metadata), 200, { 'cache-control': 'max-age=300' })
     const answer = await pages()
     await answer(request, response)
@@ -193,11 +195,17 @@ function createRouter({
   }
   const prove = ({ headers, socket }: IncomingMessage) =>
     identity && proveIdentity(identity, challengeOf(headers), socket.localPort)
+  const serve = (endpoint: McpEndpoint, request: IncomingMessage, response: ServerResponse) => {
+    if (origins.pages.size > 0 && answerCors(request, response, origins)) return
+    endpoint(request, response).catch((error: unknown) => fail(response, error))
+  }
+  /** `/mcp/` is `/mcp`, and `/mcp/<app>/` is `/mcp/<app>`: clients add a slash, and nothing else is there. */
+  const mcpAt = (path: string) => (path === APPS ? mcp : mcpOf(withoutSlash(path.slice(APPS.length))))
   return (request, response) => {
     const path = pathOf(request)
     switch (path) {
       case '/mcp':
-        mcp(request, response).catch((error: unknown) => fail(response, error))
+        serve(mcp, request, response)
         break
       case '/healthz':
         answerHealth(response, health.healthz(), prove(request))
@@ -210,12 +218,17 @@ function createRouter({
       case '/metrics':
         metrics(request, response).catch((error: unknown) => fail(response, error))
         break
-      default: {
-        const answer = path.startsWith(APPS) ? mcpOf(path.slice(APPS.length)) : answerPages
-        answer(request, response).catch((error: unknown) => fail(response, error))
-      }
+      default:
+        if (path.startsWith(APPS)) serve(mcpAt(path), request, response)
+        else answerPages(request, response).catch((error: unknown) => fail(response, error))
     }
   }
+}
+
+/** Whether a request is about the metadata of an OAuth resource, which is public. */
+function isOfResources(request: IncomingMessage): boolean {
+  const path = pathOf(request)
+  return path === RESOURCES || path.startsWith(`${RESOURCES}/`)
 }
 
 /** Returns the metadata of the resource, if the request asks for it. */
@@ -225,7 +238,14 @@ function describeResource(
 ): object | undefined {
   const path = pathOf(request)
   const isRead = request.method === 'GET' || request.method === 'HEAD'
-  return isRead && path.startsWith(RESOURCES) ? resources.metadata(path.slice(RESOURCES.length)) : undefined
+  return isRead && path.startsWith(RESOURCES)
+    ? resources.metadata(withoutSlash(path.slice(RESOURCES.length)))
+    : undefined
+}
+
+/** Removes one slash at the end of a path. */
+function withoutSlash(path: string): string {
+  return path.replace(/(?<=[^/])\/$/, '')
 }
 
 function pathOf({ url = '/' }: IncomingMessage): string {

@@ -2,12 +2,12 @@ import type { Caller, Gate, View } from '@toolgate/core'
 import type { Heart } from './heart.ts'
 
 type Viewing = Pick<Heart, 'gate'> & {
-  readonly servers: { readonly fleet: Pick<Heart['servers']['fleet'], 'prepare'> }
+  readonly servers: { readonly fleet: Pick<Heart['servers']['fleet'], 'prepare' | 'firstLists'> }
 }
 
 /**
  * Returns the views of a gate. Each view waits until its caller's own lists are loaded, as a call may continue after a
- * restart.
+ * restart, and for the first lists of servers with `waitForStart`.
  */
 export function withLists({ gate, servers }: Viewing): Pick<Gate, 'apps' | 'view' | 'subscribe' | 'approvals'> {
   return {
@@ -15,7 +15,7 @@ export function withLists({ gate, servers }: Viewing): Pick<Gate, 'apps' | 'view
     approvals: gate.approvals,
     subscribe: (listener) => gate.subscribe(listener),
     async view(caller, options) {
-      await servers.fleet.prepare(caller, false)
+      await Promise.all([servers.fleet.prepare(caller, false), servers.fleet.firstLists()])
       return gate.view(caller, options)
     },
   }

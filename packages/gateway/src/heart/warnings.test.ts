@@ -26,6 +26,7 @@ function open(options: OpenOptions = {}) {
     own: undefined,
     isListed: () => state.isListed,
     rejected: [],
+    rejectedHere: [],
     dropped: ['resources', 'prompts'],
     unlisted: () => undefined,
     get toolNames() {

@@ -7,7 +7,9 @@ import type { Revision } from '../auth/revision.ts'
 import { type ConfigWarning, formatPath } from '../config/problems.ts'
 import { problemOfRule } from '../servers/catalog/compare-rule.ts'
 import { serverGroupName } from '../servers/catalog/groups.ts'
+import { describeAllRejected } from '../servers/catalog/rejected.ts'
 import type { UpstreamSource } from '../servers/catalog/sources.ts'
+import type { RejectedItem } from '../model/upstream.ts'
 
 /** A warning of the gate, or of the configuration. */
 interface GatewayWarning extends Omit<LintWarning, 'code'> {
@@ -26,7 +28,7 @@ export interface Warnings {
 interface WarningsDeps {
   /** The current rules. A reload replaces the object. */
   config(): Pick<Revision, 'servers' | 'warnings'>
-  sources(): readonly Pick<UpstreamSource, 'isListed' | 'toolNames' | 'dropped'>[]
+  sources(): readonly Pick<UpstreamSource, 'isListed' | 'toolNames' | 'dropped' | 'rejected' | 'rejectedHere'>[]
   /** A function, because the gate warns while it is created. */
   gate(): Pick<Gate, 'lint' | 'policyRevision' | 'catalog' | 'halts'>
   /** The names that several tools compete for, against the rules of their servers. */
@@ -46,6 +48,8 @@ export function createWarnings({ config, sources, gate, clashes, contested, log 
     config().warnings.map(({ code, path, message }): GatewayWarning => ({ code, path: shownPath(path), text: message }))
   const inFile = () => new Set(ofFile().map(({ path }) => path))
   const logged = new Set<string>()
+  const ofRejected = (list: 'rejected' | 'rejectedHere') =>
+    config().servers.flatMap(({ name }, i) => toRejections(name, sources()[i]?.[list] ?? []))
   const ofLists = () => [
     ...config().servers.flatMap((server, i) => findUnmatched(server, sources()[i])),
     ...config().servers.flatMap((server, i) => findDropped(server, sources()[i])),
@@ -63,9 +67,10 @@ export function createWarnings({ config, sources, gate, clashes, contested, log 
       const listed = sources()
         .map((source) => source.isListed())
         .join()
-      const now = [policyRevision, catalog.revision, catalog.itemsRevision, listed, ...halts.map(({ id }) => id)].join(
-        ' ',
-      )
+      const rejections = ofRejected('rejected')
+      const texts = rejections.map(({ text }) => text)
+      const ids = halts.map(({ id }) => id)
+      const now = [policyRevision, catalog.revision, catalog.itemsRevision, listed, ...ids, ...texts].join(' ')
       if (of !== now) {
         const ofGate = gate()
           .lint()
@@ -73,13 +78,13 @@ export function createWarnings({ config, sources, gate, clashes, contested, log 
         const named = inFile()
         const isNew = ({ code, path }: LintWarning) =>
           !OF_FILE.has(code) || (!named.has(path) && !path.startsWith(IMPLICIT_GROUP))
-        found = [...ofFile(), ...ofGate.filter(isNew), ...ofLists()]
+        found = [...ofFile(), ...ofGate.filter(isNew), ...ofLists(), ...rejections]
         of = now
       }
       return found
     },
     logNew() {
-      for (const warning of ofLists()) {
+      for (const warning of [...ofLists(), ...ofRejected('rejectedHere')]) {
         const key = `${warning.path} ${warning.text}`
         if (logged.has(key)) continue
         logged.add(key)
@@ -118,6 +123,11 @@ function toWarning({ name, ids, isPrefixed }: NameClash): GatewayWarning {
       ? `${short}; clients get the prefix where they see several of them`
       : `${short}, as is a tool of the gateway itself; clients get the prefix`
   return { code: 'name_clash', path: 'names', text: `${problem}. Rename one in "tools" of its server` }
+}
+
+function toRejections(server: string, rejected: readonly RejectedItem[]): readonly GatewayWarning[] {
+  const path = formatPath(['servers', server])
+  return describeAllRejected(rejected).map((text) => ({ code: 'item_rejected', path, text }))
 }
 
 const MAX_SHOWN_URIS = 3

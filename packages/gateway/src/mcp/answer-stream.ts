@@ -11,8 +11,9 @@ import {
 import { toJsonText } from '@toolgate/values/json'
 import type { RequestId } from '@toolgate/mcp'
 import { isLarge } from '../util/next-turn.ts'
+import type { AnswerForm } from './accepts.ts'
 import type { HeldStream, StreamOwner } from './held-streams.ts'
-import { sendJson, toEvent } from '../model/protocol.ts'
+import { sendEvent, sendJson, toEvent } from '../model/protocol.ts'
 
 /** A client with more unread bytes than this is treated as not reading. */
 const MAX_UNREAD_BYTES = 1024 * 1024
@@ -34,6 +35,8 @@ export function createKeepAlive({ openMs = 10_000, commentMs = 15_000 } = {}): K
 
 interface AnswerStreamOptions {
   readonly keepAlive: KeepAlive
+  /** The form in which the client takes the answer. Default: any. */
+  readonly form?: AnswerForm
   /** Holds the stream once it has begun, so that its client can resume it. */
   readonly hold?: ((owner: StreamOwner) => HeldStream | undefined) | undefined
   /** Whether the stream begins with an event that only has an id (since 2025-11-25). */
@@ -41,7 +44,8 @@ interface AnswerStreamOptions {
 }
 
 /**
- * The response to one request: JSON, or an event stream once something is sent before the answer.
+ * The response to one request: JSON, or an event stream once something is sent before the answer. A client that takes
+ * only JSON gets nothing before its answer. A client that takes only event streams gets its answer as an event.
  *
  * A client may resume a held stream, so the end of its connection cancels nothing. Any other client that disconnects
  * can never get its answer, so its request is cancelled.
@@ -64,11 +68,16 @@ export class AnswerStream implements StreamOwner, Timed {
     return this.#isStream
   }
 
+  /** Whether the client takes messages before the answer. */
+  get canStream(): boolean {
+    return this.#options.form !== 'json'
+  }
+
   /** Aborts if the client disconnects before its answer and cannot resume. */
   get gone(): Cancelling {
     if (this.#gone) return this.#gone
     this.#gone = createCanceller()
-    this.#waitFor(this.#options.keepAlive.openMs)
+    if (this.canStream) this.#waitFor(this.#options.keepAlive.openMs)
     if (this.#response) this.#follow(this.#response)
     return this.#gone
   }
@@ -76,13 +85,13 @@ export class AnswerStream implements StreamOwner, Timed {
   /** Sends a message that may be lost. It turns the response into an event stream, which most calls never need. */
   notify(message: object): void {
     // A client that does not read must not use up memory.
-    if (this.#response && this.#response.writableLength > MAX_UNREAD_BYTES) return
+    if (!this.canStream || (this.#response && this.#response.writableLength > MAX_UNREAD_BYTES)) return
     this.#send(toJsonText(message), true)
   }
 
   /** Sends a message. Returns the function that removes it; `undefined` if the client is gone. */
   send(message: object): (() => void) | undefined {
-    const number = this.#send(toJsonText(message), false)
+    const number = this.canStream ? this.#send(toJsonText(message), false) : undefined
     return number === undefined ? undefined : () => this.#held?.forget(number)
   }
 
@@ -97,17 +106,18 @@ export class AnswerStream implements StreamOwner, Timed {
     }
     const response = this.#response
     if (!response) return
-    if (!isLarge(text)) return sendJson(response, text, status)
+    const send = this.#options.form === 'stream' ? sendEvent : sendJson
+    if (!isLarge(text)) return send(response, text, status)
     // Serializing a large text takes time. From here on, nothing may be sent before the answer.
     this.#response = undefined
-    setImmediate(() => sendJson(response, text, status))
+    setImmediate(() => send(response, text, status))
   }
 
   /** Sends a result whose bytes are cached. */
   endWith(id: RequestId, result: Buffer): void {
     const response = this.#response
     const head = `{"jsonrpc":"2.0","id":${toJsonText(id)},"result":`
-    if (this.#isStream || !response) return this.end(`${head}${result.toString()}}`)
+    if (this.#isStream || !response || this.#options.form === 'stream') return this.end(`${head}${result.toString()}}`)
     this.#rest()
     response.writeHead(200, {
       'content-type': 'application/json',

@@ -29,6 +29,8 @@ interface StreamSubscription {
    * Whether the credential that opened the stream is still valid: a token may expire or be revoked. Default: always.
    */
   readonly holds?: (() => boolean) | undefined
+  /** Whether changes before the stream went unannounced, so that it begins with one for each list. Default: false. */
+  readonly hasGap?: boolean
 }
 
 /** The event streams that notify clients of changes to their lists. All apps share the limits. */
@@ -68,13 +70,15 @@ export class ChangeStreams {
     this.#enter(stream, caller)
     const uris = await this.#subscribe(subscriptions, stream, asked, caller, meta)
     await this.#serve(watch, stream, caller, {
-      greeting: notification('notifications/subscriptions/acknowledged', {
-        notifications: {
-          ...Object.fromEntries(lists.map((list) => [flagOf(list), true])),
-          ...(uris.length > 0 && { resourceSubscriptions: uris }),
-        },
-        _meta: meta,
-      }),
+      greetings: [
+        notification('notifications/subscriptions/acknowledged', {
+          notifications: {
+            ...Object.fromEntries(lists.map((list) => [flagOf(list), true])),
+            ...(uris.length > 0 && { resourceSubscriptions: uris }),
+          },
+          _meta: meta,
+        }),
+      ],
       lists,
       params: { _meta: meta },
     })
@@ -117,7 +121,7 @@ export class ChangeStreams {
    * @throws {RpcFault} `session_streams_full`
    */
   async open(
-    { watch, holds }: StreamSubscription,
+    { watch, holds, hasGap = false }: StreamSubscription,
     caller: Caller,
     owner: Caller,
     response: ServerResponse,
@@ -125,7 +129,9 @@ export class ChangeStreams {
     this.#checkRoom(owner, 'session_streams_full')
     const stream = new ChangeStream(response, { session: caller.session, holds })
     this.#enter(stream, owner)
-    await this.#serve(watch, stream, caller, { lists: this.#offers })
+    const lists = this.#offers
+    const greetings = hasGap ? lists.map((list) => listChanged(list)) : []
+    await this.#serve(watch, stream, caller, { greetings, lists })
   }
 
   /** Sends a notification on the open streams of one session's clients. It may be lost. */
@@ -174,12 +180,12 @@ export class ChangeStreams {
     watch: Watch,
     stream: ChangeStream,
     caller: Caller,
-    { greeting, lists, params }: Greeting,
+    { greetings, lists, params }: Greeting,
   ): Promise<void> {
     const { onFault } = this.#options
     const watching = Promise.all(
       lists.map((list) => {
-        const changed = notification(`notifications/${list}/list_changed`, params)
+        const changed = listChanged(list, params)
         return watch.watch(caller, () => stream.send(changed), list)
       }),
     )
@@ -189,7 +195,7 @@ export class ChangeStreams {
     try {
       // Every change after the first event is announced.
       await watching
-      stream.begin(greeting)
+      stream.begin(greetings)
     } catch (error) {
       onFault(error)
       stream.end()
@@ -198,7 +204,8 @@ export class ChangeStreams {
 }
 
 interface Greeting {
-  readonly greeting?: object
+  /** The messages with which the stream begins. */
+  readonly greetings: readonly object[]
   readonly lists: readonly ListName[]
   /** The parameters of each notification. */
   readonly params?: object
@@ -225,6 +232,10 @@ function urisAskedFor({ notifications }: JsonObject): readonly string[] {
 
 function flagOf(list: ListName): `${ListName}ListChanged` {
   return `${list}ListChanged`
+}
+
+function listChanged(list: ListName, params?: object): object {
+  return notification(`notifications/${list}/list_changed`, params)
 }
 
 function notification(method: string, params?: object): object {
@@ -254,7 +265,7 @@ class ChangeStream {
     this.session = session
   }
 
-  begin(greeting: object | undefined): void {
+  begin(greetings: readonly object[]): void {
     const response = this.#response
     if (response.destroyed || response.writableEnded) return
     response.writeHead(200, {
@@ -263,7 +274,7 @@ class ChangeStream {
       'x-accel-buffering': 'no',
     })
     response.flushHeaders()
-    if (greeting) this.send(greeting)
+    for (const greeting of greetings) this.send(greeting)
   }
 
   /** Sends a message. If the credential is no longer accepted, it ends the stream instead. */

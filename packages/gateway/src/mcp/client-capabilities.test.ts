@@ -29,7 +29,17 @@ describe('parseClientCapabilities', () => {
   })
 
   it('refuses capabilities that are no objects', () => {
-    for (const given of [undefined, null, [], 'x', { elicitation: 1 }, { sampling: null }, { extensions: [] }])
+    for (const given of [undefined, null, [], 'x', { elicitation: 1 }, { extensions: [] }])
       assert.throws(() => parseClientCapabilities(given), /must be an object/)
+  })
+
+  it('takes a capability that is null for absent', () => {
+    const given = {
+      sampling: null,
+      roots: { listChanged: null },
+      elicitation: { form: {}, url: null },
+      extensions: null,
+    }
+    assert.deepEqual(parseClientCapabilities(given), { roots: {}, elicitation: { form: {} } })
   })
 })

@@ -17,15 +17,18 @@ export function parseClientCapabilities(given: unknown): ClientCapabilities {
   const all = objectAt(given, 'capabilities')
   const parsed: Record<string, JsonObject> = {}
   for (const [name, fields] of Object.entries(FIELDS)) {
-    if (all[name] === undefined) continue
+    if (isAbsent(all[name])) continue
     const capability = objectAt(all[name], `capabilities.${name}`)
-    const kept = fields.flatMap((field) =>
-      capability[field] === undefined ? [] : [[field, toKept(capability[field])]],
-    )
+    const kept = fields.flatMap((field) => (isAbsent(capability[field]) ? [] : [[field, toKept(capability[field])]]))
     parsed[name] = Object.fromEntries(kept)
   }
-  if (all['extensions'] !== undefined) parsed['extensions'] = parseExtensions(all['extensions'])
+  if (!isAbsent(all['extensions'])) parsed['extensions'] = parseExtensions(all['extensions'])
   return parsed
+}
+
+/** `null` is another spelling of an absent capability. */
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null
 }
 
 function toKept(value: unknown): unknown {

@@ -1,11 +1,12 @@
 import { VIA_HEADER } from '../servers/via.ts'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Caller, Gate, View } from '@toolgate/core'
 import type { AvailabilitySource } from '@toolgate/core/groups'
 import { isObject } from '@toolgate/values/json'
 import type { MaybePromise } from '@toolgate/core/internal'
-import { type ItemLists, ListWatch, MODERN_VERSIONS, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
-import { checkOrigin, type OriginRules } from '../auth/origin.ts'
+import { type ItemLists, ListWatch, MODERN_VERSIONS, ownerOf, recordRefusedCall, type ToolLists } from '@toolgate/mcp'
+import { checkAgentOrigin, type OriginRules } from '../auth/origin.ts'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import {
   type Authenticator,
@@ -19,13 +20,16 @@ import { isLarge, nextTurn } from '../util/next-turn.ts'
 import type { Asked, Elsewhere } from '../replicas/elsewhere.ts'
 import type { Method } from '../calls/method.ts'
 import { ClientGone, MAX_BODY_BYTES, parseBody, readBody } from '../model/body.ts'
+import { checkAccept, toAnswerForm } from './accepts.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import { readMessage, type RpcMessage } from './envelope.ts'
 import type { Instructions } from '../servers/catalog/instructions.ts'
 import { type LegacyDeps, LegacyPath } from './legacy.ts'
 import { type ModernDeps, ModernPath } from './modern.ts'
-import { echoableId, RpcFault, sendJson, toEvent, toFaultBody } from '../model/protocol.ts'
+import { echoableId, RpcFault, sendEvent, sendJson, toEvent, toFaultBody } from '../model/protocol.ts'
 import { readSession, type Session, type Sessions } from '../calls/sessions.ts'
+import type { StoredSessions } from '../calls/stored-sessions.ts'
+import { subscribeSession } from './resources/methods.ts'
 
 export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly gate: Pick<Gate, 'apps' | 'catalog' | 'locks' | 'subscribe' | 'view'>
@@ -45,6 +49,8 @@ export interface EndpointDeps extends Omit<ModernDeps, 'watch'>, LegacyDeps {
   readonly maxBodyBytes?: number
   readonly streams: ChangeStreams
   readonly sessions: Sessions
+  /** The sessions that an earlier process of this gateway has stored. Absent for replicas, and without a store. */
+  readonly stored?: Pick<StoredSessions, 'find'> | undefined
   /** Forwards requests to other replicas. Absent if this gateway runs alone. */
   readonly elsewhere?: Pick<Elsewhere, 'check' | 'holds' | 'place' | 'reach'> | undefined
   /** `isStopping`: the gateway waits for running calls and accepts no new ones. */
@@ -101,6 +107,12 @@ export class McpEndpoints {
   /** Compares the clients' lists soon. Call it when a session has opened or lost a group, which the gate does not announce. */
   wake(): void {
     for (const { watch } of this.#all()) watch.wake()
+  }
+
+  /** Does the same after a caller's session has opened a group, and stores the session with it. */
+  unlocked(caller: Caller): void {
+    this.#deps.sessions.unlocked(caller)
+    this.wake()
   }
 
   close(): void {
@@ -237,6 +249,8 @@ class Endpoint {
     const lastEventId = request.headers['last-event-id']
     if (request.method === 'GET' && lastEventId !== undefined) {
       if (held.resume(session, caller, String(lastEventId), response)) return
+      const lost = held.lostIn(String(lastEventId))
+      if (lost !== undefined) return sendEvent(response, toFaultBody(CALL_LOST, lost))
       throw new RpcFault('event_unknown', 'Event not found.')
     }
     if (request.method === 'GET') {
@@ -244,7 +258,9 @@ class Endpoint {
       const release = sessions.hold(caller, id, () => response.end())
       response.once('close', release)
       const holds = () => authenticator.renewed(credential) !== undefined
-      return streams.open({ watch: this.#watch, holds }, inThis, caller, response)
+      const { hasGap } = session
+      session.hasGap = false
+      return streams.open({ watch: this.#watch, holds, hasGap }, inThis, caller, response)
     }
     const ended = sessions.end(caller, id)
     gate.locks.forget(inThis)
@@ -269,14 +285,48 @@ class Endpoint {
    * `session_unknown`
    */
   #findSession(id: string, caller: Caller, sent: Omit<Asked, 'caller'>): MaybePromise<Session | undefined> {
-    const { sessions, elsewhere } = this.#deps
-    const session = sessions.find(caller, id)
-    if (session) return session
-    if (elsewhere) return elsewhere.reach(id, { ...sent, caller })
-    // A client that receives 404 begins a new session.
-    throw new RpcFault('session_unknown', 'Session not found.')
+    const session = this.#deps.sessions.find(caller, id)
+    return session ?? this.#continue(id, caller, sent)
+  }
+
+  /** Continues a session that another process has begun and nobody has ended. @throws {RpcFault} `session_unknown` */
+  async #continue(id: string, caller: Caller, sent: Omit<Asked, 'caller'>): Promise<Session | undefined> {
+    const { sessions, elsewhere, stored, onFault } = this.#deps
+    if (elsewhere) {
+      const reached = await elsewhere.reach(id, { ...sent, caller })
+      if (reached) this.#resume(reached, caller).catch(onFault)
+      return reached
+    }
+    const kept = await stored?.find(id)
+    // Many clients do not begin again after a 404, so only an ended or foreign session gets it.
+    if (kept?.owner !== ownerOf(caller)) throw new RpcFault('session_unknown', 'Session not found.')
+    const session = sessions.restore(caller, id, kept)
+    this.#resume(session, caller).catch(onFault)
+    return session
+  }
+
+  /** Begins the subscriptions of a continued session again. Its servers may still be starting, so it tries several times. */
+  async #resume(session: Session, caller: Caller): Promise<void> {
+    const { resources, gate, streams } = this.#deps
+    const subscriptions = session.unresumed.size > 0 ? resources?.subscriptionsOf(gate) : undefined
+    if (!subscriptions) return
+    for (const delayMs of RESUME_AFTER_MS) {
+      await sleep(delayMs, undefined, { ref: false })
+      for (const uri of session.unresumed)
+        await subscribeSession({ session, uri, owner: caller, subscriptions, streams })
+      if (session.unresumed.size === 0 || session.isEnded) return
+    }
   }
 }
+
+/** The answer to a client that resumes the stream of a call that an earlier process ran. */
+const CALL_LOST = new RpcFault(
+  'owner_lost',
+  'The process that ran this call is gone, and the call with it. It may have run.',
+)
+
+/** When the subscriptions of a continued session are tried, each after the one before. */
+const RESUME_AFTER_MS = [0, 500, 2_000, 10_000, 30_000]
 
 /**
  * Answers for an unknown app. Only callers with a key learn that it does not exist, so names of apps cannot be probed.
@@ -330,7 +380,7 @@ function admit(
 ): MaybePromise<Credential> {
   const { headers } = request
   // The replica that forwarded a request has already checked its origin.
-  const foreign = elsewhere?.check(request) ? undefined : checkOrigin(headers, origins)
+  const foreign = elsewhere?.check(request) ? undefined : checkAgentOrigin(headers, origins)
   if (foreign) throw new RpcFault('origin_refused', foreign.message)
   const answer = authenticator.authenticate(headers, resource)
   return answer instanceof Promise
@@ -364,11 +414,14 @@ const KEY_PROBLEMS = {
   unavailable: 'The authorization server of this token cannot be reached.',
 } as const
 
-/** Returns the session if the request opens its stream or ends it. */
+/** Returns the session if the request opens its stream or ends it. @throws {RpcFault} `not_acceptable` */
 function sessionOf({ method, headers }: IncomingMessage): string | undefined {
   if (MODERN_VERSIONS.includes(String(headers['mcp-protocol-version']))) return undefined
-  const isListening = method === 'GET' && (headers.accept ?? '').includes('text/event-stream')
-  return method === 'DELETE' || isListening ? readSession(headers) : undefined
+  if (method !== 'GET' && method !== 'DELETE') return undefined
+  const session = readSession(headers)
+  if (method === 'GET' && session !== undefined && checkAccept(headers.accept) === 'json')
+    throw new RpcFault('not_acceptable', 'The stream of a session is an event stream only.')
+  return session
 }
 
 function checkRequest({ method, headers }: IncomingMessage): void {
@@ -386,7 +439,8 @@ function answerFault(response: ServerResponse, error: unknown, body: unknown, on
   if (response.destroyed || response.writableEnded) return
   const fault = known ? error : new RpcFault('internal', 'The gateway failed to answer.')
   const text = toFaultBody(fault, echoableId(body))
-  if (!response.headersSent) sendJson(response, text, fault.status, fault.headers)
+  const send = toAnswerForm(response.req.headers.accept) === 'stream' ? sendEvent : sendJson
+  if (!response.headersSent) send(response, text, fault.status, fault.headers)
   else if (response.getHeader('content-type') === 'text/event-stream') response.end(toEvent(text))
   else response.destroy()
 }

@@ -118,6 +118,66 @@ describe('readMessage', () => {
     }
   })
 
+  describe('treats optional members that are null as absent', () => {
+    const cases: readonly [string, object, object][] = [
+      ['params', { ...LEGACY_LIST, params: null }, LEGACY_LIST],
+      ['_meta', { ...LEGACY_LIST, params: { _meta: null } }, { ...LEGACY_LIST, params: {} }],
+      [
+        'a progress token',
+        { ...LEGACY_LIST, params: { _meta: { progressToken: null } } },
+        { ...LEGACY_LIST, params: { _meta: {} } },
+      ],
+      [
+        'a progress token, but no member that another party named',
+        { ...LEGACY_LIST, params: { _meta: { progressToken: null, 'org.example/x': null } } },
+        { ...LEGACY_LIST, params: { _meta: { 'org.example/x': null } } },
+      ],
+      ['a cursor', { ...LEGACY_LIST, params: { cursor: null } }, { ...LEGACY_LIST, params: {} }],
+      [
+        'arguments',
+        { ...LEGACY_LIST, params: { name: 'x', arguments: null } },
+        { ...LEGACY_LIST, params: { name: 'x' } },
+      ],
+      ['the result of a request', { ...LEGACY_LIST, result: null, error: null }, LEGACY_LIST],
+      [
+        'the id of a notification',
+        { jsonrpc: '2.0', id: null, method: 'notifications/initialized' },
+        { jsonrpc: '2.0', method: 'notifications/initialized' },
+      ],
+      [
+        'capabilities',
+        { ...LEGACY_LIST, params: { capabilities: { roots: null } } },
+        { ...LEGACY_LIST, params: { capabilities: {} } },
+      ],
+      [
+        'the other half of an answer',
+        { jsonrpc: '2.0', id: 1, method: null, result: { action: 'decline', content: null }, error: null },
+        { jsonrpc: '2.0', id: 1, result: { action: 'decline' } },
+      ],
+      [
+        'annotations in an answer',
+        { jsonrpc: '2.0', id: 1, result: { content: { type: 'text', text: 'x', annotations: null } } },
+        { jsonrpc: '2.0', id: 1, result: { content: { type: 'text', text: 'x' } } },
+      ],
+    ]
+    for (const [shows, sent, read] of cases)
+      it(shows, () => assert.deepEqual(readMessage(sent, {}), { era: 'legacy', message: read }))
+
+    it('keeps null in the arguments of a tool, which are data', () => {
+      const sent = { ...LEGACY_LIST, params: { name: 'x', arguments: { a: null } } }
+      assert.equal((readMessage(sent, {}) as { message: unknown }).message, sent)
+    })
+
+    it('leaves them out of answers within a request of the modern revision', () => {
+      const answers = { name: { action: 'decline', content: null }, other: { action: 'accept', content: { a: null } } }
+      const read = readMessage(...changed({ params: { inputResponses: answers } }))
+      assert.deepEqual((read as unknown as { params: { inputResponses: unknown } }).params.inputResponses, {
+        name: { action: 'decline' },
+        other: { action: 'accept', content: {} },
+      })
+    })
+  })
+
   describe('refuses a body that is not a single JSON-RPC message, in every era', () => {
     const refused: readonly [string, unknown, RpcRule, RegExp][] = [
       ['a batch', [BODY_OK], 'batch_refused', /Batches are not served/],
@@ -142,7 +202,6 @@ describe('readMessage', () => {
       ['an id beyond the safe numbers', { ...LEGACY_LIST, id: 2 ** 53 }, 'body_not_message', /"id"/],
       ['an id that is an object', { ...LEGACY_LIST, id: {} }, 'body_not_message', /"id"/],
       ['params in a list', { ...LEGACY_LIST, params: [] }, 'body_not_message', /"params"/],
-      ['params that are null', { ...LEGACY_LIST, params: null }, 'body_not_message', /"params"/],
     ]
     for (const [shows, body, rule, message] of refused) {
       for (const headers of [{}, HEADERS_OK]) {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import { type JsonRpcError, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
+import { withoutNullMembers } from './null-members.ts'
 import { MAX_ID_LENGTH, RpcFault, type RpcRule } from '../model/protocol.ts'
 
 /** A message, with the era that it belongs to. */
@@ -43,9 +44,10 @@ const NAMED: ReadonlyMap<string, string> = new Map([
  *
  * @throws {RpcFault} for the rule that the message breaks
  */
-export function readMessage(body: unknown, headers: IncomingHttpHeaders): Message {
-  if (Array.isArray(body))
+export function readMessage(sent: unknown, headers: IncomingHttpHeaders): Message {
+  if (Array.isArray(sent))
     throw new RpcFault('batch_refused', 'Batches are not served: send one message in each request.')
+  const body = isObject(sent) ? withoutNullMembers(sent) : sent
   checkMessage(body)
   const { id, method, params = {} } = body
   const headerVersion = one(headers['mcp-protocol-version'])

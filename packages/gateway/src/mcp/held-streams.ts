@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Caller } from '@toolgate/core'
 import type { Clock } from '@toolgate/core/stores'
+import type { RequestId } from '@toolgate/mcp'
 import { toEvent } from '../model/protocol.ts'
 import type { Session } from '../calls/sessions.ts'
 
@@ -30,6 +31,10 @@ const MAX_LOSSY_EVENTS = 64
 const MAX_LOSSY_CHARS = 256 * 1024
 const SWEEP_MS = 1_000
 const EVENT_ID = /^([0-9a-f-]{36})_(\d{1,9})$/
+const MARK_DIGITS = 7
+const MAX_NAMED_ID = 0xffff_ffff
+/** A UUID of version 8 (RFC 9562): the id of the request, the mark of the process, and 62 random bits. */
+const NAMING_KEY = /^([0-9a-f]{8})-([0-9a-f]{4})-8([0-9a-f]{3})-/
 
 /**
  * The event streams of requests in sessions, with their latest events. A client whose connection broke continues with
@@ -39,6 +44,8 @@ const EVENT_ID = /^([0-9a-f-]{36})_(\d{1,9})$/
  */
 export class HeldStreams {
   readonly #options: Required<HeldStreamsOptions>
+  /** Tells the streams of this process from those of others. */
+  readonly #mark = randomUUID().replace('-', '').slice(0, MARK_DIGITS)
   /** Oldest first. */
   readonly #streams = new Map<string, HeldStream>()
   #chars = 0
@@ -62,16 +69,20 @@ export class HeldStreams {
     return this.#chars
   }
 
-  /** Holds a stream of a caller in a session. Returns `undefined` if too many are held. */
-  open(session: Session, caller: Caller, owner: StreamOwner): HeldStream | undefined {
+  /** Holds the stream of a caller's request in a session. Returns `undefined` if too many are held. */
+  open(session: Session, caller: Caller, owner: StreamOwner, id?: RequestId): HeldStream | undefined {
     const { maxStreams, maxOfSession } = this.#options
     if (session.uses.size >= maxOfSession) return undefined
     if (this.#streams.size >= maxStreams && !this.#evict(isFinished)) return undefined
-    const stream = new HeldStream(session, caller, owner, {
-      chars: (change) => this.#count(change),
-      nowMs: () => this.#options.clock.monotonicMs(),
-      end: (ended) => this.#streams.delete(ended.key),
-    })
+    const stream = new HeldStream(
+      this.#toKey(id),
+      { session, caller, owner },
+      {
+        chars: (change) => this.#count(change),
+        nowMs: () => this.#options.clock.monotonicMs(),
+        end: (ended) => this.#streams.delete(ended.key),
+      },
+    )
     this.#streams.set(stream.key, stream)
     this.#sweeping ??= setInterval(() => this.sweep(), SWEEP_MS).unref()
     return stream
@@ -87,6 +98,24 @@ export class HeldStreams {
     if (stream?.session !== session || stream.caller !== caller) return false
     stream.owner.attach(response, Number(after))
     return true
+  }
+
+  /**
+   * Returns the id of the request whose stream another process has held, if the event id names it. The request and its
+   * stream are lost with that process.
+   */
+  lostIn(lastEventId: string): RequestId | undefined {
+    const [, key = ''] = EVENT_ID.exec(lastEventId) ?? []
+    const [, id = '', ...mark] = NAMING_KEY.exec(key) ?? []
+    return id === '' || mark.join('') === this.#mark ? undefined : Number.parseInt(id, 16)
+  }
+
+  /** Nearly every client counts its requests, so their ids fit. Streams of other ids have random keys. */
+  #toKey(id: RequestId | undefined): string {
+    const key = randomUUID()
+    if (!Number.isInteger(id) || Number(id) < 0 || Number(id) > MAX_NAMED_ID) return key
+    const named = Number(id).toString(16).padStart(8, '0')
+    return `${named}-${this.#mark.slice(0, 4)}-8${this.#mark.slice(4)}${key.slice(18)}`
   }
 
   /** Ends the streams whose clients did not come back in time. */
@@ -143,7 +172,7 @@ interface StreamBook {
 
 /** One event stream, with the events that its client may have missed. */
 export class HeldStream {
-  readonly key: string = randomUUID()
+  readonly key: string
   readonly session: Session
   /** The caller, with the key of the request. */
   readonly caller: Caller
@@ -160,7 +189,12 @@ export class HeldStream {
   #lossyChars = 0
   readonly #endOfSession = (): void => this.end()
 
-  constructor(session: Session, caller: Caller, owner: StreamOwner, book: StreamBook) {
+  constructor(
+    key: string,
+    { session, caller, owner }: Pick<HeldStream, 'session' | 'caller' | 'owner'>,
+    book: StreamBook,
+  ) {
+    this.key = key
     this.session = session
     this.caller = caller
     this.owner = owner

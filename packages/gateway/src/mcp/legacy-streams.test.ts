@@ -86,6 +86,23 @@ describe('the answer to a call of an earlier client', () => {
     )
   })
 
+  it('is JSON for a client that takes only JSON, which gets neither progress nor signs of life', async (t) => {
+    const keepAlive = createKeepAlive({ openMs: 10, commentMs: 10 })
+    const { call, initialize, let: go, begun } = await setUp(t, { keepAlive })
+    const answering = call('steps', {
+      session: await initialize(),
+      meta: TOKEN,
+      headers: { accept: 'application/json' },
+    })
+    while (begun.length === 0) await sleep(5)
+    await sleep(40)
+    go('second')
+    go('end')
+    const answer = await answering
+    assert.equal(answer.headers['content-type'], 'application/json')
+    assert.deepEqual((await answer.message(0)).result, text('done'))
+  })
+
   it('begins without an empty event before 2025-11-25, as those clients cannot read one', async (t) => {
     const { call, initialize } = await setUp(t)
     const answer = await call('steps', { session: await initialize({ version: '2025-06-18' }), meta: TOKEN })
@@ -246,6 +263,36 @@ describe('a call of an earlier client that disconnects', () => {
   })
 })
 
+describe('a stream of a process that is gone', () => {
+  it('ends with an error for its call, so that the client does not wait for it', async (t) => {
+    const { call, initialize } = await setUp(t)
+    const first = await call('steps', { session: await initialize(), id: 77, meta: TOKEN })
+    await first.message(0)
+    const next = await setUp(t)
+    const session = await next.initialize()
+    const headers = { 'last-event-id': first.eventIds.at(-1) ?? '' }
+    const resumed = await next.send(undefined, { method: 'GET', session, headers })
+    await resumed.ended()
+    assert.deepEqual([resumed.status, resumed.headers['content-type']], [200, 'text/event-stream'])
+    const [{ id, error }] = resumed.messages
+    assert.deepEqual([id, error.code], [77, -32_000])
+    assert.match(error.message, /may have run/)
+  })
+
+  it('is unknown if it does not name its request, or is of this process', async (t) => {
+    const { call, initialize, send } = await setUp(t)
+    const session = await initialize()
+    const own = await call('steps', { session, id: 78, meta: TOKEN })
+    await own.message(0)
+    const other = await initialize()
+    for (const id of [own.eventIds[0] ?? '', '0f8fad5b-d9cb-469f-a165-70867728950e_1', 'x', '00000001-aaaa-8aaa_1'])
+      assert.equal(
+        (await send(undefined, { method: 'GET', session: other, headers: { 'last-event-id': id } })).status,
+        400,
+      )
+  })
+})
+
 describe('notifications/cancelled', () => {
   it('cancels the call of its session and key, held or not, and no other', async (t) => {
     const { call, initialize, send, aborted } = await setUp(t)
@@ -254,7 +301,7 @@ describe('notifications/cancelled', () => {
     await answer.message(0)
     const cancel = (requestId: unknown, options: object) =>
       send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } }, options)
-    assert.equal((await cancel('7', { session })).status, 202)
+    assert.equal((await cancel('07', { session })).status, 202)
     assert.equal((await cancel(7, { session: await initialize() })).status, 202)
     assert.equal((await cancel(7, { session, key: 'vera2' })).status, 202)
     assert.equal((await cancel(7, {})).status, 202)
@@ -262,7 +309,8 @@ describe('notifications/cancelled', () => {
     assert.deepEqual(aborted, [])
     answer.break()
     await sleep(20)
-    assert.equal((await cancel(7, { session })).status, 202)
+    // Some clients give the number back as text.
+    assert.equal((await cancel('7', { session })).status, 202)
     assert.deepEqual(aborted, ['the client cancelled the call'])
   })
 })
@@ -280,6 +328,13 @@ describe('a question of a server', () => {
     assert.equal((await send(reply(question.id), { session })).status, 202)
     assert.deepEqual((await answer.message(1)).result, text('{"action":"accept","content":{}}'))
     assert.equal(deps.questions.count, 0)
+  })
+
+  it('cannot reach a client that takes only JSON, so the server is told at once', async (t) => {
+    const { call, initialize } = await setUp(t)
+    const session = await initialize({ capabilities: { elicitation: {} } })
+    const answer = await call('asks', { session, headers: { accept: 'application/json' } })
+    assert.deepEqual((await answer.message(0)).result, text('nobody to ask'))
   })
 
   it('can be refused with an error', async (t) => {

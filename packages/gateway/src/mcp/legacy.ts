@@ -5,6 +5,7 @@ import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import { LEGACY_VERSIONS, type ListedTool, type RequestId, RPC_CODES, withoutHop } from '@toolgate/mcp'
 import { type ClientLink, clientLink } from '../servers/asks/client-link.ts'
 import { type Authenticator, callerAt, type Credential } from '../auth/credential.ts'
+import { type AnswerForm, checkAccept } from './accepts.ts'
 import { AnswerStream, type KeepAlive, KeptBytes } from './answer-stream.ts'
 import { parseClientCapabilities } from './client-capabilities.ts'
 import { toEarlierResult, toEarlierTool } from './earlier-tools.ts'
@@ -12,10 +13,11 @@ import type { RpcMessage } from './envelope.ts'
 import type { HeldStreams } from './held-streams.ts'
 import { isLogged } from '../model/log-levels.ts'
 import { type Capabilities, McpMethods, type MethodDeps } from './methods.ts'
-import { RpcFault, sendJson } from '../model/protocol.ts'
+import { RpcFault, sendEvent, sendJson } from '../model/protocol.ts'
 import type { ClientQuestions } from './questions.ts'
 import type { McpReply, McpRequest, McpResultReply } from '../calls/request.ts'
-import { type Session, SESSION_HEADER, type SessionClient, type Sessions } from '../calls/sessions.ts'
+import type { SessionClient } from '../calls/kept-session.ts'
+import { type Session, SESSION_HEADER, type Sessions } from '../calls/sessions.ts'
 
 export interface LegacyDeps extends MethodDeps {
   readonly sessions: Pick<Sessions, 'begin' | 'keep'>
@@ -60,18 +62,20 @@ export class LegacyPath {
   async handle(sent: LegacyMessage, response: ServerResponse): Promise<void> {
     const { message, headers } = sent
     const { id, method } = message
-    checkAccept(headers)
-    const own = method === 'initialize' && id !== undefined ? await this.#initialize(sent, response) : undefined
+    const isRequest = method !== undefined && id !== undefined
+    // A message without an answer needs no form for it.
+    const form = isRequest ? checkAccept(headers.accept) : 'any'
+    const own = isRequest && method === 'initialize' ? await this.#initialize(sent, response) : undefined
     if (!own) checkVersion(headers)
-    if (method === undefined || id === undefined) {
+    if (!isRequest) {
       if (method === undefined) this.#deps.questions.answer(sent.session, sent.credential.caller, message)
       else if (method === 'notifications/cancelled') cancel(sent)
       response.writeHead(202).end()
       return
     }
     const result = own ?? (method === 'ping' ? {} : undefined)
-    if (result) return sendJson(response, toJsonText({ jsonrpc: '2.0', id, result }))
-    await this.#answer(method, new LegacyRequest(sent, id, response, this.#deps))
+    if (result) return (form === 'stream' ? sendEvent : sendJson)(response, toJsonText({ jsonrpc: '2.0', id, result }))
+    await this.#answer(method, new LegacyRequest(sent, id, { response, form }, this.#deps))
   }
 
   async #answer(method: string, request: LegacyRequest): Promise<void> {
@@ -131,7 +135,7 @@ class LegacyRequest implements McpRequest {
   constructor(
     sent: LegacyMessage,
     id: RequestId,
-    response: ServerResponse,
+    { response, form }: { readonly response: ServerResponse; readonly form: AnswerForm },
     {
       keepAlive,
       held,
@@ -152,7 +156,8 @@ class LegacyRequest implements McpRequest {
     this.caller = session?.callerOf(caller) ?? caller
     this.stream = new AnswerStream(response, {
       keepAlive,
-      hold: session && ((owner) => held.open(session, caller, owner)),
+      form,
+      hold: session && ((owner) => held.open(session, caller, owner, id)),
       isPrimed: session !== undefined && session.protocolVersion >= PRIMES_SINCE,
     })
     this.#sent = sent
@@ -179,8 +184,11 @@ class LegacyRequest implements McpRequest {
     return this.#sent.credential.caller
   }
 
+  /** A client may leave the header out in a session, where it has agreed on a revision. */
   get protocolVersion(): string | undefined {
-    return VERSIONS.find((known) => known === this.#sent.headers['mcp-protocol-version'])
+    const { headers, session } = this.#sent
+    const named = headers['mcp-protocol-version'] ?? session?.protocolVersion
+    return VERSIONS.find((known) => known === named)
   }
 
   /** A message can cancel a request only within a session, since two clients with one key may use the same ids. */
@@ -206,8 +214,10 @@ class LegacyRequest implements McpRequest {
       capabilities: session?.capabilities ?? {},
       // Without a session, answers of different clients could not be told apart.
       ask:
-        session &&
-        ((method, params, signal) => this.#questions.ask(this.stream, { session, caller }, { method, params, signal })),
+        session && this.stream.canStream
+          ? (method, params, signal) =>
+              this.#questions.ask(this.stream, { session, caller }, { method, params, signal })
+          : undefined,
       logLevel: session?.logLevel ?? 'debug',
       log: (params) => this.#log(params),
     })
@@ -245,15 +255,6 @@ function cancel({ message: { params = {} }, session, credential }: LegacyMessage
   const { requestId } = params
   if (typeof requestId === 'string' || typeof requestId === 'number' || typeof requestId === 'bigint')
     session?.cancel(credential.caller, requestId)
-}
-
-/**
- * The answer may be JSON or an event stream, so a client must accept both (MCP 2025-11-25, transports, "sending
- * messages").
- */
-function checkAccept({ accept = '' }: IncomingHttpHeaders): void {
-  if (!accept.includes('application/json') || !accept.includes('text/event-stream'))
-    throw new RpcFault('not_acceptable', 'The Accept header must name both application/json and text/event-stream.')
 }
 
 function checkVersion(headers: IncomingHttpHeaders): void {

@@ -1,18 +1,29 @@
 import { type WireNames } from '@toolgate/expose'
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { Authenticator } from '../auth/credential.ts'
-import type { CallInputRequired, CallRefused, Caller, CallWaiting, Progress, Tool, View } from '@toolgate/core'
+import type {
+  CallInputRequired,
+  CallOutcome,
+  CallRefused,
+  Caller,
+  CallWaiting,
+  Progress,
+  Tool,
+  View,
+} from '@toolgate/core'
 import {
   callTool,
   checkListParams,
   errorResult,
   isMetaTool,
+  type McpResult,
   readCall,
   type RequestId,
   toAnswer,
   type ToolLists,
   unwrapOutcome,
 } from '@toolgate/mcp'
+import { readsAsUnknown } from '@toolgate/core/decide'
 import { isLargeResult, nextTurn } from '../util/next-turn.ts'
 import { clientLink, type LinkTasks } from '../servers/asks/client-link.ts'
 import type { Declaring, Era, Method, Serving } from '../calls/method.ts'
@@ -43,8 +54,8 @@ export interface MethodDeps extends Serving {
    * waits.
    */
   readonly prepare?: ((caller: Caller, isList: boolean) => Promise<unknown> | undefined) | undefined
-  /** Returns why a caller's list may lack tools now. Default: no reason. */
-  readonly listProblemOf?: ((caller: Caller) => string | undefined) | undefined
+  /** Waits for the first lists of servers that are starting. `undefined`: there is nothing to wait for. */
+  readonly firstLists?: (() => Promise<unknown> | undefined) | undefined
   /** Authenticates callers again before their calls run. */
   readonly authenticator: Pick<Authenticator, 'renewed'>
   /** The path of the endpoint: the OAuth resource of its tokens. Default `/mcp`. */
@@ -62,6 +73,8 @@ export interface MethodDeps extends Serving {
 export class McpMethods {
   readonly #deps: MethodDeps
   readonly #toolLists = new WeakMap<View, McpReply>()
+  /** Lists that may lack items, by the same list without the reason. */
+  readonly #incomplete = new WeakMap<McpReply, { readonly problem: string; readonly reply: McpReply }>()
   readonly #rows: ReadonlyMap<string, Method>
 
   constructor(deps: MethodDeps, era: Era, own: readonly Method[] = []) {
@@ -81,11 +94,37 @@ export class McpMethods {
     if (!row) return undefined
     const operation =
       row.isTraced === false ? undefined : this.#deps.tracing?.()?.startServed(this.#toServed(row.name, request))
-    const listed = row.needsLists === false ? undefined : this.#deps.prepare?.(request.caller, method.endsWith('/list'))
-    if (!operation && !listed) return row.serve(request, this.#deps)
-    const serve = () => row.serve(request, this.#deps)
+    const isList = row.needsLists !== false && method.endsWith('/list')
+    const listed = row.needsLists === false ? undefined : this.#prepare(request, method, isList)
+    const serve = () => {
+      const problem = isList ? this.#deps.listProblemOf?.(request.caller) : undefined
+      const reply = row.serve(request, this.#deps)
+      return problem === undefined ? reply : reply.then((list) => this.#withProblem(list, problem))
+    }
+    if (!operation && !listed) return serve()
     const answer = () => (listed ? listed.then(serve) : serve())
     return operation ? traced(operation, answer) : answer()
+  }
+
+  /** Waits for the lists that a request needs: those of its caller, and those of servers that are starting. */
+  #prepare({ caller, params }: McpRequest, method: string, isList: boolean): Promise<unknown> | undefined {
+    const { prepare, firstLists, lists } = this.#deps
+    const own = prepare?.(caller, isList)
+    const isLate = isList || (method === 'tools/call' && knownName(lists.names(), params['name']) === undefined)
+    const first = isLate ? firstLists?.() : undefined
+    return own && first ? Promise.all([own, first]) : (own ?? first)
+  }
+
+  /** Adds to a list why it may lack items. The same list with the same reason is the same reply. */
+  #withProblem(reply: McpReply, problem: string): McpReply {
+    if (!('result' in reply)) return reply
+    const known = this.#incomplete.get(reply)
+    if (known?.problem === problem) return known.reply
+    const meta = isObject(reply.result['_meta']) ? reply.result['_meta'] : {}
+    const result = { ...reply.result, _meta: { ...meta, [INCOMPLETE]: problem } }
+    const incomplete = { problem, reply: { ...reply, result } }
+    if (reply.isKept) this.#incomplete.set(reply, incomplete)
+    return incomplete.reply
   }
 
   #toServed(method: TracedMethod, { id, params, protocolVersion }: McpRequest): ServedRequest {
@@ -218,14 +257,25 @@ export class McpMethods {
         if (outcome.status === 'refused') this.#checkScopes(outcome)
         const answer = toAnswer(outcome)
         if ('error' in answer) return answer
-        const problem = tool ? undefined : this.#deps.listProblemOf?.(request.caller)
+        const problem = this.#problemOf(request.caller, tool, outcome)
         if (problem !== undefined && outcome.status === 'refused')
           return { result: errorResult(`${outcome.text} ${problem}`) }
+        if (problem !== undefined) return { result: withText(answer.result, problem) }
         if (isLargeResult(answer.result)) await nextTurn()
-        return { result: answer.result, tool }
+        return { result: withoutAbsent(answer.result, tool), tool }
       },
     })
     return hook ? serving.finally(() => hook.room?.release()) : serving
+  }
+
+  /**
+   * Returns why a call may not have found its tool: for a name that the caller cannot call, and for what they found. It
+   * does not depend on whether a tool has the name.
+   */
+  #problemOf(caller: Caller, tool: Tool | undefined, outcome: CallOutcome): string | undefined {
+    const isUnfound = outcome.status === 'refused' && (!tool || readsAsUnknown(outcome.decision))
+    if (!isUnfound && !(tool && isFinder(tool))) return undefined
+    return this.#deps.listProblemOf?.(caller)
   }
 
   /**
@@ -239,6 +289,26 @@ export class McpMethods {
     if (header === undefined) return
     throw new RpcFault('scope_insufficient', outcome.text, { headers: { 'www-authenticate': header } })
   }
+}
+
+/** Returns a result without a structured content of `null`, if the tool declares no output that could be `null`. */
+function withoutAbsent(result: McpResult, tool: Tool | undefined): McpResult {
+  if (result.structuredContent !== null || (tool?.outputSchema && result.isError !== true)) return result
+  const { structuredContent: _, ...rest } = result
+  return rest
+}
+
+/** The field in `_meta` of a list that may lack items: why. */
+const INCOMPLETE = 'dev.toolgate/incomplete'
+
+/** Returns a result with one more text for the model. */
+function withText(result: McpResult, text: string): McpResult {
+  return { ...result, content: [...(result.content ?? []), { type: 'text', text }] }
+}
+
+/** Whether a tool finds other tools, so that its results are lists too. */
+function isFinder(tool: Tool): boolean {
+  return isMetaTool(tool) && tool.name !== 'call_tool'
 }
 
 const NO_TASKS: LinkTasks = { isWanted: false }

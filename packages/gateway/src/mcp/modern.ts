@@ -5,6 +5,7 @@ import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import { type JsonRpcError, type ListWatch, META, MODERN_VERSIONS, type RequestId } from '@toolgate/mcp'
 import { type ClientCapabilities, type ClientLink, clientLink } from '../servers/asks/client-link.ts'
 import { callerAt, type Credential } from '../auth/credential.ts'
+import { checkAccept } from './accepts.ts'
 import { AnswerStream, type KeepAlive, KeptBytes } from './answer-stream.ts'
 import type { ChangeStreams } from './change-streams.ts'
 import type { Message } from './envelope.ts'
@@ -58,7 +59,7 @@ export class ModernPath {
     return discovered.reply
   }
 
-  /** @throws {RpcFault} `method_unknown`, `params_invalid`, `header_mismatch` */
+  /** @throws {RpcFault} `not_acceptable`, `method_unknown`, `params_invalid`, `header_mismatch` */
   async handle(
     message: ModernMessage,
     headers: IncomingHttpHeaders,
@@ -66,13 +67,15 @@ export class ModernPath {
     response: ServerResponse,
   ): Promise<void> {
     const { id, method, params } = message
+    const form = checkAccept(headers.accept)
     if (method === 'subscriptions/listen') {
+      if (form === 'json') throw new RpcFault('not_acceptable', `${method} answers with an event stream only.`)
       const { watch, gate, resources, authenticator, streams } = this.#deps
       const subscriptions = resources?.subscriptionsOf(gate)
       const holds = () => authenticator.renewed(credential) !== undefined
       return streams.listen({ watch, subscriptions, holds }, params, id, credential.caller, response)
     }
-    const stream = new AnswerStream(response, this.#deps)
+    const stream = new AnswerStream(response, { keepAlive: this.#deps.keepAlive, form })
     const answering = this.#methods.answer(method, new ModernRequest(message, headers, credential, stream, this.#deps))
     if (!answering) throw new RpcFault('method_unknown', `Method not found: ${method.slice(0, 100)}`)
     try {

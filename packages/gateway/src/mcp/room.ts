@@ -1,7 +1,8 @@
 import { LIST_NAMES } from '@toolgate/mcp'
 import { endsWithin } from '@toolgate/values'
 import { createRounds } from '../calls/rounds.ts'
-import { Sessions } from '../calls/sessions.ts'
+import { IDLE_MS, Sessions } from '../calls/sessions.ts'
+import { StoredSessions } from '../calls/stored-sessions.ts'
 import { VERSION } from '../files.ts'
 import type { Heart } from '../heart/heart.ts'
 import type { OpenedRooms, Room } from '../heart/room.ts'
@@ -36,8 +37,14 @@ export const mcp: Room<McpEndpoints> = {
     }
     const streams = new ChangeStreams({ serverInfo: SERVER_INFO, onFault, offers })
     const elsewhere = openElsewhere(heart, () => sessions)
-    const sessions = new Sessions({ clock: heart.clock, keeper: elsewhere?.sessions })
-    const endpoints = openEndpoints(heart, rooms, { capabilities, streams, elsewhere, sessions })
+    const stored = elsewhere ? undefined : openStored(heart)
+    const sessions = new Sessions({
+      clock: heart.clock,
+      keeper: elsewhere?.sessions ?? stored,
+      locks: gate.locks,
+      onFault,
+    })
+    const endpoints = openEndpoints(heart, rooms, { capabilities, streams, elsewhere, sessions, stored })
     revisions.onEnded(({ ended, replaced }) => {
       sessions.endOf(ended)
       streams.endOf(replaced)
@@ -60,6 +67,11 @@ export const mcp: Room<McpEndpoints> = {
   },
 }
 
+/** Returns the sessions that are stored for the next process. Without a store that outlives this one, there are none. */
+function openStored({ stores: { kept }, clock, onFault }: Heart): StoredSessions | undefined {
+  return kept && new StoredSessions({ state: kept, clock, keptMs: IDLE_MS, onFault })
+}
+
 /** Returns the forwarding of requests to other replicas. */
 function openElsewhere(
   { replica, servers: { fleet }, catalog, door }: Heart,
@@ -79,6 +91,7 @@ interface EndpointParts {
   readonly streams: ChangeStreams
   readonly elsewhere: Elsewhere | undefined
   readonly sessions: Sessions
+  readonly stored: StoredSessions | undefined
 }
 
 function openEndpoints(
@@ -101,6 +114,7 @@ function openEndpoints(
     items,
     hasUserLists: () => fleet.hasUserLists,
     prepare: (caller, isList) => fleet.prepare(caller, isList),
+    firstLists: () => fleet.firstLists(),
     listProblemOf: (caller) => fleet.listProblemOf(caller),
     availability,
     streams,

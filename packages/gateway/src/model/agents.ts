@@ -4,6 +4,8 @@ import type { ItemKind } from '@toolgate/core/toolset'
 export interface AgentItemsBody {
   readonly kind: ItemKind
   readonly items: readonly AgentItemRow[]
+  /** Why items may be missing now: a server is starting or down. */
+  readonly incomplete?: string
 }
 
 export interface AgentItemRow {

@@ -110,7 +110,33 @@ export function sendJson(
   response.end(text)
 }
 
+/**
+ * Sends a JSON-RPC message as the only event of a stream. The body of any status but 200 is JSON, since an HTTP error is
+ * no stream.
+ */
+export function sendEvent(
+  response: ServerResponse,
+  text: string,
+  status: number = 200,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  if (status !== 200) return sendJson(response, text, status, headers)
+  const event = toEvent(text)
+  response.writeHead(200, {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-store',
+    'content-length': Buffer.byteLength(event),
+    ...headers,
+  })
+  response.end(event)
+}
+
 /** Returns a JSON-RPC message as a server-sent event. */
 export function toEvent(text: string): string {
   return `event: message\ndata: ${text}\n\n`
+}
+
+/** Whether a method is one of a notification. Its `id` is absent, which some SDKs write as `null`. */
+export function isNotification(method: unknown): boolean {
+  return typeof method === 'string' && method.startsWith('notifications/')
 }

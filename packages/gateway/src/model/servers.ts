@@ -12,11 +12,15 @@ export interface ServerRow {
   /** `user`: each user's list comes from their own instance, and only they see it. */
   readonly listing?: 'user'
   readonly era?: 'legacy' | 'modern'
+  /** What the server may ask clients for: words of `may`, with each origin as `open <origin>`. Absent for nothing. */
+  readonly may?: readonly string[]
   /** Invalid items of the lists, and lists that cannot be read; `name` is then the method. */
   readonly rejected: readonly {
     readonly kind: ItemKind
     readonly name: string
     readonly reason: string
+    /** The item is offered without this part. Absent if the item is not offered. */
+    readonly part?: 'name' | 'outputSchema'
   }[]
   /** Present if the server has an instance for each user. */
   readonly instances?: ServerInstances

@@ -59,11 +59,15 @@ export interface UpstreamItems {
 
 export const NO_ITEMS: UpstreamItems = { tools: [], resources: [], templates: [], prompts: [] }
 
-/** A listed item that cannot be offered. A list that cannot be read is named by its method. */
+/**
+ * A listed item that cannot be offered, or that is offered without its invalid `part`. A list that cannot be read is
+ * named by its method.
+ */
 export interface RejectedItem {
   readonly kind: 'tool' | 'resource' | 'template' | 'prompt'
   readonly name: string
   readonly reason: string
+  readonly part?: 'name' | 'outputSchema'
 }
 
 export const UPSTREAM_STATUSES = ['starting', 'ready', 'down', 'stopped'] as const
@@ -71,7 +75,10 @@ export type UpstreamStatus = (typeof UPSTREAM_STATUSES)[number]
 
 export interface UpstreamState {
   readonly status: UpstreamStatus
-  /** Why the server is down, without a full stop: `exited with code 1 (Error: no such folder)`. */
+  /**
+   * Why the server is down, without a full stop: `exited with code 1 (Error: no such folder)`. While it is starting: what
+   * it waits for.
+   */
   readonly reason?: string
   /** When the state last changed, in wall-clock milliseconds. */
   readonly since: number

@@ -32,8 +32,12 @@ export interface WhyBody {
   readonly wouldAllow?: readonly (readonly PlacedChange[])[]
   /** Keywords of the tool's input schema that are not checked, if any. */
   readonly schemaWarnings?: readonly SchemaWarning[]
+  /** Which invalid part of the item is left out, with the reason. */
+  readonly leftOut?: string
   /** The user whose list of the server has the item. Absent if all users share one list. */
   readonly list?: ListRow
+  /** What the item's server may ask the client of a call for, as in `GET /api/servers`. Absent for nothing. */
+  readonly may?: readonly string[]
 }
 
 /** One needed change, with the place of the rule that it is about. */

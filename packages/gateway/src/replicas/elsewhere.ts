@@ -5,13 +5,14 @@ import { isObject, type JsonObject } from '@toolgate/values/json'
 import { ownerOf as sessionOwnerOf } from '@toolgate/mcp'
 import type { ClientAddresses, RequestSource } from '../util/client-address.ts'
 import { RpcFault } from '../model/protocol.ts'
+import { sessionIdsIn } from '../calls/kept-session.ts'
 import { readSession, type Session, type Sessions } from '../calls/sessions.ts'
 import type { Owned, OwnerStore, ReplicaRow } from './replica-store.ts'
 import { type Owner, ownerOf } from '../model/owner.ts'
 import { FORWARDED_HEADER, type ForwardProof } from './forward-proof.ts'
 import { Forwarder, unreachable } from './forward.ts'
 import { type HomeInstances, Homes } from './homes.ts'
-import { SessionOwners, sessionIdsIn } from './session-owners.ts'
+import { SessionOwners } from './session-owners.ts'
 
 interface ElsewhereDeps {
   /** The id of this replica's current process. */
@@ -154,20 +155,21 @@ export class Elsewhere {
       const found = await this.sessions.find(id)
       if (found?.kept.owner !== sessionOwnerOf(asked.caller)) throw unknown()
       const { owned, kept } = found
-      // The session began before this replica became its user's home, so its client begins another.
-      const owner = ownerOf(asked.caller)
-      const isHome = owner !== undefined && this.homes.has(owner)
-      if (owned.owner !== this.self && isHome && this.check(asked.request)) throw unknown()
-      if (owned.owner !== this.self) return owned
-      // No other replica can continue the subscriptions of the session.
-      if (kept.listens) {
-        await this.sessions.remove(id)
-        throw unknown()
-      }
+      // The session began before this replica became its user's home, where all of its requests are now answered.
+      const isMoved = owned.owner !== this.self && this.#isHomeOf(asked)
+      if (isMoved) await this.sessions.move(id)
+      else if (owned.owner !== this.self) return owned
       session = this.#here.sessions().restore(asked.caller, id, kept)
-      return owned
+      return isMoved ? undefined : owned
     })
     return isAnswered ? undefined : session
+  }
+
+  /** Whether this replica is the home of the caller, and so answers all requests of the caller's sessions. */
+  #isHomeOf({ caller, request }: Asked): boolean {
+    const owner = ownerOf(caller)
+    if (owner === undefined || !this.homes.has(owner)) return false
+    return this.check(request) || this.#here.needsInstance(undefined, undefined)
   }
 
   /** Removes sessions and homes that others have taken over while this replica could not reach the database. */

@@ -1,10 +1,6 @@
-import { isObject, readOwnJson, toJsonText } from '@toolgate/values/json'
-import { toLogLevel } from '../model/log-levels.ts'
-import type { KeptSession, SessionKeeper } from '../calls/sessions.ts'
+import { readOwnJson, toJsonText } from '@toolgate/values/json'
+import { type KeptSession, keyOfSession, parseKeptSession, type SessionKeeper } from '../calls/kept-session.ts'
 import type { Owned, OwnerStore } from './replica-store.ts'
-
-const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-const KEY = 'session/'
 
 /** The stored sessions of earlier clients, over all replicas. */
 export class SessionOwners implements SessionKeeper {
@@ -18,39 +14,38 @@ export class SessionOwners implements SessionKeeper {
     this.#onFault = onFault
   }
 
-  async put(id: string, kept: KeptSession): Promise<void> {
-    await this.#owners.put(KEY + id, this.#self, toJsonText(kept))
+  put(id: string, kept: KeptSession): Promise<boolean> {
+    return this.#owners.put(keyOf(id), this.#self, toJsonText(kept))
+  }
+
+  /** The row of a live replica stays until this replica removes it. */
+  async has(): Promise<boolean> {
+    return true
   }
 
   async remove(id: string): Promise<void> {
-    await this.#owners.remove(KEY + id, this.#self).catch(this.#onFault)
+    await this.#owners.remove(keyOf(id), this.#self).catch(this.#onFault)
   }
 
   async free(ids: readonly string[]): Promise<void> {
-    const keys = ids.map((id) => KEY + id)
-    await this.#owners.free(keys, this.#self)
+    await this.#owners.free(ids.map(keyOf), this.#self)
+  }
+
+  /** Makes this replica the owner of a session, although the replica that has it is live. */
+  async move(id: string): Promise<void> {
+    await this.#owners.move(keyOf(id), this.#self)
   }
 
   /** Returns the replica that has a session, or this replica if no live replica has it. */
   async find(id: string): Promise<{ readonly owned: Owned; readonly kept: KeptSession } | undefined> {
-    const owned = ID.test(id) ? await this.#owners.find(KEY + id, this.#self) : undefined
-    const kept = owned && toKept(owned)
+    const key = keyOfSession(id)
+    const owned = key === undefined ? undefined : await this.#owners.find(key, this.#self)
+    const kept = owned && parseKeptSession(readOwnJson(owned.content, 'exact'))
     return owned && kept && { owned, kept }
   }
 }
 
-/** Returns the ids of the sessions among keys. */
-export function sessionIdsIn(keys: readonly string[]): ReadonlySet<string> {
-  return new Set(keys.flatMap((key) => (key.startsWith(KEY) ? [key.slice(KEY.length)] : [])))
-}
-
-/** Returns the session data that another replica has stored; `undefined` for a row of a later version. */
-function toKept({ content }: Owned): KeptSession | undefined {
-  const kept: unknown = readOwnJson(content, 'exact')
-  if (!isObject(kept)) return undefined
-  const { owner, capabilities, protocolVersion, logLevel, listens } = kept
-  const level = toLogLevel(logLevel)
-  if (typeof owner !== 'string' || typeof protocolVersion !== 'string' || !isObject(capabilities) || !level)
-    return undefined
-  return { owner, capabilities, protocolVersion, logLevel: level, listens: listens === true }
+/** Returns the key of a session of this gateway. */
+function keyOf(id: string): string {
+  return keyOfSession(id) ?? ''
 }

@@ -2,15 +2,19 @@ import type { CallContext, Caller } from '@toolgate/core'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Admission } from '@toolgate/core/call'
+import { isItemId } from '@toolgate/core/tools'
+import { endsWithin } from '@toolgate/values'
 import type { JsonObject } from '@toolgate/values/json'
 import type { Redactor } from '@toolgate/values/redact'
 import type { Clock } from '@toolgate/core/stores'
 import type { ListRow, ServerInstances, ServerRow } from '../model/rows.ts'
 import { serverGroupName } from './catalog/groups.ts'
 import { UserSources } from './catalog/own-sources.ts'
+import { findRejected } from './catalog/rejected.ts'
 import { UpstreamSource } from './catalog/sources.ts'
 import { toComparable } from '../config/comparable.ts'
 import type { GatewayConfig, ServerConfig } from '../config/config.ts'
+import { mayWords } from '../config/may.ts'
 import type { Connections } from './connections/connections.ts'
 import type { WatchedServer } from './catalog/server-identity.ts'
 import { withVia } from './via.ts'
@@ -21,13 +25,14 @@ import { ServerAsks, type ServerAsksOptions } from './asks/server-asks.ts'
 import { cancelTask } from './asks/upstream-tasks.ts'
 import type { FindTracing } from '../telemetry/tracing.ts'
 import { createUpstream } from './lifecycle/create-upstream.ts'
+import { FirstStarts } from './lifecycle/first-starts.ts'
 import { countStates, DEFAULT_INSTANCES, Instances, type InstanceInfo } from './instances/instances.ts'
 import { ownerOf } from '../model/owner.ts'
 import { PerUserUpstream, type ServerConnections } from './instances/per-user-upstream.ts'
 import { createReaper, type Reaper } from '../util/reaper.ts'
 import { type CallParts, RunningCalls } from './asks/relayed-call.ts'
 import { ServerLogs, type UpstreamLogLine } from './transport/server-logs.ts'
-import type { Upstream, UpstreamCall } from '../model/upstream.ts'
+import type { RejectedItem, Upstream, UpstreamCall } from '../model/upstream.ts'
 import type { UserList, UserLists } from './instances/user-lists.ts'
 
 interface FleetDeps {
@@ -74,9 +79,11 @@ const OVERLAYS: ReadonlySet<string> = new Set([
   'resources',
   'prompts',
   'trustHints',
+  'inputs',
   'accepts',
   'names',
   'instructions',
+  'waitForStart',
 ])
 
 function isSameProcess(a: ServerConfig, b: ServerConfig): boolean {
@@ -111,7 +118,7 @@ export class Fleet {
     this.instances = new Instances({ ...DEFAULT_INSTANCES, ...bounds }, () => deps.homes?.())
     const own = { instances: this.instances, folder, homes: deps.homes }
     this.logs = new ServerLogs(deps.clock)
-    const shared = { reaper: this.reaper, ...deps, log: this.logs.keeping(deps.log) }
+    const shared = { reaper: this.reaper, firstStarts: new FirstStarts(), ...deps, log: this.logs.keeping(deps.log) }
     this.#open = (config) => {
       const sent = withVia(config, via)
       const connections = toServerConnections(config, deps.connections)
@@ -142,7 +149,10 @@ export class Fleet {
     })
   }
 
-  /** Returns why a caller's list may lack tools, as a text for the caller. `undefined`: every list is known. */
+  /**
+   * Returns why a caller's list may lack items, as a text for the caller. `undefined`: every list is known. A server that
+   * has not listed for all users is not named, because the caller may not see what it will offer.
+   */
   listProblemOf(caller: Caller): string | undefined {
     const { connections } = this.#deps
     const problems = this.#servers.flatMap(({ config: { name }, perUser }) => {
@@ -151,7 +161,28 @@ export class Fleet {
       const missing = connections?.missingOf(name, caller)
       return `The server ${name} cannot list for you now: ${why.message}. ${missing ? (missing.suggestion ?? '') : 'Try again later.'}`.trim()
     })
+    const unlisted = this.#unlisted()
+    if (unlisted) problems.push(UNLISTED[unlisted])
     return problems.length === 0 ? undefined : problems.join(' ')
+  }
+
+  /** Returns the state of the servers that have never listed for all users. `undefined`: all have. */
+  #unlisted(): keyof typeof UNLISTED | undefined {
+    let found: 'down' | undefined
+    for (const { source, upstream, perUser } of this.#servers) {
+      if (perUser?.lists || source.isListed()) continue
+      if (upstream.state.status === 'starting') return 'starting'
+      if (upstream.state.status === 'down') found = 'down'
+    }
+    return found
+  }
+
+  /** Returns the server of an item if it has never listed for all users, and is starting or down. */
+  unlistedServer(name: string): Pick<ServerRow, 'status' | 'reason'> | undefined {
+    const server = this.#byName.get(name)
+    if (!server || server.perUser?.lists || server.source.isListed()) return undefined
+    const { status, reason } = server.upstream.state
+    return { status, ...(reason === undefined ? {} : { reason: this.#deps.redact.redactText(reason) }) }
   }
 
   /**
@@ -160,6 +191,16 @@ export class Fleet {
    */
   prepare(caller: Caller, isList: boolean): Promise<unknown> | undefined {
     const waits = this.#servers.flatMap(({ perUser }) => (perUser?.lists && perUser.prepare(caller, isList)) ?? [])
+    return waits.length === 0 ? undefined : Promise.all(waits)
+  }
+
+  /** Waits for the first lists of servers with `waitForStart`. `undefined`: there is nothing to wait for. */
+  firstLists(): Promise<unknown> | undefined {
+    const waits = this.#servers.flatMap(({ config, source, upstream, perUser }) => {
+      const isLate = config.waitForStart === true && !perUser?.lists && !source.isListed()
+      if (!isLate || upstream.state.status !== 'starting') return []
+      return [endsWithin(upstream.start(), config.startTimeoutMs)]
+    })
     return waits.length === 0 ? undefined : Promise.all(waits)
   }
 
@@ -269,6 +310,18 @@ export class Fleet {
     })
   }
 
+  /** Returns what a server may ask clients for, in words. */
+  mayOf(name: string): readonly string[] {
+    return mayWords(this.#byName.get(name)?.config.may)
+  }
+
+  /** Returns a listed item with this id that is not offered, or that is offered without one of its parts. */
+  rejected(id: string): RejectedItem | undefined {
+    const [first = '', second = ''] = id.split(':', 2)
+    const server = this.#byName.get(isItemId(id) ? second : first)
+    return server && findRejected(server.config.name, server.source.rejected, id)
+  }
+
   /** Restarts a server, or all its instances. Does nothing for an unknown name. */
   async restart(name: string): Promise<void> {
     const server = this.#byName.get(name)
@@ -296,6 +349,12 @@ export class Fleet {
     await this.reaper.close()
   }
 }
+
+/** What a caller is told while a server has never listed. */
+const UNLISTED = {
+  starting: 'Something may be missing, because a server is still starting. List again in a moment.',
+  down: 'Something may be missing, because a server is down.',
+} as const
 
 /** Returns the source of a server; for a server with a list per user, one source for each user. */
 function toSource(
@@ -335,7 +394,8 @@ function toServerConnections(
   }
 }
 
-function toServerRow({ upstream: { name, state }, source, perUser }: Server): ServerRow {
+function toServerRow({ config, upstream: { name, state }, source, perUser }: Server): ServerRow {
+  const may = mayWords(config.may)
   return {
     name,
     status: state.status,
@@ -344,7 +404,8 @@ function toServerRow({ upstream: { name, state }, source, perUser }: Server): Se
     restarts: state.restarts,
     toolCount: Array.from(source.tools()).filter(({ kind }) => kind === 'tool').length,
     ...(state.era === undefined ? {} : { era: state.era }),
-    rejected: [...state.rejected, ...source.rejected],
+    ...(may.length === 0 ? {} : { may }),
+    rejected: source.rejected,
     ...(perUser?.lists ? { listing: 'user' as const } : {}),
     ...(perUser?.needsInstances ? { instances: toInstances(perUser.instances) } : {}),
   }

@@ -1,5 +1,6 @@
 import { isObject, JSON_BOUNDS, JsonFault, type JsonObject, readJson, toJsonText } from '@toolgate/values/json'
 import { type JsonRpcError, META, type RequestId } from '@toolgate/mcp'
+import { isNotification } from '../model/protocol.ts'
 
 /** One request of the client. */
 export interface ClientRequest {
@@ -36,7 +37,8 @@ export function readLine(text: string, isUtf8 = true): ClientLine {
   const params = isObject(given) ? given : {}
   if (typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint')
     return { kind: 'request', request: { id, method, params, text } }
-  if (id !== undefined) return invalid(CODES.notMessage, 'The "id" must be a text or a number.')
+  if (id !== undefined && !(id === null && isNotification(method)))
+    return invalid(CODES.notMessage, 'The "id" must be a text or a number.')
   return { kind: 'notification', method, params, text }
 }
 

@@ -58,7 +58,17 @@ export function heartOf(parts: HeartParts): Heart {
       ...parts.catalog,
     },
     servers: {
-      fleet: { rows: () => [], listsOf: () => [], prepare: () => undefined, ...parts.fleet },
+      fleet: {
+        rows: () => [],
+        listsOf: () => [],
+        rejected: () => undefined,
+        prepare: () => undefined,
+        firstLists: () => undefined,
+        listProblemOf: () => undefined,
+        unlistedServer: () => undefined,
+        mayOf: () => [],
+        ...parts.fleet,
+      },
       connections: { rowsOf: () => [] },
       ...parts.servers,
     },

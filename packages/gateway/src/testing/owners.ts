@@ -35,6 +35,10 @@ export function memoryOwners() {
       rows.set(key, { losses: 0, ...row, owner, content })
       return true
     },
+    async move(key, owner) {
+      const row = rows.get(key)
+      if (row) row.owner = owner
+    },
     async remove(key, owner) {
       if (rows.get(key)?.owner === owner) rows.delete(key)
     },

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { surroundings } from './surroundings.ts'
 
 /** Keeps process groups from outliving this process. */
 export interface ProcessWatch {
@@ -10,7 +11,7 @@ export interface ProcessWatch {
 interface BoundedCommand {
   readonly argv: readonly [string, ...string[]]
   readonly cwd?: string | undefined
-  /** The environment variables of the command, besides PATH and HOME. */
+  /** The environment variables of the command, besides its surroundings. */
   readonly env?: Readonly<Record<string, string>> | undefined
   /** The stream that is read. The other one is discarded. */
   readonly reads: 'stdout' | 'stderr'
@@ -49,7 +50,7 @@ export function runBounded(command: BoundedCommand): Promise<CommandEnd> {
   const [program, ...args] = argv
   const child = spawn(program, args, {
     cwd,
-    env: { ...bareEnv(), ...env },
+    env: { ...surroundings(), ...env },
     detached: true,
     shell: false,
     stdio: ['ignore', reads === 'stdout' ? 'pipe' : 'ignore', reads === 'stderr' ? 'pipe' : 'ignore'],
@@ -120,9 +121,4 @@ function killGroup(pid: number): void {
   } catch {
     // The whole group has already ended.
   }
-}
-
-function bareEnv(): Record<string, string> {
-  const { PATH, HOME } = process.env
-  return { ...(PATH === undefined ? {} : { PATH }), ...(HOME === undefined ? {} : { HOME }) }
 }

@@ -59,6 +59,28 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       assert.deepEqual(await owners.keysOf('a-1'), ['s'])
     })
 
+    it('move to a replica that must have them, although another one is live', async (t) => {
+      const { owners } = await open(t)
+      await owners.put('s', 'a-1', 'one')
+      await owners.move('s', 'b-1')
+      assert.deepEqual(await owners.find('s', 'a-1'), { owner: 'b-1', url: 'http://b:8787', content: 'one', losses: 0 })
+      assert.equal(await owners.put('s', 'a-1', 'two'), false)
+      await owners.move('nothing', 'b-1')
+      assert.deepEqual(await owners.keysOf('b-1'), ['s'])
+    })
+
+    it('stay for a week after their replica has given them up', async (t) => {
+      const { owners } = await open(t)
+      const ago = (time: string) => `UPDATE toolgate.owners SET used_at = used_at - interval '${time}' WHERE key =`
+      for (const key of ['old', 'recent', 'asked']) await owners.put(key, 'a-1', 'one')
+      await owners.free(['old', 'recent', 'asked'], 'a-1')
+      await postgres.run(`${ago('8 days')} 'old'`)
+      await postgres.run(`${ago('6 days')} 'recent'`)
+      await owners.find('asked', 'b-1')
+      assert.equal(await owners.find('old', 'b-1'), undefined)
+      assert.equal((await owners.find('recent', 'b-1'))?.taken, 'free')
+    })
+
     it('are made by whoever claims first', async (t) => {
       const { owners } = await open(t)
       const claimed = await Promise.all(['a-1', 'b-1', 'c-1'].map((asker) => owners.claim('home', asker, asker)))

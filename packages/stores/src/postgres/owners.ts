@@ -35,6 +35,8 @@ export interface PostgresOwners {
   claim(key: string, asker: string, content: string): Promise<Owned>
   /** Creates a resource, or replaces its data. Returns `false` if another replica owns it. */
   put(key: string, owner: string, content: string): Promise<boolean>
+  /** Makes a replica the owner of a resource, although a live replica owns it. */
+  move(key: string, owner: string): Promise<void>
   /** Deletes a resource of this owner. */
   remove(key: string, owner: string): Promise<void>
   /** Gives up resources: the next replica that asks for one becomes its owner. */
@@ -43,8 +45,8 @@ export interface PostgresOwners {
   keysOf(owner: string): Promise<readonly string[]>
 }
 
-/** Resources that nobody has asked for in this time are deleted. */
-const KEPT = "interval '1 day'"
+/** Resources that no replica has, and that nobody has asked for in this time, are deleted. It is longer than a weekend. */
+const KEPT = "interval '7 days'"
 
 /** Returns the table of owners, for the migrations. The owner `''` means nobody. */
 export function ownerTables(schema: string): string {
@@ -58,8 +60,14 @@ export function ownerTables(schema: string): string {
   );
   CREATE INDEX owners_owner ON ${schema}.owners (owner);
   CREATE INDEX owners_used ON ${schema}.owners (used_at);
+${findOwner(schema)}
+  `
+}
 
-  CREATE FUNCTION ${schema}.find_owner(
+/** Returns the function that finds an owner, for the migrations. A later version replaces it. */
+export function findOwner(schema: string): string {
+  return `
+  CREATE OR REPLACE FUNCTION ${schema}.find_owner(
     asked text, asker text, lease_ms double precision, made text,
     OUT owner text, OUT url text, OUT content text, OUT taken text, OUT losses integer
   ) LANGUAGE plpgsql AS $$
@@ -97,6 +105,7 @@ export function ownersIn(database: PostgresDatabase, leaseMs: number): PostgresO
     INSERT INTO ${schema}.owners AS old VALUES ($1, $2, $3, clock_timestamp())
     ON CONFLICT (key) DO UPDATE SET content = excluded.content, used_at = excluded.used_at
     WHERE old.owner = excluded.owner RETURNING 1`)
+  const move = statement(`UPDATE ${schema}.owners SET owner = $2, used_at = clock_timestamp() WHERE key = $1`)
   const remove = statement(`DELETE FROM ${schema}.owners WHERE key = $1 AND owner = $2`)
   const free = statement(
     `UPDATE ${schema}.owners SET owner = '', used_at = clock_timestamp() WHERE key = ANY($1) AND owner = $2`,
@@ -120,6 +129,7 @@ export function ownersIn(database: PostgresDatabase, leaseMs: number): PostgresO
       }
     },
     put: async (key, owner, content) => (await database.query(put, [key, owner, content])).length > 0,
+    move: async (key, owner) => void (await database.query(move, [key, owner])),
     remove: async (key, owner) => void (await database.query(remove, [key, owner])),
     free: async (given, owner) => void (await database.query(free, [given, owner])),
     keysOf: async (owner) => (await database.query(keys, [owner])).map((row) => textIn(row, 'key')),

@@ -4,7 +4,7 @@ import { numberIn, type Row } from '../rows.ts'
 import { askLease, limitTables } from './functions.ts'
 import { clauseTables } from './clause-counts.ts'
 import { historyTables, shadowHistories } from './histories.ts'
-import { ownerTables } from './owners.ts'
+import { findOwner, ownerTables } from './owners.ts'
 import { inputTables } from './audit/input-tables.ts'
 import { auditTables } from './audit/tables.ts'
 import { replicaTables } from './replicas.ts'
@@ -89,6 +89,7 @@ ${limitTables(schema)}
   clauseTables,
   inputTables,
   shadowHistories,
+  findOwner,
 ]
 
 /** The version that this program creates and supports. */

@@ -42,12 +42,17 @@ const KEYWORD_STEPS = 3
  * No part of the document becomes code. Every keyword costs steps of the run's work, so that no schema can block the process.
  */
 export function compileDocument(document: object, draft: Draft, skipped: Skipped): Check {
+  return compileSchemas(document, draft, skipped)(document)
+}
+
+/** Returns the check of each schema inside a document. */
+export function compileSchemas(document: object, draft: Draft, skipped: Skipped): (schema: unknown) => Check {
   const references = createReferences(document, draft)
   const checks = new Map<object, Check>()
   const patterns = new Map<string, Pattern>()
   const tracks = mentionsUnevaluated(document)
   const compilings = new Map<Draft, { readonly compiling: Compiling; readonly keywords: readonly Keyword[] }>()
-  return check(document)
+  return check
 
   function check(schema: unknown): Check {
     if (!isObject(schema)) return booleanCheck(schema !== false)

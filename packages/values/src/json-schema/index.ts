@@ -1,5 +1,6 @@
 // `@toolgate/values/json-schema`: compiles JSON Schemas of every draft into checks that are bounded in time.
 
+export { type Coercer, compileCoercer } from './coerce.ts'
 export { compileDocument } from './compile.ts'
 export { createReferences, dialectOf, idKeyword, isUntil, type References } from './document.ts'
 export { type Draft, metaSchemasOf } from './drafts.ts'

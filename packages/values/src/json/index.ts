@@ -27,6 +27,7 @@ export {
   isObject,
   isPlain,
   type JsonObject,
+  mutableCopy,
   unescapePointer,
 } from './json.ts'
 export { JSON_BOUNDS, readJson, readOwnJson, readUtf8 } from './read-json.ts'

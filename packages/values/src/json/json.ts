@@ -217,6 +217,13 @@ function copyObject(object: Readonly<Record<string, unknown>>, depth: number): u
   return Object.freeze(fields)
 }
 
+/** Returns a value whose plain objects and lists are copies that may be changed. Other objects stay the same. */
+export function mutableCopy(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(mutableCopy)
+  if (!isPlain(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mutableCopy(item)]))
+}
+
 /** Walks a value that is not plain again, this time with the pointer of each part. */
 function findProblem(value: unknown, pointer: string, depth: number): InputProblem | undefined {
   const message = problemIn(value, depth)

@@ -141,11 +141,13 @@ export type WorldOptions = Partial<Omit<World, 'tools' | 'audit' | 'policy'>> & 
   readonly before?: readonly AgentMiddleware[]
   readonly after?: readonly AgentMiddleware[]
   readonly checkpointer?: BaseCheckpointSaver
+  /** How LangChain runs the calls of a message: `v1` in one node, `v2` in a node for each. */
+  readonly version?: 'v1' | 'v2'
 }
 
 /** Creates one agent with the three tools, behind one gate. The context contains the caller. */
 export function createWorld(model: ScriptedModel, options: WorldOptions = {}) {
-  const { guard: guardOptions, before = [], after = [], checkpointer, policy, ...gateOptions } = options
+  const { guard: guardOptions, before = [], after = [], checkpointer, version, policy, ...gateOptions } = options
   const witness = createWitness()
   const audit = createTestAudit()
   const warnings: string[] = []
@@ -166,6 +168,7 @@ export function createWorld(model: ScriptedModel, options: WorldOptions = {}) {
     tools: [...tools],
     middleware: [...before, middleware, ...after],
     ...(checkpointer && { checkpointer }),
+    ...(version && { version }),
   })
   const configOf = (caller: Caller, thread = 't1') => ({
     context: { caller: defineCaller(caller) } as never,

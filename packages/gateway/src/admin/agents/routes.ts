@@ -5,6 +5,7 @@ import { preparedViews } from '../../heart/views.ts'
 import { approvalUrl } from '../../calls/approval-doors.ts'
 import { toBody, toRefusal } from '../http/call-body.ts'
 import { type Caller, type CallRefused, type CallRequest, type Tool, ToolgateError, type View } from '@toolgate/core'
+import { readsAsUnknown } from '@toolgate/core/decide'
 import { ITEM_KINDS } from '@toolgate/core/words'
 import { unwrapOutcome } from '@toolgate/mcp'
 import { callerAt, isRefused, opensEndpoint, type RefusalReason, toKeyId, toResource } from '../../auth/credential.ts'
@@ -18,7 +19,8 @@ import type { AgentCallBody, AgentDecisionBody, AgentItemRow, AgentItemsBody } f
 export const room: Room = {
   name: 'agents',
   open({ gate, servers, door }) {
-    const deps: AgentDeps = { ...door, view: preparedViews({ gate, servers }) }
+    const listProblemOf = (caller: Caller) => servers.fleet.listProblemOf(caller)
+    const deps: AgentDeps = { ...door, view: preparedViews({ gate, servers }), listProblemOf }
     const by = 'agent'
     return {
       routes: [
@@ -32,6 +34,8 @@ export const room: Room = {
 
 interface AgentDeps extends Pick<Heart['door'], 'authenticator' | 'publicUrl' | 'stopping'> {
   readonly view: ReturnType<typeof preparedViews>
+  /** Returns why an agent's lists may lack items now. */
+  readonly listProblemOf: (caller: Caller) => string | undefined
 }
 
 /** `GET /api/list?kind=&app=`: the items that the agent sees. */
@@ -41,7 +45,8 @@ async function list(request: Request, deps: AgentDeps): Promise<AgentItemsBody> 
     kind: oneOf(ITEM_KINDS),
   })
   const { view } = await openAs(request, app, deps)
-  return { kind, items: view.items(kind).map(toRow) }
+  const incomplete = deps.listProblemOf(view.caller)
+  return { kind, items: view.items(kind).map(toRow), ...(incomplete === undefined ? {} : { incomplete }) }
 }
 
 function toRow({ id, name, title, description, inputSchema, uri, mimeType }: Tool): AgentItemRow {
@@ -65,7 +70,9 @@ async function decide(request: Request, deps: AgentDeps): Promise<AgentDecisionB
   const asked = await readCall(request)
   const previewed = await agent.view.preview({ ...asked, callerNow: agent.callerNow })
   const { tool } = asked
-  return previewed.status === 'refused' ? { tool, ...toRefusal(previewed) } : { tool, outcome: previewed.status }
+  return previewed.status === 'refused'
+    ? { tool, ...toRefusal(explained(previewed, agent, deps)) }
+    : { tool, outcome: previewed.status }
 }
 
 /** `POST /api/call?app=` with `{ tool, input }`: makes the call. The outcome is in the body's `status`. */
@@ -83,7 +90,14 @@ async function call(request: Request, deps: AgentDeps): Promise<AgentCallBody> {
     const challenge = deps.authenticator.insufficientScope(scopes, agent.resource)
     throw new ApiFault('scope_insufficient', (outcome as CallRefused).text, { 'www-authenticate': challenge })
   }
-  return toBody(outcome, ({ id }) => approvalUrl(id, deps.publicUrl))
+  const said = outcome.status === 'refused' ? explained(outcome, agent, deps) : outcome
+  return toBody(said, ({ id }) => approvalUrl(id, deps.publicUrl))
+}
+
+/** Adds to a refusal why the tool may not have been found. It does not depend on whether the tool exists. */
+function explained<T extends Pick<CallRefused, 'decision' | 'text'>>(refused: T, { view }: Agent, deps: AgentDeps): T {
+  const problem = readsAsUnknown(refused.decision) ? deps.listProblemOf(view.caller) : undefined
+  return problem === undefined ? refused : { ...refused, text: `${refused.text} ${problem}` }
 }
 
 /** An agent with its view. */

@@ -46,6 +46,8 @@ const COMPARED: Readonly<Record<keyof GatewayConfig, 'tools' | 'form' | 'equal' 
   instances: 'equal',
   // This decides whether a change is applied automatically, not what the change grants.
   watch: 'none',
+  // It is a part of servers and issuers.
+  proxy: 'none',
   drainMs: 'none',
   names: 'none',
   instructions: 'none',
@@ -67,7 +69,9 @@ const SECTIONS = Object.keys(COMPARED) as (keyof GatewayConfig)[]
  * calls.
  */
 const COVERED_OF_SERVERS: ReadonlySet<string> = new Set(
-  'tools prompts trustHints offers offersByDefault names instructions era startTimeoutMs callTimeoutMs'.split(' '),
+  'tools prompts trustHints offers offersByDefault names instructions era startTimeoutMs waitForStart callTimeoutMs'.split(
+    ' ',
+  ),
 )
 
 /** Returns the rules of a configuration for a recorded catalog, with the configuration's tags, scopes and labels. */

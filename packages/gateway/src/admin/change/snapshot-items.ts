@@ -37,11 +37,18 @@ export function configuredItems(snapshot: CatalogSnapshot, servers: readonly Ser
 }
 
 function openServer(
-  { name: namespace, tools: overlays, trustHints, offers, resources, prompts }: ServerConfig,
+  { name: namespace, tools: overlays, trustHints, inputs, offers, resources, prompts }: ServerConfig,
   listed: readonly SnapshotItem[],
 ): { readonly items: readonly Tool[]; unlisted(uri: string): Tool | undefined } {
   const nothing = () => null
-  const ofTools = new ServerTools({ namespace, overlays, trustHints, runsTasks: () => true, executeOf: () => nothing })
+  const ofTools = new ServerTools({
+    namespace,
+    overlays,
+    trustHints,
+    inputs,
+    runsTasks: () => true,
+    executeOf: () => nothing,
+  })
   const others = new ServerItems({ namespace, resources, prompts, read: nothing, getPrompt: nothing })
   const offered = listed.filter(({ kind }) => offers.includes(OFFER_OF[kind ?? 'tool']))
   const listOf = (wanted: SnapshotItem['kind']) => offered.filter(({ kind }) => kind === wanted).map(toListed)

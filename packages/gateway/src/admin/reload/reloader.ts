@@ -281,6 +281,8 @@ const NOT_FIELDS = [
   'warnings',
   'places',
   'policySource',
+  // It is a part of each server and issuer.
+  'proxy',
 ] as const
 const NOT_SETTINGS: ReadonlySet<string> = new Set([...RULES, ...NOT_FIELDS])
 

@@ -14,7 +14,8 @@ import { policy } from '../policy/start.ts'
 import { type PlacedRules, mayStillOf, placing, wouldAllowOf } from '../policy/placed.ts'
 import { createLimitsOf } from './limits-of.ts'
 import { exportTool, redactTexts } from './exports.ts'
-import { checkKnown, itemsIn, listOf, type ShownItems, shownTo, unknownTool } from './shown.ts'
+import { serverOf } from '../../model/server-of.ts'
+import { checkKnown, itemsIn, listOf, type ShownItems, rejectionOf, shownTo, unknownTool } from './shown.ts'
 import { serverFor } from '../http/server-for.ts'
 import { wireNameOf } from '../http/wire-name.ts'
 import type { FindSubject } from '../../heart/route.ts'
@@ -136,7 +137,7 @@ function toolRoute(deps: ToolsDeps): Answer {
     const { caller } = findCaller(deps.callers, whose, person)
     const shown = shownTo(person, caller, deps)
     const tool = itemsIn(id, shown).find((known) => known.id === id)
-    if (!tool) throw unknownTool(id, shown, deps)
+    if (!tool) throw unknownTool(id, shown, deps, person)
     const { redact } = deps
     const { inputSchema, outputSchema, annotations, addressees } = tool
     const view = await deps.gate.view(caller, { app })
@@ -168,7 +169,9 @@ function whyRoute(deps: ToolsDeps): Answer {
     const view = await deps.gate.view(caller, { app })
     const list = checkKnown(id, { person, caller }, deps)
     const { outcome, reasons, answers, shadow, schemaWarnings } = view.explain(id)
+    const rejection = rejectionOf(id, person, deps)
     const placed = await placing(deps, person, [...reasons, ...(shadow?.reasons ?? [])])
+    const may = deps.servers.fleet.mayOf(serverOf(id))
     return {
       tool: id,
       kind: kindOfId(id),
@@ -182,7 +185,9 @@ function whyRoute(deps: ToolsDeps): Answer {
       ...(shadow && { shadow: { outcome: shadow.outcome, reasons: shadow.reasons.map(placed) } }),
       ...wouldAllowOf(whatWouldAllow(view, id), deps, person),
       ...(schemaWarnings ? { schemaWarnings } : {}),
+      ...(rejection === undefined ? {} : { leftOut: deps.redact.redactText(rejection) }),
       ...(list ? { list } : {}),
+      ...(may.length === 0 ? {} : { may }),
     } satisfies WhyBody
   }
 }

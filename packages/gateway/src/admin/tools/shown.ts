@@ -4,11 +4,12 @@ import { isItemId } from '@toolgate/core/tools'
 import type { Heart } from '../../heart/heart.ts'
 import { ApiFault } from '../../model/faults.ts'
 import type { ListRow } from '../../model/rows.ts'
+import { describeRejected } from '../../servers/catalog/rejected.ts'
 import { maySeeListsOf } from '../http/callers.ts'
 import { wireNameOf } from '../http/wire-name.ts'
 
 /** The parts of the heart with the callers' catalogs. */
-type ShownHeart = Pick<Heart, 'gate' | 'servers' | 'catalog'>
+type ShownHeart = Pick<Heart, 'gate' | 'servers' | 'catalog' | 'redact'>
 
 /** The part of a caller's catalog that a person may see. */
 export interface ShownItems {
@@ -32,8 +33,14 @@ function itemsOf({ snapshot, items }: ReturnType<Heart['gate']['catalog']['of']>
 
 /** Returns the user's own list of the server that an item belongs to, if that server has a list per user. */
 export function listOf(id: string, { lists }: ShownItems): ListRow | undefined {
-  const [kind, server] = id.split(':', 2)
-  return lists.find((list) => list.server === (isItemId(id) ? server : kind))
+  const server = serverOf(id)
+  return lists.find((list) => list.server === server)
+}
+
+/** Returns the name of the server in an id. */
+function serverOf(id: string): string {
+  const [first = '', second = ''] = id.split(':', 2)
+  return isItemId(id) ? second : first
 }
 
 /**
@@ -49,9 +56,19 @@ export function checkKnown(
   const shown = shownTo(person, caller, heart)
   const list = listOf(id, shown)
   // A resource can be decided without being listed.
-  const isKnown = (isItemId(id) && list?.state !== 'withheld') || itemsIn(id, shown).some((known) => known.id === id)
-  if (!isKnown) throw unknownTool(id, shown, heart)
+  const isListed = itemsIn(id, shown).some((known) => known.id === id)
+  const isKnown = isListed || (isItemId(id) && list?.state !== 'withheld')
+  if (!isKnown || (!isListed && rejectionOf(id, person, heart))) throw unknownTool(id, shown, heart, person)
   return list
+}
+
+/**
+ * Returns the reason why a listed item is not offered, or which part of it is left out, for people without a tenant: a
+ * list may name other tenants.
+ */
+export function rejectionOf(id: string, person: Caller, { servers }: Pick<Heart, 'servers'>): string | undefined {
+  const rejected = person.tenant === undefined ? servers.fleet.rejected(id) : undefined
+  return rejected && describeRejected(rejected)
 }
 
 export function itemsIn(id: string, { tools, items }: ShownItems): readonly Tool[] {
@@ -68,13 +85,25 @@ export function knownItems(person: Caller, caller: Caller, heart: ShownHeart): r
  * Returns the error for an unknown tool. It suggests an id, as people copy the wire name from their client, or misspell
  * an id.
  */
-export function unknownTool(id: string, shown: ShownItems, heart: ShownHeart): ApiFault {
+export function unknownTool(id: string, shown: ShownItems, heart: ShownHeart, person: Caller): ApiFault {
+  const rejection = rejectionOf(id, person, heart)
+  if (rejection !== undefined) {
+    const text = heart.redact.redactText(rejection)
+    return new ApiFault('tool_unknown', `No tool has the id ${JSON.stringify(id)}: the server lists it, but ${text}.`)
+  }
   const tools = itemsIn(id, shown)
   const suggestion =
     tools.find((tool) => wireNameOf(heart, tool.id) === id || tool.name === id)?.id ??
     nearestOf(
       id,
       tools.map((tool) => tool.id),
+    )
+  const server = serverOf(id)
+  const { status, reason } = heart.servers.fleet.unlistedServer(server) ?? {}
+  if (status === 'starting' || status === 'down')
+    return new ApiFault(
+      'tool_unknown',
+      `No tool has the id ${JSON.stringify(id)} yet: the server ${JSON.stringify(server)} ${status === 'down' ? 'is down' : 'is still starting'}${reason ? ` (${reason})` : ''}.`,
     )
   const list = listOf(id, shown)
   if (list?.state === 'unknown')

@@ -41,7 +41,7 @@ export const room: Room = {
   },
 }
 
-interface TrialDeps extends Pick<Heart, 'gate' | 'servers' | 'catalog' | 'door'>, PlacedRules {
+interface TrialDeps extends Pick<Heart, 'gate' | 'servers' | 'catalog' | 'door' | 'redact'>, PlacedRules {
   readonly callers: NamedCallers
 }
 

@@ -77,6 +77,7 @@ export class Introspection {
         'content-type': 'application/x-www-form-urlencoded',
       },
       body: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
+      proxy: this.#issuer.config.proxy,
     })
     if (status !== 200 || !isObject(body) || typeof body['active'] !== 'boolean')
       throw new IssuerError(`${endpoint} answered ${status} without "active"`)

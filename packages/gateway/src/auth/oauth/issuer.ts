@@ -3,6 +3,7 @@ import { messageOf } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 import { type IssuerConfig, isSecureUrl } from '../../config/oauth.ts'
 import { fetchJson, IssuerError } from './fetch-json.ts'
+import { findMetadata, metadataUrls, shownValue } from './metadata-places.ts'
 import { type SignatureKey, toSignatureKeys } from './signature-keys.ts'
 
 /** The public keys of an issuer. Each change creates a new object. */
@@ -91,7 +92,7 @@ export class Issuer {
   async #read(): Promise<void> {
     try {
       const { jwksUri } = await this.#discover()
-      const { status, body } = await fetchJson(jwksUri)
+      const { status, body } = await fetchJson(jwksUri, { proxy: this.config.proxy })
       if (status !== 200) throw new IssuerError(`${jwksUri} answered ${status}`)
       const jwks = toKeySet(body, jwksUri)
       const text = JSON.stringify(jwks)
@@ -112,42 +113,36 @@ export class Issuer {
     if (jwksUri !== undefined && !needsEndpoint) return { jwksUri }
     const now = this.#clock.monotonicMs()
     if (this.#metadata && now - this.#metadata.readMs < METADATA_FRESH_MS) return this.#metadata
-    const read = toMetadata(await readMetadata(this.config.issuer), this.config)
+    const read = await readMetadata(this.config)
     this.#metadata = { ...read, readMs: now }
     return read
   }
 }
 
 /** Returns the metadata from the first well-known URL that has it. @throws {IssuerError} */
-async function readMetadata(issuer: string): Promise<JsonObject> {
-  const places = metadataUrls(issuer)
-  for (const url of places) {
-    const { status, body } = await fetchJson(url)
-    if (status === 404) continue
-    if (status !== 200 || !isObject(body)) throw new IssuerError(`${url} answered ${status} without metadata`)
-    return body
-  }
-  throw new IssuerError(`${places[0]} and the other well-known places answered 404`)
-}
-
-/** Returns the possible URLs of the metadata: RFC 8414 §3.1 first, then OpenID Connect Discovery §4. */
-export function metadataUrls(issuer: string): readonly string[] {
-  const { origin, pathname } = new URL(issuer)
-  const path = pathname.replace(/\/$/, '')
-  const places = [
-    `${origin}/.well-known/oauth-authorization-server${path}`,
-    `${origin}/.well-known/openid-configuration${path}`,
-    `${origin}${path}/.well-known/openid-configuration`,
-  ]
-  return [...new Set(places)]
+async function readMetadata(config: IssuerConfig): Promise<Metadata> {
+  const read = await findMetadata(
+    metadataUrls(config.issuer),
+    (place) => fetchJson(place, { proxy: config.proxy }),
+    (body) => {
+      try {
+        return toMetadata(body, config)
+      } catch (error) {
+        if (error instanceof IssuerError) return error.message
+        throw error
+      }
+    },
+  )
+  if ('found' in read) return read.found
+  throw new IssuerError(`no place has the metadata of ${JSON.stringify(config.issuer)}: ${read.answers.join('; ')}`)
 }
 
 /** RFC 8414 §3.3: metadata that names another issuer must not be used. */
 function toMetadata(body: JsonObject, { issuer, jwksUri: configured }: IssuerConfig): Metadata {
   if (body['issuer'] !== issuer)
-    throw new IssuerError(`the metadata names the issuer ${shown(body['issuer'])}, expected ${JSON.stringify(issuer)}`)
+    throw new IssuerError(`names the issuer ${shownValue(body['issuer'])}, expected ${JSON.stringify(issuer)}`)
   const jwksUri = configured ?? secureUrl(body, 'jwks_uri')
-  if (jwksUri === undefined) throw new IssuerError('the metadata has no "jwks_uri"')
+  if (jwksUri === undefined) throw new IssuerError('has no "jwks_uri"')
   const introspectionEndpoint = secureUrl(body, 'introspection_endpoint')
   const login = toLogin(body)
   return {
@@ -174,7 +169,7 @@ function secureUrl(body: JsonObject, field: string): string | undefined {
   const value = body[field]
   if (value === undefined) return undefined
   if (typeof value !== 'string' || !isSecureUrl(value, true))
-    throw new IssuerError(`the metadata has the ${JSON.stringify(field)} ${shown(value)}, expected an https URL`)
+    throw new IssuerError(`has the ${JSON.stringify(field)} ${shownValue(value)}, expected an https URL`)
   return value
 }
 
@@ -183,10 +178,4 @@ function toKeySet(body: unknown, from: string): readonly unknown[] {
   if (!Array.isArray(keys)) throw new IssuerError(`${from} answered without "keys"`)
   if (keys.length > MAX_KEYS) throw new IssuerError(`${from} answered more than ${MAX_KEYS} keys`)
   return keys
-}
-
-const MAX_SHOWN = 200
-
-function shown(value: unknown): string {
-  return (JSON.stringify(value) ?? 'nothing').slice(0, MAX_SHOWN)
 }

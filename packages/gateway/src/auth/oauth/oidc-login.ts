@@ -176,6 +176,7 @@ export class OidcLogin {
         ...(clientSecret === undefined ? {} : { authorization: `Basic ${toBasic(clientId, clientSecret)}` }),
       },
       body: form.toString(),
+      proxy: this.#config.server.proxy,
     })
     const token: unknown = isObject(body) ? body['id_token'] : undefined
     if (status !== 200 || typeof token !== 'string') throw new LoginProblem(`the token endpoint answered ${status}`)

@@ -1,5 +1,6 @@
 import { constants, createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import { isObject } from '@toolgate/values/json'
+import { withoutNulls } from './metadata-places.ts'
 import { TokenProblem } from './token-problem.ts'
 
 /** A public key of an issuer, for one algorithm. */
@@ -63,7 +64,10 @@ const MAX_TRIED = 4
  * Returns the usable keys of a JSON Web Key Set, for the algorithms that the issuer may use. Other keys are left out.
  */
 export function toSignatureKeys(jwks: readonly unknown[], algorithms: readonly string[]): readonly SignatureKey[] {
-  return jwks.filter(isSignatureKey).flatMap((jwk) => algorithms.flatMap((alg) => toKey(jwk, alg)))
+  return jwks
+    .map((jwk) => (isObject(jwk) ? withoutNulls(jwk) : jwk))
+    .filter(isSignatureKey)
+    .flatMap((jwk) => algorithms.flatMap((alg) => toKey(jwk, alg)))
 }
 
 /** RFC 7517 §4. A published secret key is rejected, as everybody who reads it could sign. */

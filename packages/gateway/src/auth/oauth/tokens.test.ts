@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHmac, hash } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
 import { text as readText } from 'node:stream/consumers'
 import { describe, it, type TestContext } from 'node:test'
 import { type CryptoKey, exportSPKI, generateKeyPair, importJWK } from 'jose'
@@ -357,7 +358,7 @@ describe('Tokens', () => {
         /https/,
       ],
       ['without keys', (one) => ({ issuer: one.issuer }), /jwks_uri/],
-      ['that is no object', () => [], /without metadata/],
+      ['that is no object', () => [], /without a JSON object/],
       ['that is endless', (one) => ({ issuer: one.issuer, fill: 'x'.repeat(600_000) }), /more than 524288 bytes/],
     ]
     for (const [what, body, problem] of lies)
@@ -367,6 +368,26 @@ describe('Tokens', () => {
         assert.equal((await refuse(await issuer.sign())).refused, 'unavailable')
         assert.match(tokens.issuers[0]?.problem ?? '', problem)
       })
+
+    it('is found past places that answer something else, whatever that is', async (t) => {
+      const { issuer, accept, tokens, pass } = await setup(t)
+      const answers: readonly ((response: ServerResponse) => void)[] = [
+        ...[400, 401, 403, 405, 500, 302].map(
+          (status) => (response: ServerResponse) => void response.writeHead(status).end(),
+        ),
+        (response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html>'),
+        (response) => json(response, { issuer: 'https://evil.example.com', jwks_uri: 'https://evil.example.com/k' }),
+        (response) => json(response, { issuer: issuer.issuer, jwks_uri: null }),
+      ]
+      issuer.answers['/.well-known/openid-configuration'] = (_request, response) =>
+        json(response, { issuer: issuer.issuer, jwks_uri: `${issuer.issuer}/jwks`, end_session_endpoint: null })
+      for (const answer of answers) {
+        issuer.answers[METADATA] = (_request, response) => answer(response)
+        pass(3_601_000)
+        await accept(await issuer.sign({ iat: 0, exp: 1e9, jti: `${answers.indexOf(answer)}` }))
+        assert.equal(tokens.issuers[0]?.status, 'up')
+      }
+    })
 
     it('is found at the place of OpenID Connect too, and follows no redirect', async (t) => {
       const { issuer, accept, refuse, pass } = await setup(t)

@@ -39,7 +39,7 @@ export const probeSchemas = {
         .min(1, 'a program and its arguments')
         .describe('A program and its arguments: no shell reads them.'),
       cwd: text.describe("Where it runs. Default: the configuration file's folder.").exactOptional(),
-      variables: z.record(variableName, z.string()).describe('All that it gets beside PATH and HOME.').exactOptional(),
+      variables: z.record(variableName, z.string()).describe('What it gets beside its surroundings.').exactOptional(),
       timeoutMs: probeTimeoutMs,
     })
     .describe('A command that ends with code 0.'),

@@ -14,6 +14,12 @@ export const listenSchema = z.strictObject({
     .array(z.string().regex(/^https?:\/\/[^/\s?#]+\/?$/, 'an origin, such as https://tools.example.com'))
     .describe('Further names it is reached by, such as https://tools.example.com in front of a proxy.')
     .exactOptional(),
+  corsOrigins: z
+    .array(
+      z.string().refine(isPageOrigin, 'one origin, such as https://inspector.example.com, not * and without a path'),
+    )
+    .describe('Origins of web pages that may call /mcp and /mcp/<app> from the browser, with a key of their own.')
+    .exactOptional(),
   proxies: z
     .array(z.string().refine(isProxyRange, 'an address such as 127.0.0.1, or a range such as 10.0.0.0/8'))
     .describe('Proxies in front. Only their X-Forwarded-For is read, to count wrong keys by client.')
@@ -26,6 +32,10 @@ export const listenSchema = z.strictObject({
     .describe('Serves HTTPS instead of HTTP. A reload reads both files again.')
     .exactOptional(),
 })
+
+function isPageOrigin(text: string): boolean {
+  return /^[a-z][a-z\d+.-]*:\/\/[^/\s?#*@]+\/?$/i.test(text) && URL.canParse(text)
+}
 
 const LOOPBACK_ORIGIN = /^http:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/
 

@@ -5,7 +5,7 @@ export const secretCommandsSchema = z
   .strictObject({
     env: z
       .record(variableName, z.string())
-      .describe('The variables that the commands get, besides PATH and HOME: { VAULT_TOKEN: "${VAULT_TOKEN}" }.')
+      .describe('The variables that the commands get, besides their surroundings: { VAULT_TOKEN: "${VAULT_TOKEN}" }.')
       .exactOptional(),
     timeoutMs: timeoutMs.describe('For each. Default: 10000.').exactOptional(),
   })

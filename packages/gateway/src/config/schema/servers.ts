@@ -1,9 +1,11 @@
 import { DEFINITION_MODES, NEW_TOOL_MODES, PIN_MODES } from '@toolgate/core/pins'
+import { INPUT_HANDLINGS } from '@toolgate/core/tools'
 import type { PrefixMode } from '@toolgate/mcp'
 import * as z from 'zod'
 import { maySchema } from '../may.ts'
 import { serverOAuthSchema } from '../server-oauth.ts'
 import { OFFERS } from '../../model/upstream.ts'
+import { proxySchema } from './proxy.ts'
 import { whole, name, text, texts, timeoutMs, variableName, headersSchema } from './values.ts'
 
 const annotationsSchema = z
@@ -94,12 +96,24 @@ export const serverSchema = z.strictObject({
     .exactOptional(),
   env: z
     .record(variableName, z.string())
-    .describe('All that the child gets beside PATH and HOME. May hold ${port}, ${user} and ${tenant}.')
+    .describe('What the child gets beside its surroundings. May hold ${port}, ${user} and ${tenant}.')
+    .exactOptional(),
+  pass: z
+    .array(variableName)
+    .describe(
+      "Further variables of the gateway's environment that the child gets. By default it gets paths, certificates, proxies without a password, the language and the time zone.",
+    )
     .exactOptional(),
   url: text
     .describe('Where it speaks Streamable HTTP. With a command, may hold ${port}, a free port chosen at each start.')
     .exactOptional(),
   headers: headersSchema.describe('Sent with each request to `url`. May hold ${user} and ${tenant}.').exactOptional(),
+  proxy: proxySchema
+    .describe('The proxy through which this server is reached; "none" for no proxy. Default: that of the file.')
+    .exactOptional(),
+  ca: text
+    .describe('A PEM file with authorities that are trusted for this server beside the usual ones.')
+    .exactOptional(),
   oauth: serverOAuthSchema.exactOptional(),
   era: z
     .enum(['auto', 'legacy', 'modern'])
@@ -125,6 +139,12 @@ export const serverSchema = z.strictObject({
     .boolean()
     .describe("Lets the server's own annotations satisfy an `allow`. Default: false.")
     .exactOptional(),
+  inputs: z
+    .enum(INPUT_HANDLINGS)
+    .describe(
+      "What happens to inputs that a tool's schema rejects. checked: they are refused. coerced: texts become the values that the schema wants, before rules, approvals and the audit. server: the server itself checks all inputs. Default: checked.",
+    )
+    .exactOptional(),
   offers: z
     .array(z.enum(OFFERS))
     .describe('The kinds of its items that are offered. resources include resource templates. Default: [tools].')
@@ -136,6 +156,12 @@ export const serverSchema = z.strictObject({
     )
     .exactOptional(),
   startTimeoutMs: timeoutMs.describe('Default: 30000.').exactOptional(),
+  waitForStart: z
+    .boolean()
+    .describe(
+      'Lets requests wait for the first list of a server that is starting, for at most startTimeoutMs. Default: false, its tools are announced when it has listed.',
+    )
+    .exactOptional(),
   callTimeoutMs: timeoutMs.describe('Default: 60000.').exactOptional(),
   names: namesSchema.exactOptional(),
   instructions: z

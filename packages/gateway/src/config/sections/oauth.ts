@@ -11,6 +11,7 @@ import {
 import { oidcSchema } from '../oidc.ts'
 import { found, has, type Reading } from '../reading.ts'
 import { plain, type Section } from '../section.ts'
+import { proxy } from './proxy.ts'
 
 /** Issuers and their names are distinct. */
 export const oauth: Section<GatewayConfig['oauth']> = { schema: oauthSchema, read: readOAuth }
@@ -23,7 +24,7 @@ function readOAuth(reading: Reading, key: string): GatewayConfig['oauth'] {
   const input = plain(oauthSchema).read(reading, key)
   if (!input) return undefined
   checkPublicUrl(source, 'oauth', 'tokens are for a URL that clients know')
-  const issuers = input.issuers.map(toIssuer)
+  const issuers = input.issuers.map((one) => toIssuer(reading, one))
   for (const [i, { issuer, name, tenant, claims, introspection }] of issuers.entries()) {
     const at = ['oauth', 'issuers', i]
     if (issuers.findIndex((one) => one.issuer === issuer) < i)
@@ -51,7 +52,7 @@ function readOidc(reading: Reading, key: string): GatewayConfig['oidc'] {
     source.report(['oidc', 'roles'], 'found no roles, expected at least one: nobody else may log in')
   if (server.tenant !== undefined && claims.tenant !== undefined)
     source.report(['oidc', 'tenant'], 'found "tenant" beside "claims.tenant", expected one of them')
-  const issuer = toIssuer({ ...server, claims: { roles: 'groups', ...claims } })
+  const issuer = toIssuer(reading, { ...server, claims: { roles: 'groups', ...claims } })
   for (const other of reading.of(oauth)?.issuers ?? []) checkNames(source, issuer, other)
   return {
     server: issuer,
@@ -85,7 +86,8 @@ export function checkPublicUrl(source: Reading['source'], key: string, why: stri
   )
 }
 
-function toIssuer({ introspection, users = {}, claims = {}, ...input }: IssuerInput): IssuerConfig {
+function toIssuer(reading: Reading, { introspection, users = {}, claims = {}, ...input }: IssuerInput): IssuerConfig {
+  const outbound = reading.of(proxy)
   return {
     ...input,
     name: input.name ?? new URL(input.issuer).hostname.replace(/^\[|\]$/g, '').replaceAll(':', '.'),
@@ -94,6 +96,7 @@ function toIssuer({ introspection, users = {}, claims = {}, ...input }: IssuerIn
     clockSkewMs: input.clockSkewMs ?? DEFAULT_SKEW_MS,
     claims: { user: 'sub', ...claims },
     users: new Map(Object.entries(users)),
+    ...(outbound && { proxy: outbound }),
     ...(introspection && {
       introspection: { tokens: 'opaque', cacheMs: MAX_INTROSPECTION_MS, ...introspection },
     }),

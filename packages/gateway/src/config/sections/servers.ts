@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
@@ -7,16 +8,16 @@ import type { ServerConfig } from '../config.ts'
 import { mentionsOwner } from '../instance-config.ts'
 import { toMay } from '../may.ts'
 import { checkPer } from '../per-user.ts'
-import type { ConfigPath } from '../problems.ts'
+import { type ConfigPath, formatPath } from '../problems.ts'
 import { checkServerOAuth } from '../check-server-oauth.ts'
 import { checkPublicUrl } from './oauth.ts'
+import { proxy, readProxy } from './proxy.ts'
 import { checkShape, found, has, keysOf, readEach, type Reading } from '../reading.ts'
 import type { Section } from '../section.ts'
 import { type ServerInput, serverSchema, serversSchema } from '../schema/servers.ts'
 
 const RESERVED: ReadonlySet<string> = new Set(['group', 'tag', 'category', 'hint'])
 const DEFAULTS = {
-  env: {},
   headers: {},
   era: 'auto',
   per: 'user',
@@ -55,14 +56,29 @@ function toServer(reading: Reading, name: string, input: ServerInput): ServerCon
   checkAccepts(reading, name, input)
   checkToolNames(reading, name, input)
   checkServerOAuth(reading, name, input)
-  const { package: _, bin: _bin, listing, may, tools, resources, prompts, ...rest } = input
+  const env = { ...toPassed(reading, name, input), ...input.env }
+  const {
+    package: _,
+    bin: _bin,
+    pass: _pass,
+    proxy: _proxy,
+    ca: _ca,
+    listing,
+    may,
+    tools,
+    resources,
+    prompts,
+    ...rest
+  } = input
   return {
     ...DEFAULTS,
     ...(input.offers === undefined ? { offersByDefault: true as const } : {}),
     ...rest,
+    env,
     name,
     ...started,
     ...toCwd(reading, name, input),
+    ...toOutbound(reading, name, input),
     // Most servers that need a token list no tools without one.
     ...((listing ?? (input.oauth && 'user')) === 'user' ? { listing: 'user' as const } : {}),
     ...(may === undefined ? {} : { may: toMay(may) }),
@@ -89,7 +105,64 @@ function toCommand(reading: Reading, name: string, input: ServerInput): Pick<Ser
   return { command: isPath ? path.resolve(reading.configDir, input.command) : input.command, args }
 }
 
-const CHILD_KEYS = ['args', 'cwd', 'env', 'loopback'] as const
+/** Returns the variables of `pass`, with a warning for each that is not set. */
+function toPassed({ source, variable }: Reading, name: string, { pass = [] }: ServerInput): Record<string, string> {
+  const passed = pass.map((one, i) => {
+    const value = variable(one)
+    const at = ['servers', name, 'pass', i]
+    if (value === undefined)
+      source.warn({
+        code: 'variable_unset',
+        at,
+        path: formatPath(at),
+        text: `the environment variable ${one} is not set`,
+      })
+    return [one, value] as const
+  })
+  return Object.fromEntries(passed.filter((entry): entry is [string, string] => entry[1] !== undefined))
+}
+
+/** Returns how a server is reached. A child is on this machine. */
+function toOutbound(reading: Reading, name: string, input: ServerInput): Pick<ServerConfig, 'proxy' | 'ca'> {
+  const { source } = reading
+  const at = ['servers', name, 'proxy']
+  const isRemote = input.url !== undefined && input.command === undefined && input.package === undefined
+  if (!isRemote && input.proxy !== undefined)
+    source.report(at, 'found "proxy", expected it for a server that is reached by "url" and not started', {
+      atKey: true,
+    })
+  const rules = isRemote ? (input.proxy === undefined ? reading.of(proxy) : readProxy(reading, at)) : undefined
+  const ca = input.ca === undefined ? undefined : readAuthorities(reading, name, input, input.ca)
+  return { ...(rules && { proxy: rules }), ...(ca !== undefined && { ca }) }
+}
+
+function readAuthorities(
+  { source, configDir }: Reading,
+  name: string,
+  { url }: ServerInput,
+  file: string,
+): string | undefined {
+  const at = ['servers', name, 'ca']
+  if (!url?.startsWith('https:')) source.report(at, 'found "ca", which needs a "url" with https', { atKey: true })
+  const pem = readPem(path.resolve(configDir, file))
+  if (pem === undefined) source.report(at, `${found(source, at)}, expected a file with certificates in PEM`)
+  return pem
+}
+
+const MAX_PEM_BYTES = 1024 * 1024
+
+function readPem(file: string): string | undefined {
+  try {
+    if (statSync(file).size > MAX_PEM_BYTES) return undefined
+    const pem = readFileSync(file, 'utf8')
+    // It throws for a text that begins with no certificate.
+    return new X509Certificate(pem).raw.length > 0 ? pem : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const CHILD_KEYS = ['args', 'cwd', 'env', 'pass', 'loopback'] as const
 
 function checkTransport({ source }: Reading, name: string, input: ServerInput): void {
   const at = ['servers', name]

@@ -1,6 +1,14 @@
 import type { CallContext, Gate, Tool, View } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/values/json'
-import { isNotFound, promptNotFound, type ResourceOwners, resourceNotFound, toItemAnswer } from '@toolgate/mcp'
+import {
+  isNotFound,
+  withoutNullEntries,
+  promptNotFound,
+  type ResourceOwners,
+  resourceNotFound,
+  serverNameOf,
+  toItemAnswer,
+} from '@toolgate/mcp'
 import { clientNames, type NamesInLists } from '../../calls/client-names.ts'
 import { RpcFault } from '../../model/protocol.ts'
 import type { McpReply, McpRequest } from '../../calls/request.ts'
@@ -51,7 +59,7 @@ export async function completeArgument(deps: CompletionDeps, request: McpRequest
     callerNow,
     as: {
       kind: 'complete',
-      run: (_, call) => complete(item?.namespace ?? '', toServerParams(params, item), call),
+      run: (_, call) => complete(item?.namespace ?? '', toServerParams(params, item, asked), call),
     },
   })
   // An item that needs an approval returns no values, but its existence is not a secret.
@@ -69,7 +77,8 @@ function readArgument({ argument, context }: JsonObject): Asked {
   const refuse = (problem: string) => new RpcFault('params_invalid', `params.${problem}.`)
   const { name, value } = isObject(argument) ? argument : {}
   if (typeof name !== 'string' || typeof value !== 'string') throw refuse('argument must have a name and a value')
-  const others = isObject(context) ? (context['arguments'] ?? {}) : {}
+  const given = isObject(context) ? (context['arguments'] ?? {}) : {}
+  const others = isObject(given) ? withoutNullEntries(given) : given
   if (!isObject(others) || Object.values(others).some((one) => typeof one !== 'string'))
     throw refuse('context.arguments must be an object of strings')
   return { name, value, others: others as Asked['others'] }
@@ -81,10 +90,12 @@ function inputOf(item: Tool | undefined, { name, value, others }: Asked): JsonOb
 }
 
 /** Returns the parameters for the server, with the server's own name of the prompt, or the URI that was decided. */
-function toServerParams({ ref, argument, context }: JsonObject, item: Tool | undefined): JsonObject {
+function toServerParams({ ref, argument, context }: JsonObject, item: Tool | undefined, { others }: Asked): JsonObject {
   const own =
-    item?.kind === 'prompt' ? { type: 'ref/prompt', name: item.name } : { ...(ref as JsonObject), uri: item?.uri }
-  return { ref: own, argument, ...(context === undefined ? {} : { context }) }
+    item?.kind === 'prompt'
+      ? { type: 'ref/prompt', name: serverNameOf(item) }
+      : { ...(ref as JsonObject), uri: item?.uri }
+  return { ref: own, argument, ...(isObject(context) ? { context: { ...context, arguments: others } } : {}) }
 }
 
 interface ValueFilter {

@@ -1,4 +1,4 @@
-import { type ItemLists, promptNotFound } from '@toolgate/mcp'
+import { type ItemLists, promptNotFound, withoutNullEntries } from '@toolgate/mcp'
 import { isObject } from '@toolgate/values/json'
 import type { NamesInLists } from '../../calls/client-names.ts'
 import { callItem, listOf, refuseParams } from '../../calls/items.ts'
@@ -27,7 +27,9 @@ export function promptMethods(names: NamesInLists, lists: Pick<ItemLists, 'liste
 }
 
 async function getPrompt(names: NamesInLists, request: McpRequest, at: Serving): Promise<McpReply> {
-  const { name, arguments: input = {} } = request.params
+  const { name, arguments: given = {} } = request.params
+  // An argument of a prompt is a string, so `null` means that it is absent.
+  const input = isObject(given) ? withoutNullEntries(given) : given
   const view = await at.gate.view(request.caller)
   if (typeof name !== 'string') return refuseParams(view, '(no name)', 'params.name must be a string.')
   if (!isObject(input) || Object.values(input).some((value) => typeof value !== 'string'))

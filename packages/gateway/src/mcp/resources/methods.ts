@@ -1,4 +1,4 @@
-import type { Gate } from '@toolgate/core'
+import type { Caller, Gate } from '@toolgate/core'
 import { toPlainUri } from '@toolgate/core/toolset'
 import { isNotFound, type ItemLists, type ResourceOwners, resourceNotFound } from '@toolgate/mcp'
 import type { JsonObject } from '@toolgate/values/json'
@@ -6,6 +6,7 @@ import type { NamesInLists } from '../../calls/client-names.ts'
 import { callItem, listOf, refuseParams } from '../../calls/items.ts'
 import type { Method, Serving } from '../../calls/method.ts'
 import type { McpReply, McpRequest } from '../../calls/request.ts'
+import type { Session } from '../../calls/sessions.ts'
 import { RpcFault } from '../../model/protocol.ts'
 import { RESOURCE_UPDATED } from '../../servers/transport/announcements.ts'
 import type { ResourceSubscriptions } from './subscriptions.ts'
@@ -54,12 +55,37 @@ async function readResource(
 
 async function subscribe(
   { subscriptionsOf }: ResourceMethodDeps,
-  { params, caller, session, owner }: McpRequest,
+  { params, session, owner }: McpRequest,
   { gate, streams, sessions }: Serving,
 ): Promise<McpReply> {
   const uri = uriOf(params)
   if (!session) throw new RpcFault('params_invalid', 'Subscriptions need a session.')
-  const answer = await subscriptionsOf(gate).subscribe({
+  const answer = await subscribeSession({ session, uri, owner, subscriptions: subscriptionsOf(gate), streams })
+  if ('error' in answer) return answer
+  if (session.isEnded) throw new RpcFault('session_unknown', 'Session not found.')
+  await sessions.keep(session)
+  return { result: {} }
+}
+
+interface SessionSubscription {
+  readonly session: Session
+  readonly uri: string
+  /** The caller of the credential, without the session. */
+  readonly owner: Caller
+  readonly subscriptions: Pick<ResourceSubscriptions, 'subscribe'>
+  readonly streams: Serving['streams']
+}
+
+/** Subscribes a session to a resource, until the session ends. */
+export async function subscribeSession({
+  session,
+  uri,
+  owner,
+  subscriptions,
+  streams,
+}: SessionSubscription): ReturnType<ResourceSubscriptions['subscribe']> {
+  const caller = session.callerOf(owner)
+  const answer = await subscriptions.subscribe({
     uri,
     caller,
     owner,
@@ -68,14 +94,11 @@ async function subscribe(
     updated: () => streams.notify(caller.session ?? '', RESOURCE_UPDATED, { uri }),
   })
   if ('error' in answer) return answer
-  if (session.isEnded) {
-    answer.end()
-    throw new RpcFault('session_unknown', 'Session not found.')
-  }
   session.subscriptions.get(uri)?.()
   session.subscriptions.set(uri, answer.end)
-  await sessions.keep(session)
-  return { result: {} }
+  session.unresumed.delete(uri)
+  if (session.isEnded) answer.end()
+  return answer
 }
 
 /** Ends the subscription under any spelling of its resource. The answer does not reveal whether it existed. */
@@ -86,6 +109,7 @@ async function unsubscribe({ params, session }: McpRequest, { sessions }: Servin
     end()
     session?.subscriptions.delete(uri)
   }
+  for (const uri of session?.unresumed ?? []) if (toPlainUri(uri) === plain) session?.unresumed.delete(uri)
   if (session && ended.length > 0) await sessions.keep(session)
   return { result: {} }
 }

@@ -3,6 +3,7 @@ import type { McpResult } from '@toolgate/mcp'
 import type { Method } from '../../calls/method.ts'
 import type { McpReply, McpRequest } from '../../calls/request.ts'
 import { RpcFault } from '../../model/protocol.ts'
+import { type ClientResponses, readResponses, ResponsesInvalid } from '../../servers/asks/answers.ts'
 import type { Task, TaskOwner } from './task.ts'
 import type { Tasks } from './tasks.ts'
 
@@ -56,10 +57,18 @@ async function cancel(deps: TaskMethodDeps, request: McpRequest): Promise<McpRep
 
 async function update(deps: TaskMethodDeps, request: McpRequest): Promise<McpReply> {
   const task = await find(deps, request)
-  const { inputResponses } = request.params
-  if (!isObject(inputResponses) || !(await deps.tasks.answer(task, inputResponses)))
-    throw new RpcFault('params_invalid', 'params.inputResponses are not answers to what the task asks for.')
+  await deps.tasks.answer(task, responsesIn(request))
   return { result: {} }
+}
+
+/** @throws {RpcFault} */
+function responsesIn({ params: { inputResponses } }: McpRequest): ClientResponses {
+  try {
+    // They are required here, so an absent field is as invalid as a list.
+    return readResponses(inputResponses ?? [])
+  } catch (error) {
+    throw error instanceof ResponsesInvalid ? new RpcFault('params_invalid', error.message) : error
+  }
 }
 
 /** Waits until the task ends, and returns its result. */

@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { Clock } from '@toolgate/core/stores'
 import type { Continuation } from '@toolgate/core/toolset'
 import { RPC_CODES, toAnswer } from '@toolgate/mcp'
+import type { ClientResponses } from '../../servers/asks/answers.ts'
 import { isAsked } from '../../servers/asks/asked.ts'
 import { type ClientCapabilities, type ClientLink, clientLink } from '../../servers/asks/client-link.ts'
 import { endOnRecord, type EndsDeps, withdrawApproval } from './ends.ts'
@@ -134,26 +135,24 @@ export class Tasks {
     }
   }
 
-  /** Passes the client's answers on. Returns `false` if they do not match the task's requests. */
-  async answer(task: Task, responses: JsonObject): Promise<boolean> {
+  /** Passes the client's answers on. Answers to anything that the task has not asked are ignored. */
+  async answer(task: Task, sent: ClientResponses): Promise<void> {
     const { requests = {} } = task.progress
-    if (task.status !== 'input_required') return true
-    const isAnswer = ([key, answer]: [string, unknown]) => Object.hasOwn(requests, key) && isObject(answer)
-    if (!Object.entries(responses).every(isAnswer)) return false
+    const responses = Object.fromEntries(Object.entries(sent).filter(([key]) => Object.hasOwn(requests, key)))
+    if (task.status !== 'input_required' || Object.keys(responses).length === 0) return
     const open = await this.store.find(task)
-    if (open?.call.kind !== 'upstream' || !(await this.#leases.take(task.id))) return true
+    if (open?.call.kind !== 'upstream' || !(await this.#leases.take(task.id))) return
     // Another answer may have come first, and its round may already have ended.
     const now = await this.store.get(task.owner, task.id)
     if (now?.updatedAt !== task.updatedAt || now.status !== task.status) {
       await this.#leases.release(task.id)
-      return true
+      return
     }
     await this.store.update(task, { status: 'working' })
     this.#follow(open, responses)
     // The server still waits for the rest, so the client must not see the status `working`.
     const isPartial = Object.keys(requests).some((key) => !Object.hasOwn(responses, key))
     if (isPartial) await endsWithin(this.#running.get(task.id)?.done ?? Promise.resolve(), PARTIAL_MS)
-    return true
   }
 
   /** Cancels a task, also at its server. Returns `false` for an ended task. */
@@ -413,10 +412,16 @@ function isDown({ outcome, reasons }: Decision): boolean {
 const END_MS = 1_000
 
 /** Returns the capabilities that decide what a server may ask, without the client's other ones. */
-function neededOf({ elicitation }: ClientCapabilities): ClientCapabilities {
-  if (!isObject(elicitation)) return {}
-  const { form, url } = elicitation
-  return { elicitation: { ...(isObject(form) && { form: {} }), ...(isObject(url) && { url: {} }) } }
+function neededOf({ elicitation, sampling, roots }: ClientCapabilities): ClientCapabilities {
+  return {
+    ...(isObject(elicitation) && { elicitation: partsOf(elicitation, ['form', 'url']) }),
+    ...(isObject(sampling) && { sampling: partsOf(sampling, ['tools']) }),
+    ...(isObject(roots) && { roots: {} }),
+  }
+}
+
+function partsOf(capability: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(names.filter((name) => isObject(capability[name])).map((name) => [name, {}]))
 }
 
 function failed(message: string): TaskEnding {

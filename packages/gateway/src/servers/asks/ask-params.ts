@@ -1,5 +1,6 @@
-import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
-import { RPC_CODES, RpcError } from '@toolgate/mcp'
+import { isObject, type JsonObject } from '@toolgate/values/json'
+import { withoutNulls } from '@toolgate/mcp'
+import { checkSize, invalid, isTexts, named } from './ask-checks.ts'
 import { findSecret } from './secret-forms.ts'
 
 /** The rules for one request of a server. */
@@ -12,7 +13,6 @@ export interface AskRules {
 /** The maximum length of a message in a request to a client. More limits follow. */
 const MAX_MESSAGE = 4_000
 const MAX_PROPERTIES = 50
-const MAX_CHARS = 256 * 1024
 
 const FORMATS: ReadonlySet<unknown> = new Set([undefined, 'email', 'uri', 'date', 'date-time'])
 const PRIMITIVES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean'])
@@ -21,7 +21,6 @@ const FIELDS: readonly string[] = (
   'type title description default format minLength maxLength minimum maximum ' +
   'enum enumNames oneOf items minItems maxItems'
 ).split(' ')
-const SAMPLED = ['messages', 'modelPreferences', 'temperature', 'maxTokens', 'stopSequences', 'metadata'] as const
 
 /**
  * Returns the params of a form for the client: only fields that MCP defines, with the server's name first.
@@ -34,13 +33,13 @@ export function toForm(params: JsonObject, { server }: AskRules): JsonObject {
   checkSize(params)
   if (!isObject(requestedSchema) || requestedSchema['type'] !== 'object' || !isObject(requestedSchema['properties']))
     throw invalid('requestedSchema must be an object schema with properties')
-  const { properties, required } = requestedSchema as { properties: JsonObject; required?: unknown }
+  const { properties, required } = withoutNulls(requestedSchema) as { properties: JsonObject; required?: unknown }
   if (required !== undefined && !isTexts(required)) throw invalid('required must be a list of names')
-  const schemas = Object.entries(properties)
+  const schemas = Object.entries(properties).map(([name, schema]) => [name, withoutFieldNulls(schema)] as const)
   if (schemas.length > MAX_PROPERTIES) throw invalid(`a form has at most ${MAX_PROPERTIES} properties`)
   const bad = schemas.find(([, schema]) => !isField(schema))
   if (bad) throw invalid(`"${bad[0]}" must be a string, number, boolean or choice`)
-  const secret = findSecret(message, properties)
+  const secret = findSecret(message, Object.fromEntries(schemas))
   if (secret !== undefined) throw invalid(`a form may not ask for secrets, as "${secret}" seems to`)
   const fields = Object.fromEntries(schemas.map(([name, field]) => [name, toField(field as JsonObject)]))
   const schema = { type: 'object', properties: fields, ...(required !== undefined && { required }) }
@@ -63,29 +62,13 @@ export function toUrl(params: JsonObject, { server, mayOpen }: AskRules): JsonOb
   return { mode: 'url', message: named(server, message), url: url.href, ...id }
 }
 
-/** Returns the params of a sampling request, without context from other servers and tools. @throws {RpcError} */
-export function toSample(params: JsonObject, { server }: AskRules): JsonObject {
-  const { messages, maxTokens, systemPrompt = '', tools } = params
-  checkSize(params)
-  if (!Array.isArray(messages) || !Number.isSafeInteger(maxTokens)) throw invalid('messages and maxTokens are required')
-  if (typeof systemPrompt !== 'string') throw invalid('systemPrompt must be a string')
-  if (tools !== undefined) throw invalid('tools are not supported')
-  const kept = Object.fromEntries(SAMPLED.flatMap((field) => (field in params ? [[field, params[field]]] : [])))
-  return { ...kept, systemPrompt: named(server, systemPrompt) }
-}
-
 function messageOf({ message }: JsonObject): string {
   if (typeof message === 'string' && message.length <= MAX_MESSAGE) return message
   throw invalid(`message must be a string of at most ${MAX_MESSAGE} characters`)
 }
 
-/** Puts the server's configured name first, as the text may claim any name. */
-function named(server: string, message: string): string {
-  return `Server "${server}" asks: ${message}`
-}
-
-function checkSize(params: JsonObject): void {
-  if (toJsonText(params).length > MAX_CHARS) throw invalid(`the request has more than ${MAX_CHARS} characters`)
+function withoutFieldNulls(schema: unknown): unknown {
+  return isObject(schema) ? withoutNulls(schema) : schema
 }
 
 function isField(schema: unknown): boolean {
@@ -102,7 +85,7 @@ function isField(schema: unknown): boolean {
 }
 
 function isChoice(names: unknown): boolean {
-  return isTexts(names) && (names as readonly string[]).length > 0
+  return isTexts(names) && names.length > 0
 }
 
 function isTitledChoice(options: unknown): boolean {
@@ -112,12 +95,4 @@ function isTitledChoice(options: unknown): boolean {
 
 function toField(schema: JsonObject): JsonObject {
   return Object.fromEntries(FIELDS.flatMap((field) => (field in schema ? [[field, schema[field]]] : [])))
-}
-
-function isTexts(value: unknown): boolean {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string')
-}
-
-function invalid(problem: string): RpcError {
-  return new RpcError(RPC_CODES.invalidParams, `${problem}.`)
 }

@@ -35,6 +35,8 @@ export interface ClientLink {
   /** Sends a server's log message. It may be lost. */
   log(params: JsonObject): void
   readonly answers?: ClientAnswers | undefined
+  /** The client's answers without a state (2026-07-28). They count only for what the server asks in this round. */
+  readonly answersAhead?: JsonObject | undefined
   /** How the call uses tasks. Default: its client receives only the result. */
   readonly tasks?: LinkTasks | undefined
 }

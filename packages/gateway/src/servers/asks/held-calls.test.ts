@@ -50,6 +50,17 @@ describe('HeldCalls', () => {
     assert.equal(calls.count, 0)
   })
 
+  for (const unusable of [undefined, 7, { content: {} }])
+    it(`asks again after the answer ${JSON.stringify(unusable)}`, async () => {
+      const { calls, begin } = setUp()
+      const { id, key, requests } = await begin()
+      const again = await inRound((call) =>
+        calls.resume(id, OWNER).next(call, undefined, unusable === undefined ? {} : { [key]: unusable }),
+      )
+      assert.ok(again instanceof InputRequired)
+      assert.deepEqual((again.payload as { readonly requests: JsonObject }).requests, requests)
+    })
+
   it('is resumed once, and only by its own call', async () => {
     const { calls, begin } = setUp()
     const { id } = await begin()

@@ -5,6 +5,7 @@ import type { JsonObject } from '@toolgate/values/json'
 import { InputRequired } from '@toolgate/core/toolset'
 import { type McpResult, RPC_CODES, RpcError } from '@toolgate/mcp'
 import type { Asked } from './asked.ts'
+import { isAnswerTo } from './answers.ts'
 import { StateInvalid } from './sealed-state.ts'
 
 export interface HeldCallsOptions {
@@ -158,7 +159,11 @@ export class HeldCall {
     this.#round = { call, log, resolve, reject }
     if (this.#ended) this.#settle()
     else if (call.aborted) this.cancel(call.reason)
-    for (const [key, { answer }] of this.#asks) if (Object.hasOwn(responses, key)) answer(responses[key] as JsonObject)
+    for (const [key, { method, answer }] of this.#asks) {
+      const response = Object.hasOwn(responses, key) ? responses[key] : undefined
+      // Without a usable answer the client is asked again, as a server of an earlier revision cannot ask again.
+      if (isAnswerTo(method, response)) answer(response)
+    }
     if (this.#asks.size > 0) this.#pauseSoon()
     return promise.finally(unwatch)
   }

@@ -162,8 +162,10 @@ async function finish(
     const { inputRequests = {}, requestState } = result as { inputRequests?: JsonObject; requestState?: string }
     const asks = asksOf()
     const requests = asks.admitAll(inputRequests)
-    if (asks.link?.era === 'modern') return new InputRequired({ requests, state: requestState } satisfies Asked)
-    next = { ...asked, answers: { inputResponses: await askAll(asks, requests, signal), requestState } }
+    const ahead = rounds === 0 ? answersAhead(asks.link, requests) : undefined
+    if (asks.link?.era === 'modern' && !ahead)
+      return new InputRequired({ requests, state: requestState } satisfies Asked)
+    next = { ...asked, answers: { inputResponses: ahead ?? (await askAll(asks, requests, signal)), requestState } }
   }
   throw new UpstreamError('upstream_protocol', `asked for more input more than ${MAX_ASKS} times`)
 }
@@ -173,6 +175,17 @@ function answersOf(link: ClientLink | undefined): UpstreamCall['answers'] {
   if (!answers) return undefined
   const { responses, state } = answers
   return { inputResponses: responses, ...(typeof state === 'string' ? { requestState: state } : {}) }
+}
+
+/**
+ * Returns the answers to all requests of the server, if the client has sent them without waiting for the requests. Its
+ * other answers are ignored (MCP 2026-07-28, multi round-trip requests, "error handling").
+ */
+function answersAhead(link: ClientLink | undefined, requests: JsonObject): JsonObject | undefined {
+  const sent = link?.answersAhead
+  const keys = Object.keys(requests)
+  if (!sent || keys.length === 0 || !keys.every((key) => Object.hasOwn(sent, key))) return undefined
+  return Object.fromEntries(keys.map((key) => [key, sent[key]]))
 }
 
 /** Sends requests to a client of an earlier revision, one after another, because a person answers them. */

@@ -13,7 +13,8 @@ const ALL: ServerMay = { elicit: true, sample: true, roots: true, log: true, ope
 const FORM = { message: 'Who are you?', requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } }
 const URL_ASK = { mode: 'url', message: 'Sign in.', url: `${ORIGIN}/start?x=1` }
 const SAMPLE = { messages: [], maxTokens: 5 }
-const CAN = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
+const TOOLS = { tools: [{ name: 'weather', inputSchema: { type: 'object' } }], toolChoice: { mode: 'auto' } }
+const CAN = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} }
 const ASKED: readonly (readonly [keyof ServerMay, string, JsonObject])[] = [
   ['elicit', 'elicitation/create', FORM],
   ['open', 'elicitation/create', URL_ASK],
@@ -53,7 +54,7 @@ const refuses = (ask: () => unknown, code: number, message: RegExp) =>
 describe('a request of a server', () => {
   it('is passed on with the name of the server first, and recorded', () => {
     const { call, records } = setUp()
-    assert.deepEqual(call.admit('elicitation/create', { ...FORM, _meta: { x: 1 }, other: 1 }), {
+    assert.deepEqual(call.admit('elicitation/create', { ...FORM, _meta: { x: 1 }, other: 1, mode: null }), {
       ...FORM,
       message: 'Server "files" asks: Who are you?',
     })
@@ -76,7 +77,7 @@ describe('a request of a server', () => {
       agent: undefined,
       chat_id: undefined,
       reason: 'relayed',
-      detail: 'files: elicitation/create: Server "files" asks: Who are you?',
+      detail: 'files: elicitation/create: Server "files" asks: Who are you? (left out: other)',
     })
     assert.equal(records.length, 4)
   })
@@ -116,10 +117,91 @@ describe('a request of a server', () => {
     assert.match(records.at(-1)?.detail ?? '', /more than 10 times/)
   })
 
-  it('for a sample or roots is for clients of earlier revisions alone', () => {
+  it('reaches clients of MCP 2026-07-28, of every kind', () => {
     const { call } = setUp({ link: { era: 'modern', ask: undefined } })
-    assert.deepEqual(call.capabilities, { elicitation: { form: {}, url: {} } })
-    refuses(() => call.admitAll({ a: { method: 'roots/list' } }), -32_021, /roots/)
+    assert.deepEqual(call.capabilities, CAN)
+    const asked = ASKED.map(([word, method, params]) => [word, { method, params }])
+    const admitted = call.admitAll(Object.fromEntries(asked))
+    assert.deepEqual(
+      Object.values(admitted).map((request) => (request as { readonly method: string }).method),
+      ASKED.map(([, method]) => method),
+    )
+  })
+})
+
+describe('a sampling request', () => {
+  const ask = (more: JsonObject, given: SetUp = {}) => {
+    const { call, records } = setUp(given)
+    return { params: call.admit('sampling/createMessage', { ...SAMPLE, ...more }), detail: records[0]?.detail }
+  }
+  const OWN = { systemPrompt: 'Server "files" asks: ' }
+  const says = (text: string) => ({ role: 'user', content: { type: 'text', text } })
+
+  it('reaches the client with every field that MCP defines', () => {
+    const fields = {
+      modelPreferences: { hints: [{ name: 'small' }], costPriority: 0.5 },
+      temperature: 0.1,
+      stopSequences: ['\n'],
+      metadata: { a: 1 },
+      ...TOOLS,
+    }
+    assert.deepEqual(ask(fields).params, { ...SAMPLE, ...fields, ...OWN })
+  })
+
+  it('is recorded with the prompt and the last message', () => {
+    const messages = [
+      says('first'),
+      { role: 'assistant', content: [{ type: 'image' }, { type: 'text', text: 'last' }] },
+    ]
+    const { detail } = ask({ messages, systemPrompt: 'Be brief.' })
+    assert.equal(detail, 'files: sampling/createMessage: Server "files" asks: Be brief.: last')
+  })
+
+  it('gets no context of other servers, and the record says so', () => {
+    const { params, detail } = ask({ includeContext: 'allServers', task: {} })
+    assert.deepEqual(params, { ...SAMPLE, ...OWN })
+    assert.match(detail ?? '', /\(left out: includeContext, task\)$/)
+    assert.doesNotMatch(ask({ includeContext: 'none' }).detail ?? '', /left out/)
+  })
+
+  it('has no absent fields where the server wrote null', () => {
+    const nulls = { systemPrompt: null, tools: null, toolChoice: null, modelPreferences: null, includeContext: null }
+    const { params, detail } = ask(nulls, { link: { capabilities: { sampling: {} } } })
+    assert.deepEqual(params, { ...SAMPLE, ...OWN })
+    assert.doesNotMatch(detail ?? '', /left out/)
+  })
+
+  for (const [field, value] of [
+    ['messages', undefined],
+    ['messages', [7]],
+    ['messages', [{ role: 'user' }]],
+    ['maxTokens', undefined],
+    ['maxTokens', 1.5],
+    ['systemPrompt', 7],
+    ['modelPreferences', []],
+    ['temperature', 'hot'],
+    ['stopSequences', [1]],
+    ['metadata', 'm'],
+    ['tools', [{ name: 'no_schema' }]],
+    ['toolChoice', 'auto'],
+  ] as const)
+    it(`is refused by name for ${field}: ${JSON.stringify(value)}`, () => {
+      refuses(() => ask({ [field]: value }), -32_602, new RegExp(`^${field} (?:must be|is required)`))
+    })
+
+  for (const [field, value] of Object.entries(TOOLS))
+    it(`with ${field} needs a client whose model can use tools`, () => {
+      const plain = setUp({ link: { capabilities: { sampling: {} } } })
+      const params = { ...SAMPLE, [field]: value }
+      refuses(() => plain.call.admit('sampling/createMessage', params), -32_601, /tools in sampling/)
+      assert.throws(() => plain.call.admitAll({ a: { method: 'sampling/createMessage', params } }), {
+        code: -32_021,
+        data: { requiredCapabilities: { sampling: { tools: {} } } },
+      })
+    })
+
+  it('is of bounded length', () => {
+    refuses(() => ask({ messages: [says('x'.repeat(300_000))] }), -32_602, /characters/)
   })
 })
 
@@ -129,6 +211,13 @@ describe('the capabilities that a server is told', () => {
     ['no more than its entry', { may: { sample: false, open: [] } }, { elicitation: { form: {} }, roots: {} }],
     ['no more than its client', { link: { capabilities: { elicitation: { url: {} } } } }, { elicitation: { url: {} } }],
     ['forms of a client of 2025-06-18', { link: { capabilities: { elicitation: {} } } }, { elicitation: { form: {} } }],
+    ['samples without tools', { link: { capabilities: { sampling: {} } } }, { sampling: {} }],
+    ['nothing that is null or false', { link: { capabilities: { sampling: null, roots: false } as never } }, undefined],
+    [
+      'no more of roots than that they exist',
+      { link: { capabilities: { roots: { listChanged: true } } } },
+      { roots: {} },
+    ],
     ['nothing for a client without a stream', { link: { ask: undefined } }, undefined],
     ['nothing without a client', { link: null }, undefined],
   ] as const) {
@@ -213,6 +302,18 @@ describe('a form', () => {
       refuses(() => ask(properties), -32_602, /must be|at most/)
     })
   }
+
+  it('has no absent fields where the server wrote null', () => {
+    const choice = { type: 'string', enum: ['a'], format: null, oneOf: null, title: null }
+    const asked = setUp().call.admit('elicitation/create', {
+      mode: null,
+      message: 'Please.',
+      requestedSchema: { type: 'object', properties: { a: choice }, required: null },
+    })
+    assert.deepEqual(asked['requestedSchema'], { type: 'object', properties: { a: { type: 'string', enum: ['a'] } } })
+    assert.deepEqual(Object.keys(asked), ['message', 'requestedSchema'])
+    refuses(() => ask({ token: { type: 'string', enum: null } }), -32_602, /secrets/)
+  })
 
   it('has every choice that MCP allows', () => {
     ask({

@@ -3,13 +3,15 @@ import type { AuditEntry } from '@toolgate/core/audit'
 import { chain, messageOf, safely } from '@toolgate/values'
 import { isObject, type JsonObject, toJsonText } from '@toolgate/values/json'
 import { enterSaid } from '@toolgate/core/call'
-import { McpError, RPC_CODES, RpcError } from '@toolgate/mcp'
+import { McpError, RPC_CODES, RpcError, withoutNulls } from '@toolgate/mcp'
 import type { ServerConfig } from '../../config/config.ts'
 import { MAY_NOTHING, type ServerMay } from '../../config/may.ts'
 import { clip } from '../transport/json-rpc.ts'
-import { type AskRules, toForm, toSample, toUrl } from './ask-params.ts'
+import { type AskRules, toForm, toUrl } from './ask-params.ts'
+import { describeAsk } from './ask-text.ts'
 import { type ClientCapabilities, type ClientLink, toClientLink } from './client-link.ts'
 import type { HeldCalls } from './held-calls.ts'
+import { hasTools, toSample } from './sample-params.ts'
 
 /** The maximum number of requests from a server during one call, over all of its rounds in this process. */
 export const MAX_ASKS = 10
@@ -22,14 +24,15 @@ const MISSING_CAPABILITY = -32_021
 /** The error that asks a client to open URLs first (MCP 2025-11-25). */
 const URLS_REQUIRED = -32_042
 
-/** The kinds of requests of a server, as `may` names them. */
-type Want = 'elicit' | 'open' | 'sample' | 'roots'
+/** The kinds of requests of a server: those that `may` names, and samples with tools. */
+type Want = 'elicit' | 'open' | 'sample' | 'tools' | 'roots'
 
 const WANTS: Readonly<
   Record<
     Want,
     {
       readonly isAllowed: (may: ServerMay) => boolean
+      /** The client's capability for it. `null` and `false` count as absent. */
       readonly capability: (client: ClientCapabilities) => unknown
       /** The client capabilities that are declared to the server. */
       readonly declared: JsonObject
@@ -55,6 +58,12 @@ const WANTS: Readonly<
     declared: { sampling: {} },
     toParams: toSample,
   },
+  tools: {
+    isAllowed: ({ sample }) => sample,
+    capability: ({ sampling }) => sampling?.['tools'],
+    declared: { sampling: { tools: {} } },
+    toParams: toSample,
+  },
   roots: {
     isAllowed: ({ roots }) => roots,
     capability: ({ roots }) => roots,
@@ -63,6 +72,9 @@ const WANTS: Readonly<
   },
 }
 
+/** The names of the capabilities. */
+const CAPABILITIES = ['elicitation', 'sampling', 'roots'] as const
+
 const WANT_NAMES = Object.keys(WANTS) as Want[]
 
 /** The requests that an entry allows its server, also as a list of words. */
@@ -70,9 +82,6 @@ interface AskedMay {
   readonly may: ServerMay
   readonly wants: readonly Want[]
 }
-
-/** Sampling and roots are deprecated, so only clients of earlier revisions are asked. */
-const EARLIER_ONLY: ReadonlySet<Want> = new Set(['sample', 'roots'])
 
 /** The record of one request. Its policy revision and time are added later. */
 export type AskEntry = Omit<AuditEntry, 'policy_revision' | 'catalog_revision' | 'wallMs'>
@@ -150,10 +159,10 @@ export class CallAsks {
     if (++this.#asks > MAX_ASKS + 1) throw tooMany()
     try {
       const admitted = this.#check(method, params, missing)
-      this.#record('relayed', describe(method, admitted))
+      this.#record('relayed', describeAsk(method, admitted, params))
       return admitted
     } catch (error) {
-      this.#record('refused', `${describe(method, params)}: ${messageOf(error)}`)
+      this.#record('refused', `${describeAsk(method, params)}: ${messageOf(error)}`)
       throw error
     }
   }
@@ -174,6 +183,7 @@ export class CallAsks {
   /** Returns the error to send to the client for a server's error. URLs that it asks the user to open are checked. */
   admitError(error: unknown): unknown {
     const rpc = error instanceof McpError ? error.rpc : undefined
+    if (rpc?.code === MISSING_CAPABILITY) this.#recordMissing(rpc.data)
     if (rpc?.code !== URLS_REQUIRED) return error
     try {
       const asked = isObject(rpc.data) ? rpc.data['elicitations'] : undefined
@@ -206,14 +216,16 @@ export class CallAsks {
     return enterSaid(this.#call, said)
   }
 
-  #check(method: string, params: JsonObject, missing: number): JsonObject {
+  #check(method: string, given: JsonObject, missing: number): JsonObject {
     if (this.#asks > MAX_ASKS) throw tooMany()
+    const params = withoutNulls(given)
     const want = wantOf(method, params)
     if (!want || !WANTS[want].isAllowed(this.#may))
       throw new RpcError(RPC_CODES.methodNotFound, `The server may not ask for ${clip(method, 100)}.`)
     if (!this.#can(want)) {
       const data = { requiredCapabilities: WANTS[want].declared }
-      throw new RpcError(missing, `The client of this call does not support ${clip(method, 100)}.`, data)
+      const what = want === 'tools' ? 'tools in sampling/createMessage' : method
+      throw new RpcError(missing, `The client of this call does not support ${what}.`, data)
     }
     return WANTS[want].toParams(params, {
       server: this.#options.server.name,
@@ -228,9 +240,10 @@ export class CallAsks {
 
   #can(want: Want): boolean {
     const { link } = this
-    if (!link || (link.era === 'modern' && EARLIER_ONLY.has(want))) return false
-    // The stream of a client of an earlier revision may be closed.
-    return WANTS[want].capability(link.capabilities) !== undefined && (link.era === 'modern' || link.ask !== undefined)
+    // A client of an earlier revision cannot be asked without a session.
+    if (!link || (link.era === 'legacy' && link.ask === undefined)) return false
+    const capability = WANTS[want].capability(link.capabilities) ?? false
+    return capability !== false
   }
 
   #declared(): JsonObject | undefined {
@@ -238,12 +251,16 @@ export class CallAsks {
     if (!this.link || this.#wants.length === 0) return undefined
     const wants = this.#wants.filter((want) => this.#can(want))
     if (wants.length === 0) return undefined
-    const form = wants.includes('elicit') ? { form: {} } : {}
-    const url = wants.includes('open') ? { url: {} } : {}
-    return {
-      ...(wants.includes('elicit') || wants.includes('open') ? { elicitation: { ...form, ...url } } : {}),
-      ...(wants.includes('sample') ? WANTS.sample.declared : {}),
-      ...(wants.includes('roots') ? WANTS.roots.declared : {}),
+    return joinDeclared(wants.map((want) => WANTS[want].declared))
+  }
+
+  /** Records which capabilities the server misses, since only the operator knows whether its entry permits them. */
+  #recordMissing(data: unknown): void {
+    const required = isObject(data) && isObject(data['requiredCapabilities']) ? data['requiredCapabilities'] : {}
+    for (const name of CAPABILITIES.filter((one) => Object.hasOwn(required, one))) {
+      const isPermitted = this.#wants.some((want) => Object.hasOwn(WANTS[want].declared, name))
+      const why = isPermitted ? 'its client does not have it' : 'its entry does not permit it (may)'
+      this.#record('refused', `it needs the capability ${name}, but ${why}`)
     }
   }
 
@@ -269,14 +286,22 @@ function tooMany(): RpcError {
   return new RpcError(RPC_CODES.internalError, `The server asked more than ${MAX_ASKS} times during one call.`)
 }
 
-function wantOf(method: string, { mode }: JsonObject): Want | undefined {
-  if (method === 'elicitation/create')
-    return mode === 'url' ? 'open' : mode === undefined || mode === 'form' ? 'elicit' : undefined
-  return method === 'sampling/createMessage' ? 'sample' : method === 'roots/list' ? 'roots' : undefined
+function wantOf(method: string, params: JsonObject): Want | undefined {
+  const { mode } = params
+  switch (method) {
+    case 'elicitation/create':
+      return mode === 'url' ? 'open' : mode === undefined || mode === 'form' ? 'elicit' : undefined
+    case 'sampling/createMessage':
+      return hasTools(params) ? 'tools' : 'sample'
+    case 'roots/list':
+      return 'roots'
+    default:
+      return undefined
+  }
 }
 
-/** Returns the audit text of a request, such as `elicitation/create: Who are you?`. */
-function describe(method: string, { message, url }: JsonObject): string {
-  const said = [message, url].filter((text) => typeof text === 'string').map((text) => clip(text, 200))
-  return [clip(method, 100), ...said].join(': ')
+/** Returns one object with the capabilities of several kinds, such as forms and URLs of `elicitation`. */
+function joinDeclared(all: readonly JsonObject[]): JsonObject {
+  const names = new Set(all.flatMap((one) => Object.keys(one)))
+  return Object.fromEntries([...names].map((name) => [name, Object.assign({}, ...all.map((one) => one[name]))]))
 }

@@ -1,7 +1,7 @@
 import type { Progress } from '@toolgate/core'
 import { type Cancelling, createCanceller, toCancelling } from '@toolgate/values'
 import { isObject, type JsonObject } from '@toolgate/values/json'
-import type { McpResult } from '@toolgate/mcp'
+import { type McpResult, withoutNulls } from '@toolgate/mcp'
 import { clip } from '../transport/json-rpc.ts'
 import { type CallMethod, type Upstream, type UpstreamCall, UpstreamError } from '../../model/upstream.ts'
 
@@ -256,7 +256,8 @@ function checkState(result: McpResult): McpResult {
   throw new UpstreamError('upstream_protocol', 'answered an input_required that is invalid')
 }
 
-function checkResult(result: JsonObject): McpResult {
+function checkResult(given: JsonObject): McpResult {
+  const result = withoutNulls(given)
   const { content, isError } = result
   const fits =
     (content === undefined || Array.isArray(content)) && (isError === undefined || typeof isError === 'boolean')

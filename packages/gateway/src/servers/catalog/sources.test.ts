@@ -28,7 +28,7 @@ function fakeUpstream(...tools: UpstreamTool[]) {
   const calls: UpstreamCall[] = []
   const upstream = {
     name: 'files',
-    state: { status: 'ready' },
+    state: { status: 'ready', rejected: [] },
     items: { ...NOTHING, tools } as UpstreamItems,
     subscribe(listener: () => void) {
       listeners.add(listener)
@@ -128,12 +128,12 @@ describe('UpstreamSource', () => {
   })
 
   it('leaves out an invalid tool with a reason, and returns the others', () => {
-    const { upstream, set } = fakeUpstream(listed('a:b'), listed('read'))
+    const { upstream, set } = fakeUpstream(listed('a\nb'), listed('read'))
     const source = sourceOf(upstream)
     assert.deepEqual([...byId(source.tools()).keys()], ['files:read'])
     assert.equal(source.rejected.length, 1)
-    assert.equal(source.rejected[0]?.name, 'a:b')
-    assert.match(source.rejected[0]?.reason ?? '', /must not hold ":"/)
+    assert.equal(source.rejected[0]?.name, 'a\nb')
+    assert.match(source.rejected[0]?.reason ?? '', /must not hold spaces, control characters/)
     set(listed('read'))
     void source.tools()
     assert.deepEqual(source.rejected, [])

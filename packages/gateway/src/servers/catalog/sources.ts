@@ -1,4 +1,5 @@
-import type { Tool } from '@toolgate/core'
+import { ConfigError, type Tool } from '@toolgate/core'
+import { isErrorOf } from '@toolgate/values'
 import { InputRequired, type OwnSources, type Source } from '@toolgate/core/toolset'
 import { type McpResult, ServerItems, ServerTools } from '@toolgate/mcp'
 import { toClientLink } from '../asks/client-link.ts'
@@ -7,7 +8,10 @@ import type { ServerConfig } from '../../config/config.ts'
 import { type CallParts, senderTo } from '../asks/relayed-call.ts'
 import type { Offer, RejectedItem, Upstream, UpstreamItems } from '../../model/upstream.ts'
 
-type SourceConfig = Pick<ServerConfig, 'name' | 'tools' | 'trustHints' | 'offers' | 'accepts' | 'resources' | 'prompts'>
+type SourceConfig = Pick<
+  ServerConfig,
+  'name' | 'tools' | 'trustHints' | 'inputs' | 'offers' | 'accepts' | 'resources' | 'prompts'
+>
 
 /** The parts of a listed server that its source uses. */
 type ListedUpstream = Pick<Upstream, 'name' | 'state' | 'items' | 'call'> & Partial<Pick<Upstream, 'subscribe'>>
@@ -27,7 +31,7 @@ export class UpstreamSource implements Source {
   #wasReady = false
 
   constructor(
-    { name, tools, trustHints, offers, accepts = [], resources, prompts }: SourceConfig,
+    { name, tools, trustHints, inputs, offers, accepts = [], resources, prompts }: SourceConfig,
     upstream: ListedUpstream,
     parts: CallParts,
     own?: OwnSources,
@@ -43,6 +47,7 @@ export class UpstreamSource implements Source {
       namespace: name,
       overlays: tools,
       trustHints,
+      inputs,
       runsTasks: () => this.#runsTasks(),
       executeOf: (tool, execution) => {
         const support = taskSupportOf(execution)
@@ -70,12 +75,15 @@ export class UpstreamSource implements Source {
     })
   }
 
-  /** Listed items that the catalog rejects, with the reason. */
+  /** Listed items that the server's connection or the catalog rejects, with the reason. */
   get rejected(): readonly RejectedItem[] {
-    const tools = this.#tools.leftOut.map(
-      ({ tool, error }) => ({ kind: 'tool', name: tool, reason: error.message }) as const,
-    )
-    return [...tools, ...this.#items.leftOut.map(({ kind, name, error }) => ({ kind, name, reason: error.message }))]
+    return [...this.#upstream.state.rejected, ...this.rejectedHere]
+  }
+
+  /** Listed items that the catalog rejects. The connection logs those that it rejects itself. */
+  get rejectedHere(): readonly RejectedItem[] {
+    const tools = this.#tools.leftOut.map(({ tool, ...rest }) => ({ kind: 'tool', name: tool, ...rest }) as const)
+    return [...tools, ...this.#items.leftOut].map(({ error, ...rest }) => ({ ...rest, reason: reasonOf(error) }))
   }
 
   /** The names of all listed tools, including disabled ones. */
@@ -123,6 +131,11 @@ export class UpstreamSource implements Source {
     })
     return unsubscribe ?? (() => {})
   }
+}
+
+/** Returns a reason without the item's name, which stands beside it. */
+function reasonOf(error: Error): string {
+  return isErrorOf(error, ConfigError) ? error.problem : error.message
 }
 
 /** Returns an `InputRequired` for a call that its server runs as a task, since the call continues in another round. */

@@ -44,7 +44,7 @@ export class Authority {
   begin(server: OAuthServer, owner: Omit<ConnectionKey, 'server'>, of: string) {
     return explained(async () => {
       const fetch = fetchFor(server)
-      const found = await discover(new URL(server.url ?? ''), server.oauth, fetch)
+      const found = await discover(server, fetch)
       const { client, callback } = await this.#clients.find(server, found.server, fetch)
       const { issuer } = found.server
       const { resource, scopes } = found
@@ -139,11 +139,16 @@ export class Authority {
   /** Returns the issuer's metadata, which is cached for a while, and the client. */
   async #partyOf(server: OAuthServer, issuer: string): Promise<Omit<Party, 'client'>> {
     const { clock } = this.#deps
-    const key = JSON.stringify([server.name, server.url, issuer])
+    const key = JSON.stringify([server.name, server.url, server.oauth, server.proxy, server.ca, issuer])
     const known = this.#parties.get(key)
     if (known && clock.monotonicMs() - known.readMs < METADATA_FRESH_MS) return known.party
     const fetch = fetchFor(server)
-    const party = { server: await readServer(issuer, fetch), fetch, nowMs: () => clock.wallMs(), client: NO_CLIENT }
+    const party = {
+      server: await readServer(issuer, server, fetch),
+      fetch,
+      nowMs: () => clock.wallMs(),
+      client: NO_CLIENT,
+    }
     remember(this.#parties, key, { party, readMs: clock.monotonicMs() }, MAX_PARTIES)
     return party
   }
@@ -157,9 +162,9 @@ function clientOf({ oauth: { clientId, clientSecret } }: OAuthServer, made: Conn
 }
 
 /** Returns a fetch that may reach private addresses only at hosts that the operator has configured. */
-function fetchFor({ url, oauth: { issuer } }: OAuthServer) {
+export function fetchFor({ url, oauth: { issuer }, proxy, ca }: OAuthServer) {
   const trusted = [url, issuer].flatMap((text) => (text === undefined ? [] : [new URL(text).hostname]))
-  return createGuardedFetch({ trusted })
+  return createGuardedFetch({ trusted, proxy, ca })
 }
 
 /**

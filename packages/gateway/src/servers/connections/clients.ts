@@ -6,6 +6,7 @@ import type { SecretSealer } from '../../util/sealer.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 import { callbackOf, CLIENT_PATH, metadataOf, type OAuthServer } from './oauth-server.ts'
 import { ConnectProblem } from './problem.ts'
+import { standardFetch } from './standard-answer.ts'
 
 /** The gateway as a client of an authorization server. */
 export interface OAuthClient {
@@ -80,7 +81,7 @@ export class Clients {
     const metadata = metadataOf(publicUrl, callback)
     const response = await oauth.dynamicClientRegistrationRequest(server, metadata, {
       [oauth.allowInsecureRequests]: true,
-      [oauth.customFetch]: fetch,
+      [oauth.customFetch]: standardFetch(fetch, 201),
     })
     const registered = await oauth.processDynamicClientRegistrationResponse(response).catch((cause: unknown) => {
       throw new ConnectProblem(`the authorization server registered no client (${response.status})`, { cause })

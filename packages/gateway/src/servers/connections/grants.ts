@@ -3,6 +3,7 @@ import { authenticationOf, codeOf, type OAuthClient } from './clients.ts'
 import type { Discovered } from './discovery.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 import { ConnectionRefused, ConnectProblem } from './problem.ts'
+import { standardFetch } from './standard-answer.ts'
 
 /** The tokens that an authorization server issued for a user. Never shown, logged or recorded. */
 export interface GrantedTokens {
@@ -127,7 +128,7 @@ export async function revoke(party: Party, { access, refresh: further }: Granted
 
 /** Allows http in the library, as the guarded fetch checks addresses and also allows loopback. */
 function optionsOf({ fetch }: Party) {
-  return { [oauth.allowInsecureRequests]: true, [oauth.customFetch]: fetch }
+  return { [oauth.allowInsecureRequests]: true, [oauth.customFetch]: standardFetch(fetch, 200) }
 }
 
 function toGranted(answer: oauth.TokenEndpointResponse, { nowMs }: Party): Granted {

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
+import dns from 'node:dns/promises'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, describe, it } from 'node:test'
+import { syncBuiltinESMExports } from 'node:module'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { startScripted, status } from '../../../fixtures/scripted-http.ts'
+import { AUTHORITY, SERVER } from '../../../fixtures/test-certificates.ts'
+import { startProxy } from '../../../fixtures/test-proxy.ts'
+import { proxiesOf } from '../../util/proxy-rules.ts'
 import { createGuardedFetch, isPublic } from './guarded-fetch.ts'
 import { ConnectProblem } from './problem.ts'
 
@@ -49,6 +56,22 @@ describe('createGuardedFetch', () => {
         },
         problem(/answered JSON that/),
       )
+  })
+
+  it('reads an answer that is compressed, within the same bounds', async () => {
+    for (const [coding, zip] of [
+      ['gzip', gzipSync],
+      ['deflate', deflateSync],
+      ['br', brotliCompressSync],
+    ] as const) {
+      const headers = { 'content-type': 'application/json', 'content-encoding': coding }
+      answer = (response) => response.writeHead(200, headers).end(zip('{"a":1}'))
+      assert.deepEqual(await (await trusting(`${base}/x`)).json(), { a: 1 })
+      answer = (response) => response.writeHead(200, headers).end(zip(Buffer.alloc(10 * 2 ** 20, ' ')))
+      await assert.rejects(trusting(`${base}/x`), problem(/more than 524288 bytes/))
+      answer = (response) => response.writeHead(200, headers).end('{"a":1}')
+      await assert.rejects(trusting(`${base}/x`), problem(new RegExp(`a body that is not ${coding}`)))
+    }
   })
 
   it('asks no other host without TLS or on a private address', async () => {
@@ -116,5 +139,118 @@ describe('isPublic', () => {
       'no address',
     ])
       assert.equal(isPublic(address), false, address)
+  })
+})
+
+describe('createGuardedFetch behind a proxy', () => {
+  const rules = (url: string) => proxiesOf({ ALL_PROXY: url })
+
+  /** A proxy to a server that answers JSON, at a name that only the proxy knows. */
+  async function proxied(t: TestContext) {
+    const server = await startScripted(t, { GET: status(200, '{"a":1}') }, 0, undefined, SERVER)
+    const hosts = { 'login.example.com:443': server.port, 'other.example.com:443': server.port }
+    const proxy = await startProxy(t, { hosts })
+    return { server, proxy }
+  }
+
+  it('asks a host of the configuration through it, with the authorities of its server', async (t) => {
+    const { proxy } = await proxied(t)
+    const fetch = createGuardedFetch({ trusted: ['login.example.com'], proxy: rules(proxy.url), ca: AUTHORITY })
+    assert.deepEqual(await (await fetch('https://login.example.com/x')).json(), { a: 1 })
+    assert.deepEqual(proxy.asked, ['CONNECT login.example.com:443'])
+  })
+
+  it('checks the name in the certificate, as without it', async (t) => {
+    const { proxy, server } = await proxied(t)
+    const fetch = createGuardedFetch({ trusted: ['other.example.com'], proxy: rules(proxy.url), ca: AUTHORITY })
+    await assert.rejects(fetch('https://other.example.com/x'), problem(/certificate for other names/))
+    assert.equal(server.seen.length, 0)
+  })
+
+  it('trusts the authorities of a server for no host that the configuration does not name', async (t) => {
+    const { proxy, server } = await proxied(t)
+    const fetch = createGuardedFetch({ trusted: [], proxy: rules(proxy.url), ca: AUTHORITY })
+    await assert.rejects(fetch('https://login.example.com/x'), problem(/certificate of an unknown authority/))
+    assert.deepEqual(
+      proxy.asked,
+      ['CONNECT login.example.com:443'],
+      'a name that resolves nowhere is left to the proxy',
+    )
+    assert.equal(server.seen.length, 0)
+  })
+
+  it('asks it for no address and no name that cannot be public', async (t) => {
+    const { proxy } = await proxied(t)
+    const fetch = createGuardedFetch({ trusted: [], proxy: rules(proxy.url) })
+    for (const url of [
+      'https://127.0.0.1/',
+      'https://0x7f.1/',
+      'https://[::1]/',
+      'https://10.1.2.3/',
+      'https://169.254.169.254/latest',
+      'https://[::ffff:10.0.0.1]/',
+      'https://localhost/',
+      'https://intranet/',
+      'https://intranet./',
+      'https://metadata.google.internal/',
+      'https://printer.local/',
+      'https://router.home.arpa./',
+    ])
+      await assert.rejects(fetch(url), problem(/not public/), url)
+    await assert.rejects(fetch('http://login.example.com/'), problem(/not https/))
+    assert.deepEqual(proxy.asked, [])
+  })
+
+  it('asks it for no name that resolves to a private address here', async (t) => {
+    const { proxy } = await proxied(t)
+    t.mock.method(dns, 'lookup', async () => [
+      { address: '93.184.215.14', family: 4 },
+      { address: '10.0.0.7', family: 4 },
+    ])
+    syncBuiltinESMExports()
+    try {
+      const fetch = createGuardedFetch({ trusted: [], proxy: rules(proxy.url) })
+      await assert.rejects(fetch('https://login.example.com/'), problem(/not public/))
+      assert.deepEqual(proxy.asked, [])
+    } finally {
+      t.mock.restoreAll()
+      syncBuiltinESMExports()
+    }
+  })
+
+  it('checks the addresses of a host that NO_PROXY excepts, as without it', async (t) => {
+    const { proxy } = await proxied(t)
+    const excepted = proxiesOf({ ALL_PROXY: proxy.url, NO_PROXY: '*' })
+    await assert.rejects(
+      createGuardedFetch({ trusted: [], proxy: excepted })('https://localhost:1/'),
+      problem(/not public/),
+    )
+    assert.deepEqual(proxy.asked, [])
+  })
+
+  it('names the proxy that cannot be used, and shows no login', async (t) => {
+    const proxy = await startProxy(t, { hosts: {}, login: 'vera:secret' })
+    const url = proxy.url.replace('//', '//vera:wrong@')
+    const fetch = createGuardedFetch({ trusted: ['login.example.com'], proxy: rules(url) })
+    await assert.rejects(fetch('https://login.example.com/x?code=abc'), (error: Error) => {
+      assert.equal(
+        error.message,
+        `https://login.example.com/x cannot be reached: the proxy 127.0.0.1:${proxy.port} (ALL_PROXY) asked for a login (HTTP 407); write its user and password in the URL of ALL_PROXY`,
+      )
+      return true
+    })
+  })
+
+  it('waits for a proxy no longer than for a server', async (t) => {
+    const silent = createServer()
+    silent.on('connect', () => undefined)
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+    t.after(() => {
+      silent.closeAllConnections()
+      silent.close()
+    })
+    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+    const fetch = createGuardedFetch({ trusted: ['login.example.com'], proxy: rules(url), timeoutMs: 50 })
+    await assert.rejects(fetch('https://login.example.com/'), problem(/did not open a connection in time/))
   })
 })

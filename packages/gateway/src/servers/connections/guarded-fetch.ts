@@ -1,7 +1,10 @@
 import { lookup, type LookupAddress, type LookupOptions } from 'node:dns'
+import { lookup as resolveAll } from 'node:dns/promises'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { JsonFault, readJson, readUtf8 } from '@toolgate/values/json'
 import { isLoopback } from '../../config/loopback.ts'
+import { RequestFailed, requestBounded } from '../../util/bounded-request.ts'
+import { bareHost, type NamedProxy, proxyFor, type ProxyRules } from '../../util/proxy-rules.ts'
 import { ConnectProblem } from './problem.ts'
 
 /** The options with which `oauth4webapi` calls it. */
@@ -19,6 +22,10 @@ interface GuardOptions {
   readonly timeoutMs?: number
   /** The maximum size of a body. Default 512 KiB. */
   readonly maxBytes?: number
+  /** The proxy through which hosts are reached. */
+  readonly proxy?: ProxyRules | undefined
+  /** Certificates (PEM) of authorities that are also trusted for the hosts in the configuration. */
+  readonly ca?: string | undefined
 }
 
 const TIMEOUT_MS = 5_000
@@ -28,15 +35,23 @@ const MAX_BYTES = 512 * 1024
  * Returns a `fetch` for URLs that a server has named: https only, without redirects, and with limits for size and time.
  *
  * A host that the configuration does not name must have only public addresses. They are checked when the connection is
- * made, so that the name cannot resolve to another address after the check.
+ * made, so that the name cannot resolve to another address after the check. A proxy looks the name up itself: then only
+ * a name that cannot be public, or that resolves here to a private address, is refused.
  *
  * @throws {ConnectProblem}
  */
-export function createGuardedFetch({ trusted, timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES }: GuardOptions) {
+export function createGuardedFetch({
+  trusted,
+  timeoutMs = TIMEOUT_MS,
+  maxBytes = MAX_BYTES,
+  proxy,
+  ca,
+}: GuardOptions): GuardedFetch {
   const known = new Set(trusted)
   const fetch: GuardedFetch = async (text, { method = 'GET', headers = {}, body } = {}) => {
     const url = checkUrl(text, known)
-    const options = { method, headers, isTrusted: known.has(url.hostname), timeoutMs, maxBytes }
+    const isTrusted = known.has(url.hostname)
+    const options = { method, headers, isTrusted, timeoutMs, maxBytes, proxy: proxyFor(proxy, url), ca }
     return send(url, options, typeof body === 'string' || body instanceof URLSearchParams ? String(body) : undefined)
   }
   return fetch
@@ -58,50 +73,31 @@ interface SendOptions extends Required<Pick<GuardOptions, 'timeoutMs' | 'maxByte
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly isTrusted: boolean
+  readonly proxy: NamedProxy | undefined
+  readonly ca: string | undefined
 }
 
 async function send(url: URL, options: SendOptions, body: string | undefined): Promise<Response> {
-  const { method, headers, isTrusted, timeoutMs, maxBytes } = options
-  const { request } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
-  const { promise, resolve, reject } = Promise.withResolvers<Response>()
-  const place = `${url.origin}${url.pathname}`
-  const asked = request(url, {
-    method,
-    headers: { ...headers, ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }) },
-    agent: false,
-    ...(isTrusted ? {} : { lookup: lookupPublic }),
-  })
-  const fail = (error: Error) => {
-    asked.destroy()
-    reject(error instanceof ConnectProblem ? error : new ConnectProblem(`${place} cannot be reached`, { cause: error }))
+  const { isTrusted, proxy, ca, ...request } = options
+  if (proxy && !isTrusted) await checkPublicName(url.hostname)
+  try {
+    const answer = await requestBounded(url, {
+      ...request,
+      body,
+      proxy,
+      ...(isTrusted ? { ca } : { lookup: lookupPublic }),
+    })
+    const read = JSON_TYPE.test(answer.contentType) ? rewritten(answer.bytes) : answer.bytes
+    return toResponse(answer.status, answer.rawHeaders, read)
+  } catch (error) {
+    throw toProblem(error, `${url.origin}${url.pathname}`)
   }
-  const timer = setTimeout(() => fail(new ConnectProblem(`${place} did not answer within ${timeoutMs} ms`)), timeoutMs)
-  asked.on('error', fail)
-  asked.on('response', (answer) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    answer.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      if (size > maxBytes) fail(new ConnectProblem(`${place} answered more than ${maxBytes} bytes`))
-      else chunks.push(chunk)
-    })
-    answer.on('error', fail)
-    answer.on('end', () => {
-      try {
-        const bytes = Buffer.concat(chunks)
-        const read = JSON_TYPE.test(answer.headers['content-type'] ?? '') ? rewritten(bytes) : bytes
-        resolve(toResponse(answer.statusCode ?? 0, answer.rawHeaders, read))
-      } catch (error) {
-        fail(
-          error instanceof JsonFault
-            ? new ConnectProblem(`${place} answered JSON that ${error.problem}`)
-            : (error as Error),
-        )
-      }
-    })
-  })
-  asked.end(body)
-  return promise.finally(() => clearTimeout(timer))
+}
+
+function toProblem(error: unknown, place: string): unknown {
+  if (error instanceof JsonFault) return new ConnectProblem(`${place} answered JSON that ${error.problem}`)
+  if (!(error instanceof RequestFailed)) return error
+  return error.cause instanceof ConnectProblem ? error.cause : new ConnectProblem(error.message, { cause: error })
 }
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
@@ -132,6 +128,27 @@ const lookupPublic: LookupFunction = (hostname, options, callback) => {
     if (options.all) callback(null, addresses)
     else callback(null, first.address, first.family)
   })
+}
+
+/** Names that no public host has (RFC 6761, RFC 6762, RFC 8375, and ICANN's `internal`). */
+const PRIVATE_NAME = /^[^.]*$|\.(?:localhost|local|internal|intranet|lan|home|corp|home\.arpa|test|invalid|onion)$/
+const LOOK_UP_MS = 1_000
+
+/**
+ * Refuses a name that is known not to be public. A network behind a proxy often resolves no public names, so that a name
+ * without an address is left to the proxy.
+ *
+ * @throws {ConnectProblem}
+ */
+async function checkPublicName(hostname: string): Promise<void> {
+  const host = bareHost(hostname)
+  if (isIP(host) !== 0) return
+  if (PRIVATE_NAME.test(host)) throw notPublic(hostname)
+  const { promise: late, resolve } = Promise.withResolvers<readonly LookupAddress[]>()
+  const timer = setTimeout(resolve, LOOK_UP_MS, [])
+  const addresses = await Promise.race([resolveAll(host, { all: true }).catch(() => []), late])
+  clearTimeout(timer)
+  if (!addresses.every(({ address }) => isPublic(address))) throw notPublic(hostname)
 }
 
 function notPublic(host: string): ConnectProblem {

@@ -3,7 +3,7 @@ import type { ServerConfig } from '../../config/config.ts'
 import type { ServerOAuth } from '../../config/server-oauth.ts'
 
 /** A server that users connect to their own accounts. */
-export type OAuthServer = Pick<ServerConfig, 'name' | 'url'> & { readonly oauth: ServerOAuth }
+export type OAuthServer = Pick<ServerConfig, 'name' | 'url' | 'proxy' | 'ca'> & { readonly oauth: ServerOAuth }
 
 /** The callback path for authorization servers that include `iss` in each answer. */
 const SHARED_CALLBACK = '/connect/~callback'

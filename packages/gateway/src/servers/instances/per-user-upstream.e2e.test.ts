@@ -19,7 +19,9 @@ import type { ServerConfig } from '../../config/config.ts'
 import { DEFAULT_INSTANCES, type InstanceLimits, Instances } from './instances.ts'
 import { ROUND_MS } from '../transport/limits.ts'
 import { PerUserUpstream } from './per-user-upstream.ts'
+import { sharedCaches } from '../../util/package-caches.ts'
 import { createReaper } from '../../util/reaper.ts'
+import { surroundings } from '../../util/surroundings.ts'
 import type { CallMethod } from '../../model/upstream.ts'
 import type { UpstreamLogLine } from '../transport/server-logs.ts'
 
@@ -101,7 +103,8 @@ describe('a server with an instance for each user', () => {
     ] as const) {
       assert.deepEqual(who.args, [`--profile=acme/${name}`])
       assert.equal(who.env['OWNER'], `acme/${name}`)
-      assert.deepEqual(Object.keys(who.env).toSorted(), ['HOME', 'OWNER', 'PATH'])
+      const given = { ...surroundings(), ...sharedCaches({}, join(folder, '.caches')) }
+      assert.deepEqual(Object.keys(who.env).toSorted(), [...Object.keys(given), 'OWNER'].toSorted())
       for (const own of [who.home, who.cwd]) {
         assert.ok(own.startsWith(join(folder, 'browser', `${name}~`)), own)
         assert.equal(statSync(own).mode & 0o777, 0o700)

@@ -43,7 +43,7 @@ export interface ServerConnections {
   missingOf(caller: Caller): MissingConnection | undefined
 }
 
-/** How long a request waits for its caller's first list. Tools that come later are announced. */
+/** How long a request waits for its caller's first list, without `waitForStart`. Tools that come later are announced. */
 const LIST_WAIT_MS = 10_000
 
 /**
@@ -151,7 +151,8 @@ export class PerUserUpstream implements Upstream {
       this.#prepareLater(caller, owner)
       return undefined
     }
-    return endsWithin(held.started.finally(held.release), LIST_WAIT_MS)
+    const { waitForStart, startTimeoutMs } = this.#config
+    return endsWithin(held.started.finally(held.release), waitForStart ? startTimeoutMs : LIST_WAIT_MS)
   }
 
   /**
@@ -175,8 +176,8 @@ export class PerUserUpstream implements Upstream {
   }
 
   /**
-   * Returns why the caller's list is not known, for people and for the caller. `undefined`: it is known or is being
-   * read.
+   * Returns why the caller's list is not known, for people and for the caller. `undefined`: it is known, or nobody has
+   * asked for it.
    */
   whyUnknown(caller: Caller): NoPlace | undefined {
     const owner = this.lists && ownerOf(caller)
@@ -186,6 +187,7 @@ export class PerUserUpstream implements Upstream {
     const full = this.#deps.instances.whyFull(this.name, owner, this.#config)
     if (full) return full
     const { state, reason = 'it does not answer' } = this.#deps.instances.stateOf(this.name, owner) ?? {}
+    if (state === 'starting') return { text: 'its instance is still starting', message: 'it is still starting' }
     return state === 'down' ? { text: `its instance is down: ${reason}`, message: 'it does not start' } : undefined
   }
 
@@ -249,6 +251,7 @@ export class PerUserUpstream implements Upstream {
     const held = this.#take(caller)
     if ('text' in held) throw this.#busy(held)
     try {
+      if (held.upstream.state.status !== 'ready') this.#tellWait(asked)
       await whileWanted(held.started, signal)
       return await this.#pauses.follow(
         held.owner,
@@ -259,6 +262,15 @@ export class PerUserUpstream implements Upstream {
     } finally {
       held.release()
     }
+  }
+
+  /** Tells the client of a call that it waits for a first start, as that may take minutes. */
+  #tellWait({ onProgress }: UpstreamCall): void {
+    if (onProgress && this.#deps.firstStarts?.of(this.#config)?.isFirst)
+      onProgress({
+        progress: 0,
+        message: `The server ${this.name} starts for the first time, and may download packages.`,
+      })
   }
 
   #busy({ message }: NoPlace): UpstreamError {

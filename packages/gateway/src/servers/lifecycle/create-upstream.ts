@@ -12,6 +12,7 @@ import type { FindTracing } from '../../telemetry/tracing.ts'
 import type { ConnectionHooks, Handshake, LogLevel } from '../transport/connection.ts'
 import type { RequestCredential } from '../transport/credential.ts'
 import { openServer, type OpenServer } from '../transport/open.ts'
+import type { FirstStarts } from './first-starts.ts'
 import { ITEM_KINDS, LIST_NAMES } from './item-kinds.ts'
 import type { Reaper } from '../../util/reaper.ts'
 import { createRefresher } from './refresher.ts'
@@ -23,6 +24,7 @@ import { fetchLists, type ReadLists, ServerLists, ttlOf } from './server-lists.t
 import {
   type Offer,
   OFFERS,
+  type RejectedItem,
   type Upstream,
   type UpstreamCall,
   UpstreamError,
@@ -43,11 +45,15 @@ export interface UpstreamDeps {
   readonly credential?: RequestCredential | undefined
   /** Returns the tracing of calls, if it is enabled. */
   readonly tracing?: FindTracing | undefined
+  /** The starts that download packages. Default: each start has the time limit of the configuration. */
+  readonly firstStarts?: FirstStarts | undefined
   /** Throws if no call may be sent now. */
   readonly checkStart?: (() => void) | undefined
 }
 
 const MAX_LOGGED_REJECTIONS = 20
+/** Begins the reason of a server that starts for the first time. The packages follow. */
+const DOWNLOADS = 'it downloads, unless they are in a cache: '
 
 /**
  * Returns one MCP server, which is kept running from `start` to `close`.
@@ -76,6 +82,8 @@ class SupervisedUpstream implements Upstream {
   #current: OpenServer | undefined
   /** The log level of the running server. */
   #logLevel: ServerLogLevel | undefined
+  /** The rejected items that are logged. */
+  #logged: ReadonlySet<string> = new Set()
   #living: Promise<void> | undefined
   #endRun: (() => void) | undefined
   /** Ends the pause before the next start. */
@@ -181,8 +189,7 @@ class SupervisedUpstream implements Upstream {
     let readyMs: number | undefined
     try {
       await this.#deps.prepare?.()
-      const { reaper, credential } = this.#deps
-      server = await openServer(this.#config, { hooks, reaper, signal: this.#stopping.signal, credential })
+      server = await this.#open(hooks)
       const read = await Promise.race([this.#read(server, offers), lost.promise])
       if (!read || this.#isStopping) return server
       this.#current = server
@@ -205,6 +212,24 @@ class SupervisedUpstream implements Upstream {
       if (readyMs !== undefined) this.#backoff.ranFor(this.#clock.monotonicMs() - readyMs)
     }
     return server
+  }
+
+  /** Opens the server. A start that downloads packages has more time, and says what it waits for. */
+  #open(hooks: ConnectionHooks): Promise<OpenServer> {
+    const { reaper, credential, firstStarts } = this.#deps
+    const { signal } = this.#stopping
+    const open = (extraMs: number) => {
+      const startTimeoutMs = this.#config.startTimeoutMs + extraMs
+      return openServer({ ...this.#config, startTimeoutMs }, { hooks, reaper, signal, credential })
+    }
+    const fetching = firstStarts?.of(this.#config)
+    if (!fetching) return open(0)
+    if (fetching.isFirst) {
+      const reason = `${DOWNLOADS}${fetching.packages.join(', ')}`
+      if (this.state.status === 'starting') this.#setState({ ...this.state, reason })
+      this.#log('info', `starts for the first time: ${reason}`)
+    }
+    return fetching.run(signal, open)
   }
 
   /** Updates the state after a new handshake, which may be with another version of the server. */
@@ -281,9 +306,14 @@ class SupervisedUpstream implements Upstream {
     this.#logRejected()
   }
 
+  /** Logs each rejected item once, also if it is listed again or the server restarts. */
   #logRejected(): void {
-    for (const { kind, name, reason } of this.#lists.rejected.slice(0, MAX_LOGGED_REJECTIONS))
-      this.#log('warn', `its ${kind} "${name}" cannot be offered`, reason)
+    const fresh = this.#lists.rejected.filter((item) => !this.#logged.has(keyOf(item)))
+    for (const item of fresh.slice(0, MAX_LOGGED_REJECTIONS))
+      this.#log('warn', `its ${item.kind} "${item.name}" cannot be offered`, item.reason)
+    const more = fresh.length - MAX_LOGGED_REJECTIONS
+    if (more > 0) this.#log('warn', `${more} more of its items cannot be offered; GET /api/servers lists them`)
+    this.#logged = new Set(this.#lists.rejected.map(keyOf))
   }
 
   #setDown(error: UpstreamError, server: OpenServer | undefined): void {
@@ -302,6 +332,10 @@ class SupervisedUpstream implements Upstream {
   #log(level: LogLevel, message: string, detail?: string): void {
     this.#deps.log({ level, server: this.name, message, ...(detail ? { detail } : {}) })
   }
+}
+
+function keyOf({ kind, name, reason }: RejectedItem): string {
+  return JSON.stringify([kind, name, reason])
 }
 
 function countsOf(items: UpstreamItems, offers: readonly Offer[]): string {

@@ -1,4 +1,5 @@
 import { ConfigError, defineTool } from '@toolgate/core'
+import { toServedName } from '@toolgate/mcp'
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { Era } from '../transport/connection.ts'
 import { clip } from '../transport/json-rpc.ts'
@@ -87,7 +88,7 @@ function toolProblem(tool: JsonObject, era: Era): string | undefined {
 /** Applies the catalog's own rules, so that the catalog accepts every tool that passes. */
 function nameProblem(name: unknown): string | undefined {
   try {
-    defineTool({ name: name as string })
+    defineTool({ name: toServedName('tool', name) as string })
     return undefined
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error

@@ -8,7 +8,7 @@ import {
   readJson,
   toJsonText,
 } from '@toolgate/values/json'
-import { RPC_CODES } from '@toolgate/mcp'
+import { RPC_CODES, withoutNulls } from '@toolgate/mcp'
 import { findMembers } from '../../util/json-text.ts'
 import { nextTurn } from '../../util/next-turn.ts'
 import type { Connection, Era } from '../transport/connection.ts'
@@ -182,8 +182,9 @@ function readItem(listed: unknown, text: string, kind: ServerItemKind, era: Era)
   const { value: item, problem: fault } = readWhole(listed, text)
   if (fault !== undefined) return { problem: fault }
   if (!isObject(item)) return { problem: 'is not an object' }
-  const problem = kind.problemOf(item, era)
-  return problem === undefined ? { item } : { problem }
+  const mended = text.includes('null') ? withoutNulls(item) : item
+  const problem = kind.problemOf(mended, era)
+  return problem === undefined ? { item: mended } : { problem }
 }
 
 /** Checks an item that was parsed with its message against the bounds of a single item. */

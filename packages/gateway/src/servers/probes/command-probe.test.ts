@@ -5,6 +5,7 @@ import path from 'node:path'
 import { after, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createAvailability } from '@toolgate/core/groups'
+import { surroundings } from '../../util/surroundings.ts'
 import { commandProbe, type CommandProbeOptions } from './command-probe.ts'
 import { asking } from '../../testing/probes.ts'
 
@@ -51,13 +52,13 @@ describe('commandProbe', () => {
     assert.match((await ask(commandProbe([`true; touch ${file}`]))).reason, /is not found$/)
   })
 
-  it('gets PATH, HOME and the named variables, and nothing else of the environment', async () => {
+  it('gets its surroundings and the named variables, and nothing else of the environment', async () => {
     process.env['TOOLGATE_TEST_SECRET'] = 'very-secret'
     try {
       const script = `process.stderr.write(Object.keys(process.env).sort().join(' ')); process.exit(1)`
       const { detail } = await ask(node(script, { env: { NAMED: 'x' } }))
       const names = (detail ?? '').split(' ').filter((name) => !name.startsWith('__'))
-      assert.deepEqual(names, ['HOME', 'NAMED', 'PATH'])
+      assert.deepEqual(names, [...Object.keys(surroundings()), 'NAMED'].toSorted())
     } finally {
       delete process.env['TOOLGATE_TEST_SECRET']
     }

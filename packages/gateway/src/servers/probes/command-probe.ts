@@ -8,7 +8,7 @@ import type { ProbeOptions } from './network-probes.ts'
 export interface CommandProbeOptions extends ProbeOptions {
   /** The working folder. Default: this process's. */
   readonly cwd?: string | undefined
-  /** The environment variables of the command, besides PATH and HOME. */
+  /** The environment variables of the command, besides its surroundings. */
   readonly env?: Readonly<Record<string, string>> | undefined
   /** Redacts the command's output. Default: the built-in redactor. */
   readonly redactor?: Redactor | undefined

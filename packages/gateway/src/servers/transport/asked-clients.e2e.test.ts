@@ -77,6 +77,18 @@ describe('the client of a call', () => {
     })
   }
 
+  for (const [where, config] of [
+    ['stdio', nodeServer([SERVERS.everything, 'stdio'], { may: MAY })],
+    ['HTTP', everythingOverHttp({ may: MAY })],
+  ] as const)
+    it(`is missing while no call runs: a server over ${where} that asks then is in the log, once`, async (t) => {
+      const server = await started(t, config)
+      const asked = () => server.lines.filter(({ message }) => message === 'asked for roots/list, which no client got')
+      await until(() => asked().length > 0)
+      assert.equal(asked()[0]?.detail, 'No running call has a client that can be asked.')
+      assert.equal(asked().length, 1)
+    })
+
   it('may refuse, and its error goes back to the server', async (t) => {
     const server = await started(t, nodeServer([HOSTILE, 'banner']))
     const { structuredContent } = await server.call(call('ask', { onAsk: asking().onAsk }))
@@ -92,6 +104,8 @@ describe('the client of a call', () => {
     const { structuredContent } = await server.call(call('ask', { onAsk: own.onAsk }))
     assert.match(JSON.stringify(structuredContent), /Calls of several clients are running/)
     assert.deepEqual([own.asks.length, other.asks.length], [0, 0])
+    const said = server.lines.find(({ message }) => message.endsWith('which no client got'))
+    assert.match(said?.detail ?? '', /Calls of several clients are running/)
     leaving.abort()
     await assert.rejects(hanging, { code: 'aborted' })
     await server.call(call('ask', { onAsk: own.onAsk }))

@@ -21,6 +21,8 @@ export interface AskedRequest {
 /** Stands for a request whose client cannot be reached. */
 export const NOBODY: AskedRequest = { client: { caller: {} }, hold: () => () => {} }
 
+const MAX_UNASKED = 10
+
 type ServerRequest = Extract<RpcMessage, { readonly kind: 'request' }>
 
 /** The error for a request of a server that cannot be answered. */
@@ -42,6 +44,14 @@ class Unanswerable extends McpError {
 export class AskedClients {
   readonly #running = new LinkedList<AskedRequest>()
   readonly #open = new Map<RequestId, Canceller>()
+  readonly #onUnasked: (method: string, why: string) => void
+  /** The methods that `onUnasked` has received. */
+  readonly #unasked = new Set<string>()
+
+  /** `onUnasked` is called once for each method of a request that cannot be passed on to a client. */
+  constructor(onUnasked: (method: string, why: string) => void = () => {}) {
+    this.#onUnasked = onUnasked
+  }
 
   /** Adds a running request. Returns the function that removes it and withdraws its questions. */
   add(request: Omit<AskedRequest, 'asks'>): { readonly request: AskedRequest; readonly remove: () => void } {
@@ -58,7 +68,7 @@ export class AskedClients {
   async answer({ id, method, params }: ServerRequest, of?: AskedRequest): Promise<JsonObject> {
     try {
       if (method === 'ping') return { jsonrpc: '2.0', id, result: {} }
-      return { jsonrpc: '2.0', id, result: await this.#ask(id, method, params, of ?? this.#onlyOrThrow()) }
+      return { jsonrpc: '2.0', id, result: await this.#ask(id, method, params, of ?? this.#onlyOrThrow(method)) }
     } catch (error) {
       const rpc = error instanceof McpError ? error.rpc : undefined
       const failed = { code: RPC_CODES.internalError, message: 'The client failed.' }
@@ -104,11 +114,20 @@ export class AskedClients {
     return callers.size === 1 ? running.at(-1) : undefined
   }
 
-  #onlyOrThrow(): AskedRequest {
+  #onlyOrThrow(method: string): AskedRequest {
     const request = this.#only()
     if (request) return request
-    throw this.#running.isEmpty
+    const error = this.#running.isEmpty
       ? new Unanswerable(RPC_CODES.methodNotFound, 'No running call has a client that can be asked.')
       : new Unanswerable(RPC_CODES.internalError, 'Calls of several clients are running, and any could be meant.')
+    this.#noteUnasked(clip(method, 100), error.message)
+    throw error
+  }
+
+  /** A server may ask in a loop, with any name of a method. */
+  #noteUnasked(method: string, why: string): void {
+    if (this.#unasked.size >= MAX_UNASKED || this.#unasked.has(method)) return
+    this.#unasked.add(method)
+    this.#onUnasked(method, why)
   }
 }

@@ -6,11 +6,10 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { errnoOf, messageOf } from '@toolgate/values'
 
 import { createFloodGuard, FLOOD } from './limits.ts'
-import { clip } from './json-rpc.ts'
 import type { Reaper } from '../../util/reaper.ts'
+import { StderrTail } from './stderr-tail.ts'
 import { UpstreamError } from '../../model/upstream.ts'
 
-const STDERR_TAIL_BYTES = 8 * 1024
 /**
  * The time from closing stdin to SIGTERM, so that a server still reads cancellations (MCP 2025-11-25, stdio,
  * "shutdown").
@@ -92,9 +91,9 @@ function supervise(child: ChildProcess, pid: number, reaper: Reaper): Child {
   // A child that has ended closes its pipe. Its exit provides the reason.
   child.stdin?.on('error', () => undefined)
   const gone = exited(child).then((how) => {
-    const last = lastWords(stderr())
+    const { reason } = stderr
     if (flooded) return `wrote ${FLOOD} to stderr`
-    return last ? `${how} (${last})` : how
+    return reason ? `${how} (${reason})` : how
   })
   let stopping: Promise<void> | undefined
   return {
@@ -102,22 +101,21 @@ function supervise(child: ChildProcess, pid: number, reaper: Reaper): Child {
     stdin: child.stdin,
     stdout: child.stdout,
     gone,
-    stderrTail: stderr,
+    stderrTail: () => stderr.text,
     stop: () => (stopping ??= stopGroup(child, pid, gone).finally(() => reaper.release(pid))),
   }
 }
 
 /** Reads stderr and keeps its end. Without a reader, a child would block. */
-function keepTail(stream: Readable | null, onFlood: () => void): () => string {
+function keepTail(stream: Readable | null, onFlood: () => void): StderrTail {
   const flood = createFloodGuard(() => performance.now())
-  let tail = Buffer.alloc(0)
+  const tail = new StderrTail()
   stream?.on('data', (chunk: Buffer) => {
-    const both = chunk.length >= STDERR_TAIL_BYTES ? chunk : Buffer.concat([tail, chunk])
-    tail = Buffer.from(both.subarray(-STDERR_TAIL_BYTES))
+    tail.add(chunk)
     if (flood.add(chunk.length)) onFlood()
   })
   stream?.on('error', () => undefined)
-  return () => tail.toString()
+  return tail
 }
 
 /** A longer line is cut at this length. */
@@ -139,13 +137,6 @@ function readLines(stream: Readable | null, onLine: (line: string) => void): voi
     if (rest.trim() !== '') onLine(rest)
     rest = ''
   })
-}
-
-/** Returns the last line that looks like an error, or else the last line. */
-function lastWords(stderr: string): string {
-  const lines = stderr.split('\n').map((line) => clip(line))
-  const relevant = lines.filter((line) => line !== '' && !/^(?:Node\.js v|at |[{}^~]+$)/.test(line))
-  return relevant.findLast((line) => /\b(?:\w*error|fatal|failed|cannot)\b/i.test(line)) ?? relevant.at(-1) ?? ''
 }
 
 async function exited(child: ChildProcess): Promise<string> {

@@ -34,6 +34,8 @@ export interface RequestOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** Called in the turn in which the request is sent. If it throws, the request is not sent. */
   readonly checkStart?: (() => void) | undefined
+  /** Returns whether the request may be sent again if it is not certain that it has not run. Default: no. */
+  readonly mayRepeat?: (() => boolean) | undefined
   /** `Mcp-Param-*` headers, as alternating names and values. */
   readonly paramHeaders?: readonly string[] | undefined
   readonly trace?: RequestTrace | undefined

@@ -10,7 +10,9 @@ import {
 } from './announcements.ts'
 import { type CallHost, modernHeaders } from './http-call.ts'
 import type { Session } from './http-endpoint.ts'
-import { answerError, type HttpAnswer, type HttpRequest } from './http-exchange.ts'
+import { EVENT_STREAM, type HttpAnswer, isSuccess } from './http-answer.ts'
+import { answerError } from './http-errors.ts'
+import type { HttpRequest } from './http-exchange.ts'
 import { parseMessages } from './json-rpc.ts'
 import { encodeRequest } from './protocol.ts'
 import { UpstreamError } from '../../model/upstream.ts'
@@ -22,8 +24,8 @@ export interface AnnouncementsHost extends Pick<CallHost, 'endpoint' | 'onMessag
   onGap(): void
   /** Checks whether a server that broke a stream still answers. Returns whether the connection continues. */
   check(reason: UpstreamError): Promise<boolean>
-  /** Sends a ping, which detects a lost session. Never rejects. */
-  ping(): Promise<void>
+  /** Begins the session again if the server no longer knows it. Never rejects. */
+  checkSession(session: Session): Promise<void>
 }
 
 /** The stream on which a server announces changes. It is kept open for one session at a time. */
@@ -61,9 +63,9 @@ export class HttpAnnouncements {
     if (stopped.aborted) return { again: false }
     if (answer instanceof UpstreamError) return { again: await this.#host.check(answer) }
     const { status, contentType, retryMs } = answer
-    if (status === 200 && contentType === 'text/event-stream') return { again: true, retryMs }
+    if (isSuccess(status) && contentType === EVENT_STREAM) return { again: true, retryMs }
     // These statuses mean a lost session, or only that the server has no such stream.
-    if (session.id !== undefined && (status === 404 || status === 400)) await this.#host.ping()
+    if (session.id !== undefined && status >= 400 && status !== 405) await this.#host.checkSession(session)
     return { again: false, retryMs }
   }
 
@@ -93,8 +95,8 @@ export class HttpAnnouncements {
     const answer = await this.#follow({ method: 'POST', headers, ownHeaders, body }, onEvent, stopped)
     if (stopped.aborted) return { again: false }
     if (answer instanceof UpstreamError) return { again: await this.#host.check(answer) }
-    if (answer.status === 200 && answer.contentType === 'application/json') read(answer.text)
-    if (ended || answer.contentType === 'text/event-stream')
+    if (isSuccess(answer.status) && answer.contentType === 'application/json') read(answer.text)
+    if (ended || answer.contentType === EVENT_STREAM)
       return { ...(ended ?? subscription.end()), retryMs: answer.retryMs }
     const code = answerError(answer, { id, inSession: false }).rpc?.code
     return code === undefined ? { again: answer.status === 429 || answer.status >= 500 } : subscription.end(code)

@@ -4,8 +4,19 @@ import { type AskedClients, type AskedRequest, NOBODY } from './asked-clients.ts
 import { createPending, type Pending, type RequestOptions } from './connection.ts'
 import type { RequestCredential } from './credential.ts'
 import type { HttpEndpoint, Session } from './http-endpoint.ts'
-import { answerError, type HttpAnswer, type HttpExchange, type HttpRequest } from './http-exchange.ts'
-import { answersOther, clip, notMcp, parseMessages, rpcError, type ServerMessage } from './json-rpc.ts'
+import { EVENT_STREAM, type HttpAnswer, isSuccess } from './http-answer.ts'
+import { answerError } from './http-errors.ts'
+import type { HttpExchange, HttpRequest } from './http-exchange.ts'
+import {
+  answersOther,
+  clip,
+  notMcp,
+  parseMessages,
+  rpcError,
+  type RpcMessage,
+  type ServerMessage,
+  toOwnId,
+} from './json-rpc.ts'
 import { reopenDelayMs } from './lines.ts'
 import { DISCOVER, encodeRequest, joinMeta, toHeaderValue } from './protocol.ts'
 import { UpstreamError } from '../../model/upstream.ts'
@@ -45,14 +56,11 @@ export interface CallHost {
   readonly clients: AskedClients
   /** Handles a notification or a request of the server. `of`: the request on whose stream it came, if any. */
   onMessage(message: ServerMessage, session: Session, of?: AskedRequest): void
-  /** The session in which the server last answered a request. */
-  proven: Session | undefined
-  /** Called when the connection broke, or a proxy answered for the server. */
+  /** The sessions in which the server has answered a request with a result. */
+  readonly proven: WeakSet<Session>
+  /** Called when the connection broke. */
   onBroken(error: UpstreamError): void
 }
-
-/** The statuses of a proxy whose server is gone. */
-const GATEWAY_STATUSES: ReadonlySet<number> = new Set([401, 502, 503, 504])
 
 /** One JSON-RPC request over HTTP, from sending it to its answer. */
 export class HttpCall {
@@ -102,11 +110,18 @@ export class HttpCall {
       meta: trace ? joinMeta(trace.meta, meta) : meta,
     })
     const request = { method: 'POST', headers, ownHeaders, body } as const
-    const { credential } = this.#host.endpoint
-    const first = await (credential ? this.#askAs(credential, request) : this.#exchangeWith(request))
-    const answer = first.contentType === 'text/event-stream' ? await this.#resume(first) : first
-    if (answer?.status === 200) this.#host.proven = this.#session
+    const { endpoint } = this.#host
+    const send = () => (endpoint.credential ? this.#askAs(endpoint.credential, request) : this.#exchangeWith(request))
+    let first = await send()
+    if (first.location !== undefined && this.#follows(first)) first = await send()
+    const answer = first.contentType === EVENT_STREAM ? await this.#resume(first) : first
     if (answer && !this.#pending.isSettled()) this.#conclude(answer)
+  }
+
+  /** Whether the server has moved by a slash. A redirected call has not run, except perhaps with 301 and 302. */
+  #follows(answer: HttpAnswer): boolean {
+    if (this.#pending.isSettled()) return false
+    return this.#host.endpoint.follow(answer, this.#exchange?.path, this.#method !== 'tools/call')
   }
 
   /**
@@ -144,7 +159,7 @@ export class HttpCall {
   }
 
   #canResume({ status, contentType, lastEventId }: HttpAnswer): boolean {
-    const isBrokenStream = status === 200 && contentType === 'text/event-stream' && !this.#pending.isSettled()
+    const isBrokenStream = isSuccess(status) && contentType === EVENT_STREAM && !this.#pending.isSettled()
     return isBrokenStream && this.#session.era === 'legacy' && lastEventId !== undefined
   }
 
@@ -156,15 +171,17 @@ export class HttpCall {
   #read(text: string, sessionId: string | undefined): void {
     for (const message of parseMessages(text)) {
       if (message.kind === 'notification' || message.kind === 'request') this.#onServerMessage(message)
-      else if (message.id !== this.#id) continue
-      else if (message.kind === 'result') this.#pending.resolve({ result: message.result, sessionId })
-      else this.#pending.reject(message.kind === 'error' ? rpcError(message.error) : message.error)
+      else if (message.id !== this.#id && !isUnnamedError(message)) continue
+      else if (message.kind === 'result') {
+        this.#host.proven.add(this.#session)
+        this.#pending.resolve({ result: message.result, sessionId })
+      } else this.#pending.reject(message.kind === 'error' ? rpcError(message.error) : message.error)
     }
   }
 
   #onServerMessage(message: ServerMessage): void {
     if (message.kind === 'notification' && message.method === 'notifications/progress') {
-      if (message.params['progressToken'] === this.#id) this.#pending.progress(message.params)
+      if (toOwnId(message.params['progressToken']) === this.#id) this.#pending.progress(message.params)
       return
     }
     this.#host.onMessage(message, this.#session, this.#asked)
@@ -178,17 +195,24 @@ export class HttpCall {
   /** Settles a request whose answer has ended, with the JSON in it, or with an error that describes it. */
   #conclude(answer: HttpAnswer): void {
     const { status, contentType, text, sessionId } = answer
-    if (status === 200 && contentType === 'application/json') {
+    if (isSuccess(status) && contentType === EVENT_STREAM) {
+      this.#pending.reject(new UpstreamError('upstream_protocol', 'ended its event stream before it answered'))
+    } else if (isSuccess(status) && text !== '') {
+      // The media type of a JSON text carries no meaning: some servers leave it out, or write another one.
       this.#read(text, sessionId)
       if (!this.#pending.isSettled()) this.#pending.reject(this.#explain(text))
-    } else if (status === 200 && contentType === 'text/event-stream') {
-      this.#pending.reject(new UpstreamError('upstream_protocol', 'ended its event stream before it answered'))
     } else {
-      const inSession = this.#session.id !== undefined
-      const error = answerError(answer, { id: this.#id, inSession, isProbe: this.#method === DISCOVER })
-      this.#pending.reject(error)
-      if (GATEWAY_STATUSES.has(status)) this.#host.onBroken(error)
+      this.#pending.reject(this.#errorOf(answer))
     }
+  }
+
+  #errorOf(answer: HttpAnswer): UpstreamError {
+    return answerError(answer, {
+      id: this.#id,
+      inSession: this.#session.id !== undefined,
+      isProbe: this.#method === DISCOVER,
+      url: this.#host.endpoint.urlOf(this.#exchange?.path),
+    })
   }
 
   /** Returns the error for JSON that does not answer this request. */
@@ -207,6 +231,11 @@ export class HttpCall {
     const message = { jsonrpc: '2.0', method: 'notifications/cancelled', params }
     this.#host.endpoint.post(this.#session, message).catch(ignore)
   }
+}
+
+/** An error that answers a request whose id the server could not read, or did not. */
+function isUnnamedError(message: RpcMessage): boolean {
+  return message.kind === 'error' && (message.id === null || typeof message.id === 'string')
 }
 
 function ignore(): undefined {

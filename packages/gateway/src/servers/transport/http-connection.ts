@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isObject, type JsonObject } from '@toolgate/values/json'
+import { RPC_CODES } from '@toolgate/mcp'
 import { AskedClients, type AskedRequest } from './asked-clients.ts'
 import { announcedLists, changedList, listenTo, RESOURCE_UPDATED } from './announcements.ts'
 import type { RequestCredential } from './credential.ts'
@@ -12,8 +13,17 @@ import {
 } from './connection.ts'
 import { type AnnouncementsHost, HttpAnnouncements } from './http-announcements.ts'
 import { type CallHost, HttpCall, type Received } from './http-call.ts'
+import type { Outbound } from './http-connections.ts'
 import { HttpEndpoint, type Session } from './http-endpoint.ts'
-import { SessionLost, StatusError } from './http-exchange.ts'
+import {
+  isAboutSession,
+  isOfProxy,
+  isSameRefusal,
+  mayBeGone,
+  mayEndSession,
+  SessionLost,
+  StatusError,
+} from './http-errors.ts'
 import { explainHandshake } from './http-sse.ts'
 import { clip, type ServerMessage } from './json-rpc.ts'
 import { DISCOVER, discover, handshakeCapabilities, initialize, MODERN_VERSION } from './protocol.ts'
@@ -21,13 +31,14 @@ import { UpstreamError } from '../../model/upstream.ts'
 
 const CHECK_TIMEOUT_MS = 5_000
 const GOODBYE_MS = 300
-const SESSION_ID = /^[\x21-\x7E]{1,1024}$/
+const SESSION_ID = /^[\x21-\x7E]{1,4096}$/
 
 interface HttpOptions extends ConnectOptions {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   /** The credential of each request, if it may change. */
   readonly credential?: RequestCredential | undefined
+  readonly outbound?: Outbound | undefined
   /** Whether to end the session on close. A child process that is stopped anyway does not need it. */
   readonly goodbye: boolean
 }
@@ -41,8 +52,8 @@ interface HttpOptions extends ConnectOptions {
  * @throws {UpstreamError} when the handshake fails
  */
 export async function connectHttp(options: HttpOptions): Promise<Connection> {
-  const { signal } = options
-  const endpoint = new HttpEndpoint(options.url, options.headers, options.credential)
+  const { signal, credential, outbound } = options
+  const endpoint = new HttpEndpoint(options.url, options.headers, { credential, ...outbound })
   const connection = new HttpConnection(endpoint, options)
   const onStopped = () => void endpoint.close(abortedError(signal))
   signal.addEventListener('abort', onStopped)
@@ -55,8 +66,7 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
       close: () => connection.close(),
     }
   } catch (error) {
-    await endpoint.close()
-    throw await explainHandshake(UpstreamError.from(error), options)
+    throw await explainHandshake(UpstreamError.from(error), endpoint, signal).finally(() => endpoint.close())
   } finally {
     signal.removeEventListener('abort', onStopped)
   }
@@ -64,17 +74,19 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
 
 class HttpConnection implements CallHost, AnnouncementsHost {
   readonly endpoint: HttpEndpoint
-  readonly clients = new AskedClients()
+  readonly clients = new AskedClients((method, why) =>
+    this.#options.hooks.log('info', `asked for ${method}, which no client got`, why),
+  )
   readonly #options: HttpOptions
   readonly #closing = new AbortController()
   readonly #announcements = new HttpAnnouncements(this)
   #session: Session
   #announced: ReturnType<typeof announcedLists> = { lists: [], isDeclared: false }
-  proven: Session | undefined
+  readonly proven = new WeakSet<Session>()
   #renewing: Promise<void> | undefined
   #nextId = 1
   #isConnected = false
-  #isChecking = false
+  #checking: Promise<void> | undefined
 
   constructor(endpoint: HttpEndpoint, options: HttpOptions) {
     this.endpoint = endpoint
@@ -96,11 +108,44 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     try {
       return (await this.#send(used, method, params, asked)).result
     } catch (error) {
-      if (!(error instanceof SessionLost)) throw error
+      if (!(await this.#mayRepeat(UpstreamError.from(error), used, asked))) throw this.#checked(error)
     }
+    return this.#send(this.#session, method, params, asked).then(
+      ({ result }) => result,
+      (error: unknown) => {
+        throw this.#checked(error)
+      },
+    )
+  }
+
+  /** Returns an error, after which the server is asked whether it still answers if it may not. */
+  #checked(error: unknown): unknown {
+    if (error instanceof StatusError && mayBeGone(error.status)) void this.check(error)
+    return error
+  }
+
+  /**
+   * Begins the session again if the server no longer knows it. Returns whether to send the failed request again: it
+   * certainly did not run, or may run twice.
+   */
+  async #mayRepeat(error: UpstreamError, used: Session, { mayRepeat = never }: RequestOptions): Promise<boolean> {
+    if (error instanceof SessionLost) {
+      await this.#renew(used)
+      return true
+    }
+    if (used.era === 'modern' || !this.#isConnected) return false
+    if (error instanceof StatusError && isOfProxy(error.status)) {
+      await this.check(error)
+      return this.#isConnected && this.#session !== used && mayRepeat()
+    }
+    // Some servers answer 401 in an unknown session. A credential of a user may have ended instead.
+    const isUnauthorized =
+      error instanceof StatusError && error.status === 401 && this.endpoint.credential === undefined
+    if (!this.proven.has(used) || !(isUnauthorized || isAboutSession(error))) return false
+    const refusal = await this.#refusalIn(used)
+    if (!refusal || !mayEndSession(refusal)) return false
     await this.#renew(used)
-    // A server that does not know the session has not processed the request, so repeating it cannot run it twice.
-    return (await this.#send(this.#session, method, params, asked)).result
+    return isUnauthorized || isSameRefusal(error, refusal) || mayRepeat()
   }
 
   /** Reopens the stream, with these resources too. */
@@ -153,25 +198,49 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     return this.#nextId++
   }
 
-  async ping(): Promise<void> {
-    await this.request('ping', {}, { timeoutMs: CHECK_TIMEOUT_MS }).catch(ignore)
+  async checkSession(session: Session): Promise<void> {
+    const refusal = await this.#refusalIn(session)
+    if (refusal && mayEndSession(refusal)) await this.#renew(session).catch(ignore)
   }
 
-  /** Asks the server whether it still answers, since one broken connection does not mean a dead server. */
+  /**
+   * Asks the server whether it still answers, since one broken connection does not mean a dead server. A session that
+   * no longer works is begun again.
+   */
   async check(reason: UpstreamError): Promise<boolean> {
-    if (!this.#isConnected || this.#isChecking) return this.#isConnected
-    this.#isChecking = true
-    try {
-      const method = this.#session.era === 'modern' ? DISCOVER : 'ping'
-      await this.request(method, {}, { timeoutMs: CHECK_TIMEOUT_MS })
-    } catch (thrown) {
-      const error = UpstreamError.from(thrown)
-      // Any answer counts, even a refusal.
-      if (error.code !== 'upstream_rpc') this.#fail(error.code === 'upstream_timeout' ? reason : error)
-    } finally {
-      this.#isChecking = false
-    }
+    if (!this.#isConnected) return false
+    this.#checking ??= this.#checkOnce(reason).finally(() => (this.#checking = undefined))
+    await this.#checking
     return this.#isConnected
+  }
+
+  async #checkOnce(reason: UpstreamError): Promise<void> {
+    const used = this.#session
+    let refusal = await this.#refusalIn(used)
+    if (refusal && used.era === 'legacy' && this.proven.has(used) && mayEndSession(refusal)) {
+      await this.#renew(used).catch(ignore)
+      refusal = await this.#refusalIn(this.#session)
+    }
+    if (refusal && (mayEndSession(refusal) || refusal.code !== 'upstream_rpc'))
+      this.#fail(refusal.code === 'upstream_timeout' ? reason : refusal)
+  }
+
+  /**
+   * Asks for as little as possible. Returns the error if the session does not work. Some servers have no ping: if they
+   * refuse it, a list of theirs is asked for.
+   */
+  async #refusalIn(session: Session): Promise<UpstreamError | undefined> {
+    const refusal = await this.#errorOf(session, session.era === 'modern' ? DISCOVER : 'ping')
+    if (!refusal || refusal.rpc?.code === RPC_CODES.methodNotFound) return undefined
+    const isUnknown = refusal instanceof SessionLost || (refusal instanceof StatusError && !mayBeGone(refusal.status))
+    const [list] = this.#options.hooks.offers
+    return isUnknown && session.era === 'legacy' && list !== undefined
+      ? this.#errorOf(session, `${list}/list`)
+      : refusal
+  }
+
+  #errorOf(session: Session, method: string): Promise<UpstreamError | undefined> {
+    return this.#send(session, method, {}, { timeoutMs: CHECK_TIMEOUT_MS }).then(ignore, UpstreamError.from)
   }
 
   #send(session: Session, method: string, params: JsonObject, asked: RequestOptions): Promise<Received> {
@@ -195,7 +264,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     try {
       return await discover((method, params) => this.request(method, params, { timeoutMs, signal }))
     } catch (error) {
-      if (error instanceof StatusError && mayBeLegacy(error.status)) return undefined
+      if (error instanceof StatusError && mayBeLegacy(error)) return undefined
       throw error
     }
   }
@@ -212,8 +281,18 @@ class HttpConnection implements CallHost, AnnouncementsHost {
     if (id !== undefined && !SESSION_ID.test(id))
       throw new UpstreamError('upstream_protocol', 'gave a session id that is not visible ASCII')
     this.#session = this.endpoint.legacySession(handshake.protocolVersion, id)
-    await this.endpoint.post(this.#session, { jsonrpc: '2.0', method: 'notifications/initialized' })
+    await this.#sayInitialized()
     return { ...handshake, hasSession: id !== undefined }
+  }
+
+  async #sayInitialized(): Promise<void> {
+    try {
+      await this.endpoint.post(this.#session, { jsonrpc: '2.0', method: 'notifications/initialized' })
+    } catch (error) {
+      // The next request fails too if the session does not work.
+      if (!(error instanceof StatusError)) throw error
+      this.#options.hooks.log('debug', 'did not accept a notification', error.message)
+    }
   }
 
   /**
@@ -221,7 +300,7 @@ class HttpConnection implements CallHost, AnnouncementsHost {
    */
   async #renew(lost: Session): Promise<void> {
     if (lost !== this.#session) return
-    if (lost !== this.proven) {
+    if (!this.proven.has(lost)) {
       const error = new UpstreamError('upstream_down', 'does not know the session that it gave')
       this.#fail(error)
       throw error
@@ -273,11 +352,17 @@ class HttpConnection implements CallHost, AnnouncementsHost {
 }
 
 /**
- * Whether an old server may answer an unknown request with this status. A refusal, a fault or a redirect has another
- * meaning.
+ * Whether an old server may answer an unknown request so. A refusal, a fault or a redirect has another meaning, unless
+ * it says that the server expects `initialize`.
  */
-function mayBeLegacy(status: number): boolean {
-  return status >= 400 && status < 500 && status !== 401 && status !== 403
+function mayBeLegacy(error: StatusError): boolean {
+  const { status } = error
+  if (status === 401 || status === 403) return false
+  return (status >= 400 && status < 500) || status === 501 || (status === 500 && isAboutSession(error))
+}
+
+function never(): boolean {
+  return false
 }
 
 function ignore(): undefined {

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
-import { errnoOf, messageOf } from '@toolgate/values'
-import type { JsonRpcError } from '@toolgate/mcp'
 import type { Dispatcher } from 'undici'
+import { type ContentDecoder, createContentDecoder } from './content-coding.ts'
+import { type AnswerHead, EVENT_STREAM, type HttpAnswer, isSuccess } from './http-answer.ts'
 import type { AnswerHandler } from './http-connections.ts'
-import { answersOther, clip, notMcp, parseMessages, rpcError, type RpcMessage } from './json-rpc.ts'
+import { toUpstreamError } from './http-errors.ts'
 import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
 import { createEventStream, type EventStream, messageTooLarge, notUtf8 } from './lines.ts'
 import { Pieces } from './pieces.ts'
@@ -16,22 +16,6 @@ const LINGER_MS = 1_000
 const MAX_INTERIM = 16
 
 type AnswerHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
-
-interface AnswerHead {
-  readonly status: number
-  /** The media type without parameters, in lower case. */
-  readonly contentType: string
-  readonly sessionId: string | undefined
-  readonly location: string | undefined
-}
-
-export interface HttpAnswer extends AnswerHead {
-  /** The body; empty for an event stream. */
-  readonly text: string
-  /** The event id at which to resume an event stream that ended too early. */
-  readonly lastEventId: string | undefined
-  readonly retryMs: number | undefined
-}
 
 export interface HttpRequest {
   readonly method: 'POST' | 'GET' | 'DELETE'
@@ -57,9 +41,17 @@ export class HttpExchange implements AnswerHandler {
   readonly #reject: (error: UpstreamError) => void
   readonly #onEvent: (data: string) => void
   readonly #secret: string | undefined
+  /** The path of the request. */
+  readonly path: string
   readonly #body = new Pieces()
+  /** Called with the status of the answer, before its body. */
+  onHead: ((status: number) => void) | undefined
   #head: AnswerHead = { status: 0, contentType: '', sessionId: undefined, location: undefined }
   #events: EventStream | undefined
+  #decoder: ContentDecoder | undefined
+  /** Why the connection ended while a body was still being decoded. */
+  #broken: Error | undefined
+  #hasBody = false
   #flood: FloodGuard | undefined
   #controller: Dispatcher.DispatchController | undefined
   #interim = 0
@@ -77,6 +69,7 @@ export class HttpExchange implements AnswerHandler {
     this.#resolve = resolve
     this.#reject = reject
     this.#secret = secret
+    this.path = request.path
     this.#onEvent = secret === undefined ? onEvent : (data) => onEvent(without(secret, data))
     pool.send(request, this)
   }
@@ -104,26 +97,69 @@ export class HttpExchange implements AnswerHandler {
     if (status < 200) return
     const type = headerOf(headers, 'content-type') ?? ''
     const contentType = type === JSON_TYPE ? type : (type.split(';', 1)[0]?.trim().toLowerCase() ?? '')
-    const [sessionId, location] = [headerOf(headers, 'mcp-session-id'), headerOf(headers, 'location')]
+    const sessionId = headerOf(headers, 'mcp-session-id') || undefined
+    const location = headerOf(headers, 'location')
     this.#head = { status, contentType, sessionId, location }
-    if (status !== 200 || contentType !== 'text/event-stream') return
+    const coding = headerOf(headers, 'content-encoding')
+    if (coding !== undefined) this.#trying(() => this.#decode(coding))
+    if (isSuccess(status) && contentType === EVENT_STREAM) this.#openEvents()
+    this.onHead?.(status)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#decoder) return this.#onData(chunk)
+    if (!this.#decoder.push(chunk)) controller.pause()
+  }
+
+  onResponseEnd(): void {
+    if (this.#decoder) this.#decoder.end()
+    else this.#finish()
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    this.#broken = this.#failure ?? error
+    // The last bytes that arrived may be the answer.
+    if (this.#decoder && !this.#hasEnded) this.#decoder.end()
+    else this.#break(this.#broken)
+  }
+
+  #decode(coding: string): void {
+    this.#decoder = createContentDecoder(coding, {
+      onData: (bytes) => this.#onData(bytes),
+      onEnd: (error) => {
+        const broken = this.#broken ?? error
+        if (broken) this.#break(broken === error ? notDecoded(coding, error) : broken)
+        else this.#finish()
+      },
+      onDrain: () => this.#controller?.resume(),
+    })
+  }
+
+  #openEvents(): void {
+    this.#head = { ...this.#head, contentType: EVENT_STREAM }
     this.#events = createEventStream(LIMITS.messageBytes, this.#onEvent)
     this.#flood = createFloodGuard(() => performance.now())
   }
 
-  onResponseData(_: unknown, chunk: Buffer): void {
+  #onData(chunk: Buffer): void {
+    this.#trying(() => this.#read(chunk))
+  }
+
+  #trying(step: () => void): void {
     try {
-      this.#read(chunk)
+      step()
     } catch (error) {
       this.#fail(toUpstreamError(error))
     }
   }
 
-  onResponseEnd(): void {
+  #finish(): void {
+    if (this.#hasEnded) return
+    this.#events?.end()
     this.#end()
     const bytes = this.#body.take()
     // The text of an error is only used in messages.
-    if (this.#head.status === 200 && !isUtf8(bytes)) return this.#reject(notUtf8())
+    if (isSuccess(this.#head.status) && !isUtf8(bytes)) return this.#reject(notUtf8())
     const body = bytes.toString()
     const text = this.#secret === undefined ? body : without(this.#secret, body)
     const { status, contentType, sessionId, location } = this.#head
@@ -131,24 +167,33 @@ export class HttpExchange implements AnswerHandler {
     this.#resolve({ status, contentType, sessionId, location, text, lastEventId, retryMs })
   }
 
-  onResponseError(_: unknown, error: Error): void {
+  #break(error: Error): void {
     this.#end()
-    this.#reject(this.#failure ?? toUpstreamError(error))
+    this.#reject(toUpstreamError(error))
   }
 
   #read(chunk: Buffer): void {
+    if (!this.#hasBody) this.#onFirst(chunk)
     if (this.#events) {
       this.#events.push(chunk)
       if (this.#flood?.add(chunk.length)) throw new UpstreamError('upstream_too_large', `sent ${FLOOD}`)
       return
     }
     this.#body.push(chunk)
-    if (this.#head.status === 200) {
+    if (isSuccess(this.#head.status)) {
       if (this.#body.bytes > LIMITS.messageBytes) throw messageTooLarge()
     } else if (this.#body.bytes > ERROR_BODY_BYTES) {
-      this.onResponseEnd()
+      this.#finish()
       this.#controller?.abort(messageTooLarge())
     }
+  }
+
+  /** Some servers send events without the type of an event stream. */
+  #onFirst(chunk: Buffer): void {
+    this.#hasBody = true
+    const { status, contentType } = this.#head
+    if (this.#events || contentType === JSON_TYPE || !isSuccess(status)) return
+    if (EVENT_START.test(chunk.toString('latin1', 0, EVENT_START_BYTES))) this.#openEvents()
   }
 
   #interimProblem(status: number): string | undefined {
@@ -166,7 +211,12 @@ export class HttpExchange implements AnswerHandler {
   #end(): void {
     this.#hasEnded = true
     clearTimeout(this.#lingering)
+    this.#decoder?.stop()
   }
+}
+
+function notDecoded(coding: string, cause: Error): UpstreamError {
+  return new UpstreamError('upstream_protocol', `answered a body that is not ${coding}`, { cause })
 }
 
 function without(secret: string, text: string): string {
@@ -188,109 +238,8 @@ function headerOf(headers: AnswerHeaders, name: string): string | undefined {
   return (Array.isArray(value) ? value[0] : value)?.replace(LAST_SPACE, '')
 }
 
+const EVENT_START = /^(?:\u00EF\u00BB\u00BF)?(?:data|event|id|retry)?:/
+const EVENT_START_BYTES = 16
 const JSON_TYPE = 'application/json'
 const CHUNKED = /^chunked[\t ]*$/i
 const LAST_SPACE = /[\t ]+$/
-
-const REASONS: ReadonlyMap<string, string> = new Map([
-  ['ECONNREFUSED', 'refused the connection: nothing listens there'],
-  ['ENOTFOUND', 'was not found: no such host'],
-  ['EAI_AGAIN', 'was not found: names cannot be looked up now'],
-  ['ECONNRESET', 'closed the connection'],
-  ['EPIPE', 'closed the connection'],
-  ['EHOSTUNREACH', 'cannot be reached'],
-  ['ENETUNREACH', 'cannot be reached'],
-  ['UND_ERR_SOCKET', 'closed the connection'],
-  ['UND_ERR_HEADERS_OVERFLOW', 'sent too many headers'],
-  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'sent a body of another length than it named'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'did not accept the connection in 5 s'],
-])
-
-function toUpstreamError(error: unknown): UpstreamError {
-  if (error instanceof UpstreamError) return error
-  // If a name has several addresses, the error contains one error for each.
-  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
-  const code = errnoOf(first)
-  const reason = REASONS.get(code ?? '') ?? `broke the connection (${clip(code ?? messageOf(first))})`
-  return new UpstreamError('upstream_down', reason, { cause: error })
-}
-
-/** The codes for an unknown session: that of the SDKs, that of earlier SDKs, and that of JSON-RPC. */
-const LOST_SESSION_CODES: ReadonlySet<number> = new Set([-32_000, -32_001, -32_600])
-
-/** An HTTP status that means a failure, for a body without a JSON-RPC error. */
-export class StatusError extends UpstreamError {
-  readonly status: number
-
-  constructor(status: number, message: string) {
-    super('upstream_protocol', message)
-    this.status = status
-  }
-}
-
-/** The server does not know the session of a request. This is internal: the request is sent again. */
-export class SessionLost extends UpstreamError {
-  constructor() {
-    super('upstream_down', 'no longer knows its session')
-  }
-}
-
-/**
- * Returns the error for an answer without a result.
- *
- * A refusal of access (401, 403) is described by its status, any other by the JSON-RPC error in the body, if there is
- * one. Proxies in front of a server answer 5xx too. So for these, the error must have the request's id, and does not
- * determine the server's era.
- */
-export function answerError(
-  answer: HttpAnswer,
-  request: { readonly id: number; readonly inSession: boolean; readonly isProbe?: boolean },
-): UpstreamError {
-  const { status, text } = answer
-  if (request.inSession && losesSession(answer, request.id)) return new SessionLost()
-  const byStatus = status < 400 || status === 401 || status === 403 || (status >= 500 && request.isProbe)
-  const error = byStatus ? undefined : errorIn(text, request.id, { named: status >= 500 })
-  if (error) return rpcError(error)
-  // The text of another request may belong to another user.
-  return statusError(answerToOther(text, request.id) ? { ...answer, text: '' } : answer)
-}
-
-function answerToOther(text: string, id: number): RpcMessage | undefined {
-  try {
-    return parseMessages(text).find((message) => answersOther(message, id))
-  } catch {
-    return undefined
-  }
-}
-
-function losesSession({ status, text }: HttpAnswer, id: number): boolean {
-  if (status !== 404 && status !== 400) return false
-  const other = answerToOther(text, id)
-  // An error of another request does not describe this one, which may have run, unless the error is about the session.
-  if (other) return other.kind === 'error' && LOST_SESSION_CODES.has(other.error.code)
-  const error = errorIn(text, id, { named: false })
-  return error === undefined || LOST_SESSION_CODES.has(error.code)
-}
-
-/**
- * Returns the JSON-RPC error in a body, if it is about this request. Unless `named`, an error without an id counts too.
- */
-function errorIn(text: string, id: number, { named }: { readonly named: boolean }): JsonRpcError | undefined {
-  try {
-    const message = parseMessages(text)[0]
-    return message?.kind === 'error' && (message.id === id || (message.id === null && !named))
-      ? message.error
-      : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function statusError({ status, contentType, location, text }: HttpAnswer): StatusError {
-  if (status === 200) return new StatusError(status, notMcp(text === '' ? contentType : text).message)
-  if (status === 401) return new StatusError(status, 'asked for other credentials (HTTP 401)')
-  if (status === 403) return new StatusError(status, 'refused access (HTTP 403)')
-  if (status < 400 && location)
-    return new StatusError(status, `answered with a redirect (HTTP ${status}), which is not followed`)
-  return new StatusError(status, `answered HTTP ${status}${text ? ` (${clip(text, 100)})` : ''}`)
-}

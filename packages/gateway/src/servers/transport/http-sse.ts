@@ -1,7 +1,8 @@
-import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
+import type { Dispatcher } from 'undici'
 import type { UpstreamError } from '../../model/upstream.ts'
-import { StatusError } from './http-exchange.ts'
+import type { AnswerHandler } from './http-connections.ts'
+import type { HttpEndpoint } from './http-endpoint.ts'
+import { StatusError } from './http-errors.ts'
 
 const PROBE_MS = 2_000
 /** The maximum length of the first event, which is short: `event: endpoint`, and the path to post to. */
@@ -16,44 +17,61 @@ const HTTP_SSE =
  */
 export async function explainHandshake(
   error: UpstreamError,
-  {
-    url,
-    headers,
-    signal,
-  }: { readonly url: URL; readonly headers: Readonly<Record<string, string>>; readonly signal: AbortSignal },
+  endpoint: HttpEndpoint,
+  signal: AbortSignal,
 ): Promise<UpstreamError> {
   const isRefusal = error instanceof StatusError && error.status >= 400 && error.status < 500
-  if (!isRefusal || !(await sendsEndpoint(url, headers, signal))) return error
-  return new StatusError(error.status, HTTP_SSE)
+  if (!isRefusal || signal.aborted) return error
+  const beginning = new StreamBeginning()
+  const timer = setTimeout(beginning.stop, PROBE_MS)
+  signal.addEventListener('abort', beginning.stop)
+  endpoint.look(beginning)
+  const text = await beginning.text
+  clearTimeout(timer)
+  signal.removeEventListener('abort', beginning.stop)
+  return /^event: ?endpoint\r?$/m.test(text) ? new StatusError(error.status, HTTP_SSE) : error
 }
 
-async function sendsEndpoint(
-  url: URL,
-  headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const stopped = AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)])
-  try {
-    const options = { headers: { ...headers, accept: 'text/event-stream' }, signal: stopped, agent: false as const }
-    // An import of node:http would also load `fetch`: 30 ms and 13 MB.
-    const { get } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
-    const request = get(url, options)
-    const [response] = (await once(request, 'response', { signal: stopped })) as [IncomingMessage]
-    try {
-      return response.statusCode === 200 && (await firstEventOf(response)) === 'endpoint'
-    } finally {
-      response.destroy()
-    }
-  } catch {
-    return false
-  }
-}
+/** Reads the first event of an answer, and ends it. */
+class StreamBeginning implements AnswerHandler {
+  /** The first event, or an empty text if the answer is none or fails. */
+  readonly text: Promise<string>
+  readonly #resolve: (text: string) => void
+  #read = ''
+  #hasStopped = false
+  #controller: Dispatcher.DispatchController | undefined
 
-async function firstEventOf(stream: IncomingMessage): Promise<string | undefined> {
-  let text = ''
-  for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
-    text += chunk
-    if (/\r?\n\r?\n/.test(text) || text.length > FIRST_EVENT_CHARS) break
+  constructor() {
+    const { promise, resolve } = Promise.withResolvers<string>()
+    this.text = promise
+    this.#resolve = resolve
   }
-  return /^event: ?(\S+)\r?$/m.exec(text)?.[1]
+
+  readonly stop = (): void => {
+    this.#hasStopped = true
+    this.#resolve(this.#read)
+    this.#controller?.abort(new Error('was read'))
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#hasStopped) this.stop()
+  }
+
+  onResponseStart(_: unknown, status: number): void {
+    if (status >= 300) this.stop()
+  }
+
+  onResponseData(_: unknown, chunk: Buffer): void {
+    this.#read += chunk.toString('latin1')
+    if (/\r?\n\r?\n/.test(this.#read) || this.#read.length > FIRST_EVENT_CHARS) this.stop()
+  }
+
+  onResponseEnd(): void {
+    this.#resolve(this.#read)
+  }
+
+  onResponseError(): void {
+    this.#resolve(this.#read)
+  }
 }

@@ -36,6 +36,15 @@ describe('parseMessages', () => {
     )
   })
 
+  it('takes the id of an answer as text, and gives the id of a request back as it came', () => {
+    assert.equal(only('{"jsonrpc":"2.0","id":"7","result":{}}')?.kind, 'result')
+    for (const text of ['"id":"7","result":{}', '"id":"7","error":{"code":1}', '"id":"7","result":5'])
+      assert.equal((only(`{"jsonrpc":"2.0",${text}}`) as { id?: unknown }).id, 7)
+    assert.equal((only('{"jsonrpc":"2.0","id":"7","method":"ping"}') as { id?: unknown }).id, '7')
+    for (const id of ['"7.0"', '"0x7"', '" 7"', '"-7"', '""', '"1e1"'])
+      assert.equal(typeof (only(`{"jsonrpc":"2.0","id":${id},"result":{}}`) as { id?: unknown }).id, 'string')
+  })
+
   it('takes an error without an id, which answers a request that could not be read', () => {
     assert.equal(only('{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}')?.kind, 'error')
   })

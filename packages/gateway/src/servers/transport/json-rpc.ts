@@ -1,6 +1,6 @@
 import { isObject, JSON_BOUNDS, JsonFault, type JsonObject, readJson } from '@toolgate/values/json'
 import { redactor } from '@toolgate/values/redact'
-import type { JsonRpcError, RequestId } from '@toolgate/mcp'
+import { type JsonRpcError, type RequestId, withoutNulls } from '@toolgate/mcp'
 import { findMembers, type TextSpan, splitItems } from '../../util/json-text.ts'
 import { isLarge, markLarge } from '../../util/next-turn.ts'
 import { UpstreamError } from '../../model/upstream.ts'
@@ -111,8 +111,9 @@ function refuseMessage(
   const error = new UpstreamError(isStray ? 'upstream_protocol' : 'upstream_too_large', `answered JSON that ${problem}`)
   const span = members.get('id')
   const id = span && span.end - span.start <= MAX_ID_TEXT ? parseJson(text.slice(span.start, span.end)) : undefined
-  if (!isId(id) || members.has('method')) throw error
-  return { kind: 'unusable', id, error }
+  const own = toOwnId(id)
+  if (!isId(own) || members.has('method')) throw error
+  return { kind: 'unusable', id: own, error }
 }
 
 /** The maximum length of stray output. Output that a server prints by mistake is shorter. */
@@ -138,12 +139,15 @@ export function answersOther(message: RpcMessage, id: number): boolean {
 
 function toMessage(value: unknown, text: string): RpcMessage {
   if (!isObject(value) || value['jsonrpc'] !== '2.0') throw notMcp(text)
-  const { id, method, params, result, error } = value
+  const { id: given, method, params, result, error } = value
   if (method === '') throw notMcp(text)
   if (typeof method === 'string') {
-    const given = isObject(params) ? params : {}
-    return isId(id) ? { kind: 'request', id, method, params: given } : { kind: 'notification', method, params: given }
+    const asked = isObject(params) ? withoutNulls(params) : {}
+    return isId(given)
+      ? { kind: 'request', id: given, method, params: asked }
+      : { kind: 'notification', method, params: asked }
   }
+  const id = toOwnId(given)
   if (isObject(result) && isId(id)) {
     if (isLarge(text)) markLarge(result)
     return { kind: 'result', id, result }
@@ -153,6 +157,16 @@ function toMessage(value: unknown, text: string): RpcMessage {
   if (isId(id)) return { kind: 'unusable', id, error: notMcp(text) }
   throw notMcp(text)
 }
+
+/**
+ * Returns the id of one of our requests as we sent it. Our ids are numbers, and some servers write them as text. Ids of
+ * a server's own requests are given back as they came.
+ */
+export function toOwnId(id: unknown): unknown {
+  return typeof id === 'string' && OWN_ID.test(id) ? Number(id) : id
+}
+
+const OWN_ID = /^\d{1,15}$/
 
 function toRpcError(error: unknown): JsonRpcError | undefined {
   if (!isObject(error)) return undefined

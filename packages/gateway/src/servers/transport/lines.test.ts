@@ -82,6 +82,22 @@ describe('createEventStream', () => {
     assert.deepEqual(read('data: a\n\ndata:b\ndata: c\n\n').data, ['a', 'b\nc'])
   })
 
+  it('ends lines at LF, CR and CRLF, wherever the bytes are split', () => {
+    const bytes = Buffer.from('\uFEFFdata: a\rdata: b\r\ndata: c\n\r\rdata: d\r\n\r\ndata:\r\rdata: ü\r\r')
+    for (let size = 1; size <= bytes.length; size++) {
+      const seen: string[] = []
+      const stream = createEventStream(100, (data) => seen.push(data))
+      for (let at = 0; at < bytes.length; at += size) stream.push(bytes.subarray(at, at + size))
+      assert.deepEqual(seen, ['a\nb\nc', 'd', 'ü'], `pieces of ${size}`)
+    }
+  })
+
+  it('returns an event at its CR, without waiting for what follows', () => {
+    const seen: string[] = []
+    createEventStream(100, (data) => seen.push(data)).push(Buffer.from('data: a\r\r'))
+    assert.deepEqual(seen, ['a'])
+  })
+
   it('leaves out comments, other types, empty events and incomplete events', () => {
     assert.deepEqual(read(': hi\n\nevent: ping\ndata: x\n\ndata\n\nunknown: y\ndata: z\n\ndata: cut').data, ['z'])
   })

@@ -4,6 +4,9 @@ import { Pieces } from './pieces.ts'
 import { UpstreamError } from '../../model/upstream.ts'
 
 const NEWLINE = 0x0a
+const RETURN = 0x0d
+const BYTE_ORDER_MARK = '\uFEFF'
+const LAST_LINES = Buffer.from('\n\n')
 
 /** Shorter pieces are joined first: as a string they would take far more memory than their characters. */
 const SHORT_BYTES = 64
@@ -112,9 +115,11 @@ export function reopenDelayMs(ms: number = FIRST_REOPEN_MS): number {
   return Math.min(Math.max(ms, MIN_REOPEN_MS), MAX_REOPEN_MS)
 }
 
-/** Reads `text/event-stream` (HTML Living Standard, 9.2.6; line endings LF and CRLF). */
+/** Reads `text/event-stream` (HTML Living Standard, 9.2.6). */
 export interface EventStream {
   push(chunk: Buffer): void
+  /** Ends the stream. Some servers leave out the empty line after their last event. Never throws. */
+  end(): void
   /** The latest event id, to resume after a break. */
   readonly lastEventId: string | undefined
   /** The delay before resuming, if the server states one. */
@@ -131,6 +136,7 @@ export function createEventStream(maxBytes: number, onData: (data: string) => vo
   let data: string[] = []
   let dataLength = 0
   let type = 'message'
+  let isFirst = true
   let lastEventId: string | undefined
   let retryMs: number | undefined
 
@@ -140,8 +146,16 @@ export function createEventStream(maxBytes: number, onData: (data: string) => vo
     ['id', (value) => (lastEventId = value.includes('\0') ? lastEventId : value)],
     ['retry', (value) => (retryMs = /^\d{1,9}$/.test(value) ? Number(value) : retryMs)],
   ])
+  const push = toLineFeeds(createLineSplitter(maxBytes, onLine))
   return {
-    push: createLineSplitter(maxBytes, onLine),
+    push,
+    end() {
+      try {
+        push(LAST_LINES)
+      } catch {
+        // The last event was cut off.
+      }
+    },
     get lastEventId() {
       return lastEventId
     },
@@ -150,8 +164,10 @@ export function createEventStream(maxBytes: number, onData: (data: string) => vo
     },
   }
 
-  function onLine(line: string, _bytes: number, isUtf8: boolean): void {
+  function onLine(given: string, _bytes: number, isUtf8: boolean): void {
     if (!isUtf8) throw notUtf8()
+    const line = isFirst && given.startsWith(BYTE_ORDER_MARK) ? given.slice(1) : given
+    isFirst = false
     if (line === '') return dispatch()
     const colon = line.indexOf(':')
     const name = colon === -1 ? line : line.slice(0, colon)
@@ -174,4 +190,26 @@ export function createEventStream(maxBytes: number, onData: (data: string) => vo
     type = 'message'
     if (wanted && text !== '') onData(text)
   }
+}
+
+/** Passes bytes on with LF in place of each CR and CRLF, also where a chunk ends between the two. */
+function toLineFeeds(push: (chunk: Buffer) => void): (chunk: Buffer) => void {
+  let isAfterReturn = false
+  return (given) => {
+    if (given.length === 0) return
+    const chunk = isAfterReturn && given[0] === NEWLINE ? given.subarray(1) : given
+    isAfterReturn = given.at(-1) === RETURN
+    push(chunk.includes(RETURN) ? withoutReturns(chunk) : chunk)
+  }
+}
+
+function withoutReturns(chunk: Buffer): Buffer {
+  const bytes = Buffer.allocUnsafe(chunk.length)
+  let length = 0
+  for (let i = 0; i < chunk.length; i++) {
+    const byte = chunk[i] as number
+    if (byte === RETURN && chunk[i + 1] === NEWLINE) continue
+    bytes[length++] = byte === RETURN ? NEWLINE : byte
+  }
+  return bytes.subarray(0, length)
 }

@@ -32,6 +32,11 @@ describe('MessageScan', () => {
     )
   })
 
+  it('finds an id that is written as text, however it is split', () => {
+    for (const size of [1, 2, 3, 100])
+      assert.deepEqual(scan('{"jsonrpc":"2.0","result":{"id":"8"},"id": "7" }', size), { kind: 'answer', id: 7 })
+  })
+
   it('is not misled by what a result holds', () => {
     const result = { text: '","id":8,"method":"x', structuredContent: { id: 8, method: 'x' } }
     assert.deepEqual(scan(JSON.stringify({ id: 7, result })), { kind: 'answer', id: 7 })
@@ -47,7 +52,7 @@ describe('MessageScan', () => {
     ['has no id', '{"result":{}}'],
     ['has two ids', '{"id":7,"result":{},"id":8}'],
     ['has an escaped key', '{"id":7,"result":{},"\\u0069d":8}'],
-    ['has an id that is no number', '{"id":"7","result":{}}'],
+    ['has an id that is no number', '{"id":"seven","result":{}}'],
     ['has an id that is a fraction', '{"id":7.5,"result":{}}'],
     ['is a batch', '[{"id":7,"result":{}}]'],
     ['is cut off', '{"id":7,"result":{'],

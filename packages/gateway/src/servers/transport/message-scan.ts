@@ -98,6 +98,7 @@ export class MessageScan {
         this.#string += text.slice(start, Math.min(end, start + MAX_KEY_CHARS + 1))
       this.#inString = quote === -1
       this.#isEscaped = this.#inString && isEscaped
+      if (!this.#inString && this.#depth === 1 && this.#key === 'id') this.#idText = this.#string
       return this.#inString ? text.length : end
     }
   }

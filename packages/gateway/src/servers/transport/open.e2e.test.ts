@@ -16,6 +16,7 @@ import {
   testUpstream,
   until,
 } from '../../../fixtures/servers.ts'
+import { surroundings } from '../../util/surroundings.ts'
 import { exposedAddress } from './open.ts'
 
 const { signal } = new AbortController()
@@ -38,10 +39,17 @@ function listening(): { address: string; port: number }[] {
 const textOf = (content: readonly unknown[] = []) => (content[0] as { text: string }).text
 
 describe('a server that is started and then spoken to over HTTP', () => {
-  it('gets a free port, and only the environment that is named', async (t) => {
+  it('gets a free port, and only its surroundings and the environment that is named', async (t) => {
     const secret = 'TOOLGATE_TEST_SECRET'
+    const trust = 'NODE_EXTRA_CA_CERTS'
+    const before = process.env[trust]
     process.env[secret] = 'must not be inherited'
-    t.after(() => delete process.env[secret])
+    process.env[trust] = '/etc/test.pem'
+    t.after(() => {
+      delete process.env[secret]
+      if (before === undefined) delete process.env[trust]
+      else process.env[trust] = before
+    })
     const server = testUpstream(t, everythingOverHttp({ env: { PORT: '${port}', NAMED: 'yes' } }))
     await server.start()
     assert.equal(server.state.status, 'ready')
@@ -53,7 +61,11 @@ describe('a server that is started and then spoken to over HTTP', () => {
       signal,
     })
     const env = JSON.parse(textOf(content)) as Record<string, string>
-    assert.deepEqual(Object.keys(env).toSorted(), ['HOME', 'NAMED', 'NODE_OPTIONS', 'PATH', 'PORT'])
+    assert.deepEqual(
+      Object.keys(env).toSorted(),
+      [...Object.keys(surroundings()), 'NAMED', 'NODE_OPTIONS', 'PORT'].toSorted(),
+    )
+    assert.equal(env[trust], '/etc/test.pem')
     assert.equal(env['NAMED'], 'yes')
     assert.match(env['PORT'] ?? '', /^\d+$/)
   })
@@ -225,10 +237,24 @@ describe('a server of MCP 2026-07-28 on stdio', () => {
     await upstream.start()
     assert.deepEqual(
       upstream.items.tools.map(({ name }) => name),
-      ['keep', 'drop'],
+      ['keep', 'drop', 'ask'],
     )
     await upstream.call({ method: 'tools/call', params: { name: 'drop', arguments: {} }, caller: {}, signal })
-    await until(() => upstream.items.tools.length === 1)
+    await until(() => upstream.items.tools.length === 2)
     assert.equal(upstream.state.restarts, 0)
+  })
+
+  it('gets an answer to each request, though this revision has none and nobody is asked', async (t) => {
+    const upstream = testUpstream(t, nodeServer([MODERN_STDIO], { era: 'modern' }))
+    await upstream.start()
+    const ask = async (method: string) => {
+      const params = { name: 'ask', arguments: { method } }
+      const { content } = await upstream.call({ method: 'tools/call', params, caller: {}, signal })
+      return JSON.parse((content as readonly { readonly text: string }[])[0]?.text ?? '') as object
+    }
+    assert.deepEqual(await ask('ping'), { jsonrpc: '2.0', id: 'asked', result: {} })
+    const error = { code: -32_601, message: 'roots/list is not supported' }
+    assert.deepEqual(await ask('roots/list'), { jsonrpc: '2.0', id: 'asked', error })
+    assert.ok(upstream.lines.some(({ message }) => message === 'sent a request to its client, which was refused'))
   })
 })

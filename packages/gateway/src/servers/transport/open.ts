@@ -9,6 +9,7 @@ import { type Connection, type ConnectionHooks, seconds } from './connection.ts'
 import type { RequestCredential } from './credential.ts'
 import { connectHttp } from './http-connection.ts'
 import type { Reaper } from '../../util/reaper.ts'
+import { surroundings } from '../../util/surroundings.ts'
 import { connectStdio } from './stdio-connection.ts'
 import { STDERR } from './server-logs.ts'
 import { UpstreamError } from '../../model/upstream.ts'
@@ -40,12 +41,13 @@ export function openServer(config: ServerConfig, options: OpenOptions): Promise<
 }
 
 async function openRemote(config: ServerConfig, { hooks, signal, credential }: OpenOptions): Promise<OpenServer> {
-  const { headers, era, startTimeoutMs: timeoutMs, may = MAY_NOTHING } = config
+  const { headers, era, startTimeoutMs: timeoutMs, may = MAY_NOTHING, proxy, ca } = config
   const url = parseUrl(config.url ?? '')
   const connection = await connectHttp({
     url,
     headers,
     credential,
+    outbound: { proxy, ca },
     era,
     may,
     timeoutMs,
@@ -79,9 +81,20 @@ async function openLocal(config: ServerConfig, { hooks, reaper, signal }: OpenOp
       waitForPort(url.hostname, portOf(url), { timeoutMs: config.startTimeoutMs, signal: alive }),
     )
     if (config.loopback) await checkLoopback(portOf(url))
-    const { headers, era, may = MAY_NOTHING } = config
+    const { headers, era, may = MAY_NOTHING, ca } = config
     const toConnection = (alive: AbortSignal) =>
-      connectHttp({ url, headers, era, may, timeoutMs: timeoutMs(), signal: alive, hooks, goodbye: false })
+      connectHttp({
+        url,
+        headers,
+        // It is on this machine.
+        outbound: { ca },
+        era,
+        may,
+        timeoutMs: timeoutMs(),
+        signal: alive,
+        hooks,
+        goodbye: false,
+      })
     const connection = await whileAlive(child, signal, toConnection)
     void child.gone.then((reason) => hooks.onLost(new UpstreamError('upstream_down', reason)))
     return connection
@@ -144,14 +157,9 @@ function toCommand(
   }
 }
 
-/** Returns the complete environment of a child: PATH, HOME, and the variables of the configuration. */
+/** Returns the complete environment of a child: its surroundings, and the variables of the configuration. */
 function childEnv(named: Readonly<Record<string, string>>, loopback: boolean): Record<string, string> {
-  const { PATH, HOME } = process.env
-  const env: Record<string, string> = {
-    ...(PATH === undefined ? {} : { PATH }),
-    ...(HOME === undefined ? {} : { HOME }),
-    ...named,
-  }
+  const env: Record<string, string> = { ...surroundings(), ...named }
   if (!loopback) return env
   const preload = `--import=${LOOPBACK.href}`
   return { ...env, NODE_OPTIONS: env['NODE_OPTIONS'] ? `${env['NODE_OPTIONS']} ${preload}` : preload }

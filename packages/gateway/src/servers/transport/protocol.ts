@@ -90,7 +90,7 @@ export function handshakeCapabilities({ elicit, sample, roots, open }: ServerMay
   const elicitation = { ...(elicit && { form: {} }), ...(open.length > 0 && { url: {} }) }
   return {
     ...(Object.keys(elicitation).length > 0 && { elicitation }),
-    ...(sample && { sampling: {} }),
+    ...(sample && { sampling: { tools: {} } }),
     ...(roots && { roots: {} }),
   }
 }
@@ -106,7 +106,8 @@ export async function initialize(ask: AskServer, capabilities: JsonObject): Prom
     capabilities,
     clientInfo: CLIENT_INFO,
   })
-  const { protocolVersion, capabilities: declared, serverInfo } = result
+  const { protocolVersion, serverInfo } = result
+  const declared = capabilitiesOf(result)
   if (typeof protocolVersion !== 'string' || !isObject(declared)) throw notMcp(toJsonText(result))
   if (!LEGACY_VERSIONS.includes(protocolVersion)) throw unsupported([protocolVersion])
   return {
@@ -131,7 +132,8 @@ export async function discover(ask: AskServer): Promise<Handshake | undefined> {
     if (error instanceof UpstreamError && error.code === 'upstream_rpc') return refuseLater(supportedOf(error))
     throw error
   }
-  const { supportedVersions, capabilities, _meta } = result
+  const { supportedVersions, _meta } = result
+  const capabilities = capabilitiesOf(result)
   if (!isStrings(supportedVersions) || !isObject(capabilities)) return undefined
   if (!supportedVersions.includes(MODERN_VERSION)) return refuseLater(supportedVersions)
   const info = isObject(_meta) ? _meta['io.modelcontextprotocol/serverInfo'] : undefined
@@ -142,6 +144,11 @@ export async function discover(ask: AskServer): Promise<Handshake | undefined> {
     serverInfo: toServerInfo(info),
     instructions: textOf(result['instructions']),
   }
+}
+
+/** A server that writes `null` declares nothing. */
+function capabilitiesOf({ capabilities }: JsonObject): unknown {
+  return capabilities === null ? {} : capabilities
 }
 
 function refuseLater(supported: readonly string[]): undefined {

@@ -65,13 +65,13 @@ describe('HttpCall', () => {
     const token = Promise.withResolvers<void>()
     let hasLease = true
     const credential = { header: 'Bearer a', prepare: () => token.promise, renew: async () => false }
-    const endpoint = new HttpEndpoint(url, {}, credential)
+    const endpoint = new HttpEndpoint(url, {}, { credential })
     t.after(() => endpoint.close())
     const host = {
       endpoint,
       clients: new AskedClients(),
       onMessage: () => {},
-      proven: undefined,
+      proven: new WeakSet(),
       onBroken: () => {},
     }
     const options = { timeoutMs: 10_000, checkStart: () => (hasLease ? undefined : ended()) }

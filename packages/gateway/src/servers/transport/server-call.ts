@@ -1,10 +1,12 @@
+import type { ToolAnnotations } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import { LeaseEndedError } from '@toolgate/core/call'
-import { type McpResult, META } from '@toolgate/mcp'
+import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
+import { type McpResult, META, withoutNulls } from '@toolgate/mcp'
 import type { ServerConfig } from '../../config/config.ts'
 import { isLargeResult, nextTurn } from '../../util/next-turn.ts'
 import type { FindTracing, McpOperation, SentRequest } from '../../telemetry/tracing.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, Era } from './connection.ts'
 import { type ParamHeader, toParamHeaders } from './param-headers.ts'
 import { completeResult } from './protocol.ts'
 import { type CallMethod, type RequestClient, type UpstreamCall, UpstreamError } from '../../model/upstream.ts'
@@ -72,6 +74,7 @@ export class ServerCaller {
         signal,
         onProgress,
         checkStart,
+        mayRepeat: () => READING.has(method) || isIdempotent(this.#config, toolOf(asked)),
         paramHeaders: headers && toParamHeaders(headers, params['arguments']),
         trace,
         meta: connection.era === 'modern' ? metaOf(asked) : undefined,
@@ -80,9 +83,9 @@ export class ServerCaller {
       })
       if (isLargeResult(result)) await nextTurn()
       if (connection.era === 'modern' && result['resultType'] === 'input_required')
-        return checkInputRequired(method, result)
+        return checkInputRequired(method, withoutNulls(result))
       if (connection.era === 'modern' && result['resultType'] === 'task' && method === 'tools/call') return result
-      return checkResult(method, completeResult(connection.era, result))
+      return checkResult(method, mendResult(method, connection.era, completeResult(connection.era, result)))
     } catch (error) {
       if (error instanceof UpstreamError && error.rpc?.code === HEADER_MISMATCH) onHeaderMismatch()
       throw toCallError(name, error)
@@ -140,6 +143,23 @@ function isText(value: unknown): boolean {
   return typeof value === 'string'
 }
 
+/** The results in which no `null` has a meaning, except as structured content. The `ttl` of a task may be `null`. */
+const MENDED: ReadonlySet<CallMethod> = new Set([
+  'tools/call',
+  'tasks/result',
+  'resources/read',
+  'prompts/get',
+  'completion/complete',
+])
+
+/** Returns a result without members that are `null`. Since MCP 2026-07-28, `null` is a valid structured content. */
+function mendResult(method: CallMethod, era: Era, result: JsonObject): JsonObject {
+  if (!MENDED.has(method)) return result
+  const mended = withoutNulls(result)
+  const isContent = era === 'modern' && result['structuredContent'] === null
+  return isContent ? { ...mended, structuredContent: null } : mended
+}
+
 /** Checks the shape of a result. Its content is not changed. */
 function checkResult(method: CallMethod, result: JsonObject): McpResult {
   if (RESULTS[method](result)) return result
@@ -155,6 +175,19 @@ const STARTING: ReadonlySet<CallMethod> = new Set([
   'prompts/get',
   'completion/complete',
 ])
+
+/** The methods that only read, and so may run twice. */
+const READING: ReadonlySet<CallMethod> = new Set(['resources/read', 'prompts/get', 'completion/complete', 'tasks/get'])
+
+/** Whether the operator says that a second run of a tool has no further effect. The server's own word does not count. */
+function isIdempotent({ tools }: ServerConfig, tool: string | undefined): boolean {
+  if (tool === undefined) return false
+  const given = [...tools].flatMap(([pattern, { annotations = {} }]) =>
+    matchesGlob(parseGlob(pattern), tool) ? [annotations] : [],
+  )
+  const { readOnlyHint, idempotentHint }: ToolAnnotations = Object.assign({}, ...given)
+  return readOnlyHint === true || idempotentHint === true
+}
 
 /** The methods that a server of MCP 2026-07-28 may answer with `input_required`. */
 const ASKING: ReadonlySet<CallMethod> = new Set(['tools/call', 'resources/read', 'prompts/get'])

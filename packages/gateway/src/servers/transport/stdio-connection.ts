@@ -26,8 +26,8 @@ import {
   type Pending,
   type RequestOptions,
 } from './connection.ts'
-import { AskedClients } from './asked-clients.ts'
-import { clip, notMcp, parseMessages, type RpcMessage, rpcError } from './json-rpc.ts'
+import { AskedClients, NOBODY } from './asked-clients.ts'
+import { clip, notMcp, parseMessages, type RpcMessage, rpcError, toOwnId } from './json-rpc.ts'
 import { createFloodGuard, FLOOD, type FloodGuard, LIMITS } from './limits.ts'
 import { createLineSplitter, type LongLine, messageTooLarge } from './lines.ts'
 import { MessageScan } from './message-scan.ts'
@@ -76,7 +76,9 @@ class StdioConnection {
   readonly #waiting = new Map<RequestId, Pending<JsonObject>>()
   /** Requests without an answer, oldest first, including cancelled ones. */
   readonly #unanswered = new Set<RequestId>()
-  readonly #clients = new AskedClients()
+  readonly #clients = new AskedClients((method, why) =>
+    this.#options.hooks.log('info', `asked for ${method}, which no client got`, why),
+  )
   readonly #flood: FloodGuard = createFloodGuard(() => performance.now())
   readonly #split: (chunk: Buffer) => void
   #nextId = 1
@@ -325,7 +327,7 @@ class StdioConnection {
   }
 
   #onNotification(method: string, params: JsonObject): void {
-    const { progressToken } = params
+    const progressToken = toOwnId(params['progressToken'])
     const list = changedList(method)
     if (method === 'notifications/message') this.#clients.log(params)
     else if (method === 'notifications/cancelled') this.#clients.cancel(params)
@@ -335,11 +337,12 @@ class StdioConnection {
     else if (typeof progressToken === 'number') this.#waiting.get(progressToken)?.progress(params)
   }
 
-  /** Handles a request of the server. MCP 2026-07-28 has no such requests, so they are not answered there. */
+  /** Answers a request of the server. MCP 2026-07-28 has none, so nobody is asked, but a server that waits for an answer gets one. */
   #onRequest(request: RpcMessage & { kind: 'request' }): void {
-    if (this.#era === 'modern')
-      this.#options.hooks.log('warn', 'sent a request to its client, which was ignored', clip(request.method))
-    else void this.#clients.answer(request).then((answer) => this.#send(answer))
+    const isModern = this.#era === 'modern'
+    if (isModern)
+      this.#options.hooks.log('warn', 'sent a request to its client, which was refused', clip(request.method))
+    void this.#clients.answer(request, isModern ? NOBODY : undefined).then((answer) => this.#send(answer))
   }
 
   #fail(error: UpstreamError): void {
