@@ -338,6 +338,13 @@ describe('one tool of a locked group', () => {
     assert.ok(!(await gate.view(vera)).has('web:open'))
   })
 
+  it('stays open in a session that continues in another process', async () => {
+    const [before, after] = [make(), make()]
+    before.locks.request(vera, 'web', ['web:open'])
+    after.locks.reopen(vera, [...before.locks.opened(vera), 'gone\nweb:click'])
+    assert.deepEqual((await after.view(vera)).ids, ['core:echo', 'request_tools', 'web:open'])
+  })
+
   it('can be followed by others, and by the whole group', async () => {
     const gate = make()
     gate.locks.request(vera, 'web', ['web:open'])

@@ -1,4 +1,4 @@
-import { openToolOf } from '../groups/unlocks.ts'
+import { groupOfOpen, openToolOf } from '../groups/unlocks.ts'
 import { groupsOpenedBy } from '../decide/layers/groups.ts'
 import type { Caller } from '../ports/caller.ts'
 import { type Group, noGroupIsNamed } from '../tools/groups.ts'
@@ -20,10 +20,10 @@ export interface Locks {
   event(caller: Caller, name: string): readonly string[]
   /** Opens the groups whose tools a search of this caller found. */
   found(caller: Caller, tools: Iterable<string>): readonly string[]
-  /** Returns the groups that the caller's session has opened. */
+  /** Returns what the caller's session has opened, for `reopen`: groups, and single tools of groups. */
   opened(caller: Caller): ReadonlySet<string>
-  /** Opens the groups that a session had opened before it continued in this process. Only groups that are locked now. */
-  reopen(caller: Caller, groups: readonly string[]): void
+  /** Opens what a session had opened before it continued in this process. Only of groups that are locked now. */
+  reopen(caller: Caller, opened: readonly string[]): void
   /** Locks all groups again, because the session has ended. */
   forget(caller: Caller): void
 }
@@ -58,11 +58,11 @@ export function createLocks(shared: Pick<Shared, 'rules' | 'catalog' | 'unlocks'
     event: (caller, name) => openBy(caller, { event: name }),
     found: (caller, tools) => openBy(caller, { found: tools }),
     opened: (caller) => unlocks.openFor(caller),
-    reopen(caller, groups) {
+    reopen(caller, opened) {
       const { locked } = rules.now.groups
-      const known = groups.filter((name) => locked.has(name))
+      const known = opened.filter((name) => locked.has(groupOfOpen(name)))
       unlocks.open(caller, known)
-      loads.use(known)
+      loads.use(known.map(groupOfOpen))
     },
     forget: (caller) => unlocks.forget(caller),
   }
