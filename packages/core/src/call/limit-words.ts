@@ -138,5 +138,5 @@ export function authorsText(message: string, refused: Refused, words: ParsedWord
   ])
   const text = message.replaceAll(PLACE, (whole, name: string) => amounts.get(name) ?? whole)
   if (message.includes('{wait}')) return text
-  return `${text}${/[.!?…]$/.test(text) ? '' : '.'} Try again ${wait}.`
+  return `${text}${/[.!?\u2026]$/.test(text) ? '' : '.'} Try again ${wait}.`
 }

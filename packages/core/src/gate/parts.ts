@@ -332,9 +332,9 @@ function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
   const parsed = parseRules(options, options.concurrency, first)
   names.check(parsed.named)
   const warnOfConditions = createConditionWatch(catalog, warn)
-  const lookAtConditions = (own: readonly ParsedPolicy[], watched: WatchedRules) => {
-    if (!catalog.dynamic) checkFixedConditions(catalog, own, watched.labels, watched.costs)
-    warnOfConditions(own, watched)
+  const lookAtConditions = (own: readonly ParsedPolicy[], seen: WatchedRules) => {
+    if (!catalog.dynamic) checkFixedConditions(catalog, own, seen.labels, seen.costs)
+    warnOfConditions(own, seen)
   }
   lookAtConditions(policiesOf(parsed), parsed)
   lookAtSchemas()
