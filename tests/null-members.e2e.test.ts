@@ -154,6 +154,17 @@ describe('members that a client writes as null', () => {
     })
 })
 
+describe('fields that are null in a body of the HTTP API', () => {
+  it('are absent, and a required one is missing', async () => {
+    const why = async (body: object) => gateway.api('/api/why', { key: KEYS.console, method: 'POST', body })
+    const absent = { app: null, caller: null, input: null, history: null }
+    assert.equal((await why({ tool: 'old:bare', as: 'admin', ...absent })).status, 200)
+    const missing = await why({ tool: null, as: 'admin' })
+    assert.equal(missing.status, 400)
+    assert.match(JSON.stringify(missing.body), /The field \\"tool\\" is missing/)
+  })
+})
+
 describe('an item that is invalid', () => {
   const bad = [
     ['old:wrong-title', /its tool "wrong-title" cannot be offered: has a title that is not a string/],

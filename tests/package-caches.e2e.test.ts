@@ -84,11 +84,14 @@ describe('a server that npx downloads', () => {
     assert.equal(registry.downloads - from, 1)
   })
 
-  it('has its own cache where the file says so', async () => {
+  it('has a cache for each user where the file says so, and tells the client of a call that it downloads', async () => {
     const from = registry.downloads
     const env = { npm_config_registry: registry.url, npm_config_cache: join(folder.path, 'own/${user}') }
     const gateway = await start('third', { env })
-    await homeOf(gateway, 'viewer')
+    const params = { name: 'packed__home', arguments: {}, _meta: { progressToken: 'p' } }
+    const { text } = await gateway.ask('viewer', MODERN, 'tools/call', params)
+    assert.match(text, /"message":"The server packed starts for the first time, and may download packages\."/)
+    assert.match(text, /viewer~/)
     assert.equal(registry.downloads - from, 2)
   })
 

@@ -24,8 +24,9 @@ const MAX_DEPTH = 16
  */
 export function withoutNulls<Message extends JsonObject>(message: Message, depth = 0): Message {
   let mended: Record<string, unknown> | undefined
-  for (const name of Object.keys(message)) {
+  for (const name in message) {
     const value = message[name]
+    if (typeof value !== 'object') continue
     const kept = value === null && name !== REQUIRED ? undefined : mendMember(name, value, depth)
     if (kept === value) continue
     mended ??= { ...message }
@@ -37,12 +38,17 @@ export function withoutNulls<Message extends JsonObject>(message: Message, depth
 
 /** Returns an object without its own members that are `null`, except those in `kept`. */
 export function withoutNullEntries(object: JsonObject, kept: readonly string[] = []): JsonObject {
-  if (!Object.values(object).includes(null)) return object
+  if (!hasNull(object)) return object
   return Object.fromEntries(Object.entries(object).filter(([name, value]) => value !== null || kept.includes(name)))
 }
 
+/** Makes no list, because this runs for every message. */
+function hasNull(object: JsonObject): boolean {
+  for (const name in object) if (object[name] === null) return true
+  return false
+}
+
 function mendMember(name: string, value: unknown, depth: number): unknown {
-  if (typeof value !== 'object' || value === null) return value
   if (SCHEMAS.has(name)) return isObject(value) ? withoutNullKeywords(value) : value
   if (!PARTS.has(name) || depth >= MAX_DEPTH) return value
   if (!Array.isArray(value)) return isObject(value) ? withoutNulls(value, depth + 1) : value

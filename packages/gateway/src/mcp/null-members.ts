@@ -5,8 +5,11 @@ import { META, withoutNullEntries, withoutNulls } from '@toolgate/mcp'
 /** The members of params that have optional members of their own. The arguments of a tool are data. */
 const PARTS: readonly string[] = ['capabilities', 'clientInfo', 'argument', 'context', 'ref', 'task']
 
+/** The members of a message in which `null` is no other spelling of absent. */
+const REQUIRED = { answer: ['id'], notification: ['method'], request: ['id', 'method'] } as const
+
 /** The optional members of `_meta` that MCP defines. Other members belong to the party that named them. */
-const OPTIONAL_META: ReadonlySet<string> = new Set(['progressToken', META.clientInfo, META.logLevel])
+const OPTIONAL_META = ['progressToken', META.clientInfo, META.logLevel] as const
 
 /**
  * Returns a client's message without optional members that are `null`. Many SDKs write `null` for an absent member.
@@ -15,12 +18,10 @@ const OPTIONAL_META: ReadonlySet<string> = new Set(['progressToken', META.client
  * answer. Returns the same object if there is nothing to leave out.
  */
 export function withoutNullMembers(message: JsonObject): JsonObject {
-  const { method, params, result, error } = message
-  const isAnswer = isObject(result) || isObject(error)
-  const mended = withoutNullEntries(message, [
-    ...(isAnswer ? [] : ['method']),
-    ...(isNotification(method) ? [] : ['id']),
-  ])
+  const { id, method, params, result, error } = message
+  const isAnswer = method === null && (isObject(result) || isObject(error))
+  const isNotified = id === null && isNotification(method)
+  const mended = withoutNullEntries(message, REQUIRED[isAnswer ? 'answer' : isNotified ? 'notification' : 'request'])
   if (isObject(params)) return withMember(mended, 'params', withoutNullParams(params))
   return isObject(result) ? withMember(mended, 'result', withoutNulls(result)) : mended
 }
@@ -34,20 +35,19 @@ function withoutNullParams(params: JsonObject): JsonObject {
   const { _meta: meta, inputResponses } = mended
   if (isObject(meta)) mended = withMember(mended, '_meta', withoutNullMeta(meta))
   if (!isObject(inputResponses)) return mended
-  return withMember(mended, 'inputResponses', withEach(inputResponses, Object.keys(inputResponses), withoutNulls))
+  const answers = Object.entries(inputResponses).map(([key, answer]): [string, unknown] => [
+    key,
+    isObject(answer) ? withoutNulls(answer) : answer,
+  ])
+  return withMember(mended, 'inputResponses', Object.fromEntries(answers))
 }
 
 function withoutNullMeta(meta: JsonObject): JsonObject {
-  const others = () => Object.keys(meta).filter((name) => !OPTIONAL_META.has(name))
-  const kept = Object.values(meta).includes(null) ? withoutNullEntries(meta, others()) : meta
-  return withEach(kept, [META.clientCapabilities], (part) => withoutNullEntries(part))
-}
-
-function withEach(object: JsonObject, names: readonly string[], mend: (part: JsonObject) => JsonObject): JsonObject {
-  return names.reduce((mended, name) => {
-    const part = mended[name]
-    return isObject(part) ? withMember(mended, name, mend(part)) : mended
-  }, object)
+  let mended = meta
+  for (const name of OPTIONAL_META)
+    if (mended[name] === null) mended = Object.fromEntries(Object.entries(mended).filter(([key]) => key !== name))
+  const declared = mended[META.clientCapabilities]
+  return isObject(declared) ? withMember(mended, META.clientCapabilities, withoutNullEntries(declared)) : mended
 }
 
 /** The name may be any text, so it is defined rather than assigned. */

@@ -135,7 +135,7 @@ const MAX_BODY_BYTES = 64 * 1024
 const JSON_TYPE = /^application\/json(?:\s*;|$)/i
 
 /**
- * Reads a JSON object of at most 64 KiB, or `maxBytes`, with only known fields.
+ * Reads a JSON object of at most 64 KiB, or `maxBytes`, with only known fields. A field that is `null` is absent.
  *
  * The media type is required, because a page of another origin cannot send it without a preflight.
  *
@@ -154,7 +154,7 @@ export async function readBody(
   const unknown = Object.keys(body).find((field) => !fields.includes(field))
   if (unknown !== undefined)
     throw invalidBody(`The field ${JSON.stringify(unknown.slice(0, 100))} is unknown; ${listed(fields)}.`)
-  return new Map(Object.entries(body))
+  return new Map(Object.entries(body).filter(([, value]) => value !== null))
 }
 
 /** Reads a JSON body. A large one is decoded, parsed and used in separate turns of the event loop, as at `/mcp`. */

@@ -110,7 +110,6 @@ describe('a caller that is tried', () => {
       '{"nope":1}',
       7,
       [],
-      null,
       { roles: 'x' },
       'x'.repeat(5000),
     ])

@@ -49,6 +49,19 @@ describe('parseMessages', () => {
     assert.equal(only('{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}')?.kind, 'error')
   })
 
+  it('reads null as absent in the params of a message, and in an answer', () => {
+    const params = '{"progressToken":1,"progress":2,"total":null,"message":null}'
+    assert.deepEqual(only(`{"jsonrpc":"2.0","id":null,"method":"notifications/progress","params":${params}}`), {
+      kind: 'notification',
+      method: 'notifications/progress',
+      params: { progressToken: 1, progress: 2 },
+    })
+    const log = only('{"jsonrpc":"2.0","method":"notifications/message","params":{"data":null,"logger":null}}')
+    assert.deepEqual(log, { kind: 'notification', method: 'notifications/message', params: { data: null } })
+    assert.equal(only('{"jsonrpc":"2.0","id":1,"method":null,"result":{},"error":null}')?.kind, 'result')
+    assert.equal(only('{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"?"}}')?.kind, 'error')
+  })
+
   for (const text of ['', 'hello', '5', 'null', '"x"', '{}', '{"id":1,"result":{}}', '{"jsonrpc":"2.0"}', '[1]']) {
     it(`refuses ${text === '' ? 'nothing' : text} and quotes it`, () => {
       assert.throws(
