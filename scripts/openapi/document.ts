@@ -170,7 +170,17 @@ function refTo(type: string): object {
   return { $ref: `#/components/schemas/${type}` }
 }
 
-/** Returns the types that the paths need, in the order of their names. The gateway refuses unknown fields of bodies. */
+/** Returns the type of a body: its unknown fields are refused, and an optional field that is `null` is absent. */
+function toBody(type: Schema): Schema {
+  const { properties = {}, required = [] } = type as { readonly properties?: Schemas; readonly required?: string[] }
+  const fields = Object.entries(properties).map(([name, field]) => [
+    name,
+    required.includes(name) || Object.keys(field).length === 0 ? field : { anyOf: [field, { type: 'null' }] },
+  ])
+  return { ...type, ...(fields.length > 0 && { properties: Object.fromEntries(fields) }), additionalProperties: false }
+}
+
+/** Returns the types that the paths need, in the order of their names. */
 function reachable(paths: object, types: Schemas): Schemas {
   const bodies = new Set(Object.values(OPERATIONS).map(({ body }) => body))
   const found = new Map<string, Schema>()
@@ -179,7 +189,7 @@ function reachable(paths: object, types: Schemas): Schemas {
       if (found.has(name)) continue
       const type = types[name]
       if (!type) throw new Error(`wire.ts has no type ${name}`)
-      found.set(name, bodies.has(name) ? { ...type, additionalProperties: false } : type)
+      found.set(name, bodies.has(name) ? toBody(type) : type)
       add(type)
     }
   }
