@@ -298,7 +298,7 @@ function toRules(
     hasCaps,
     labels,
     costs,
-    covered: lintLimits(limits),
+    covered,
     listed,
     written,
     names,
