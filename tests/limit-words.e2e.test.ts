@@ -55,9 +55,8 @@ describe('the unit and the message of a limit in toolgate.yaml', () => {
       })
       const { result } = answer.json() as RpcAnswer
       assert.deepEqual(result?.['content'], [{ type: 'text', text: BUDGET }], era)
-      assert.ok(
-        Number((result?.['_meta'] as Record<string, number> | undefined)?.['dev.toolgate/retry-after']) > 86_000,
-      )
+      const { _meta: meta } = result as { _meta: Record<string, number> }
+      assert.ok(Number(meta['dev.toolgate/retry-after']) > 86_000)
     }
     assert.equal((await call('slow:long', {})).status, 'done')
     assert.equal(

@@ -333,9 +333,9 @@ function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
   const parsed = parseRules(options, options.concurrency, first)
   names.check(parsed.named)
   const warnOfConditions = createConditionWatch(catalog, warn)
-  const lookAtConditions = (own: readonly ParsedPolicy[], seen: WatchedRules) => {
-    if (!catalog.dynamic) checkFixedConditions(catalog, own, seen.labels, seen.costs)
-    warnOfConditions(own, seen)
+  const lookAtConditions = (own: readonly ParsedPolicy[], all: WatchedRules) => {
+    if (!catalog.dynamic) checkFixedConditions(catalog, own, all.labels, all.costs)
+    warnOfConditions(own, all)
   }
   lookAtConditions(policiesOf(parsed), parsed)
   lookAtSchemas()
