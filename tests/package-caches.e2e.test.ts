@@ -118,10 +118,10 @@ withBinaries(['openssl'], ({ openssl }) => {
       const authority = createAuthority(openssl, own)
       const secure = await startNpmRegistry(own, NAME, authority.issue('registry'))
       closing.push(secure.close)
-      const before = process.env['NODE_EXTRA_CA_CERTS']
+      const given = process.env['NODE_EXTRA_CA_CERTS']
       t.after(() => {
-        if (before === undefined) delete process.env['NODE_EXTRA_CA_CERTS']
-        else process.env['NODE_EXTRA_CA_CERTS'] = before
+        if (given === undefined) delete process.env['NODE_EXTRA_CA_CERTS']
+        else process.env['NODE_EXTRA_CA_CERTS'] = given
       })
       delete process.env['NODE_EXTRA_CA_CERTS']
       const refused = await start('fifth', {}, secure)

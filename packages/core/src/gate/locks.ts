@@ -1,4 +1,4 @@
-import { groupOfOpen, openToolOf } from '../groups/unlocks.ts'
+import { groupOfOpen, openToolOf } from '../tools/open-names.ts'
 import { groupsOpenedBy } from '../decide/layers/groups.ts'
 import type { Caller } from '../ports/caller.ts'
 import { type Group, noGroupIsNamed } from '../tools/groups.ts'

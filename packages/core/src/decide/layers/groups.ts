@@ -4,7 +4,7 @@ import type { Groups, Group, UnlockRule } from '../../tools/groups.ts'
 import { indexOfRequestTool } from '../../tools/own-tool.ts'
 import { matchesSelector } from '../../tools/selector.ts'
 import type { Toolset } from '../../tools/toolset.ts'
-import { openToolOf } from '../../groups/unlocks.ts'
+import { openToolOf } from '../../tools/open-names.ts'
 import { reason } from '../decision.ts'
 import type { Effect } from '../evaluation.ts'
 
