@@ -80,7 +80,7 @@ function serversOf(folder: string): readonly RealServer[] {
 
 let found: Promise<string | undefined> | undefined
 withBinaries(['go'], ({ go }) => {
-  found = installed('go', ['go.mod', 'go.sum', '**/*.go'], async (folder, sources, run) => {
+  found = installed('go', ['go.mod', 'go.sum', '**/*.go'], async (folder, _, run) => {
     const env = { GOFLAGS: '-mod=mod', GOWORK: 'off', GOBIN: folder, CGO_ENABLED: '0' }
     await run(go, ['build', '-o', `${folder}${path.sep}`, './server', './client'], env)
     await run(go, ['build', '-o', path.join(folder, 'mcp-go-everything'), EVERYTHING], env)
