@@ -115,6 +115,13 @@ for (const [who, connect] of Object.entries(clients))
       })
   })
 
+it('are named in the record of the call', async () => {
+  await gateway.call('admin', MODERN, 'old__bare', {})
+  const { body } = await gateway.api('/api/audit?tool=old:bare&event=tool_result&limit=1')
+  const { records } = body as { records: readonly { readonly detail?: string }[] }
+  assert.equal(records[0]?.detail, 'null members left out')
+})
+
 describe('a structured content that is null', () => {
   it('passes to clients where the tool declares an output, and the server speaks MCP 2026-07-28', async () => {
     const call = async (name: string) => (await gateway.call('admin', MODERN, name, {})).result as object

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '@toolgate/values/json'
+import { markNullsLeftOut } from '@toolgate/values'
 import { withoutNullKeywords } from '@toolgate/core/tools'
 
 /** Members of MCP's messages that have optional members of their own. */
@@ -33,7 +34,8 @@ export function withoutNulls<Message extends JsonObject>(message: Message, depth
     if (kept === undefined) delete mended[name]
     else mended[name] = kept
   }
-  return (mended as Message | undefined) ?? message
+  if (!mended) return message
+  return (depth === 0 ? markNullsLeftOut(mended) : mended) as Message
 }
 
 /** Returns an object without its own members that are `null`, except those in `kept`. */

@@ -45,6 +45,7 @@ export {
   sizeOf,
   toolErrorOf,
 } from './output.ts'
+export { hasNullsLeftOut, markNullsLeftOut } from './nulls-left-out.ts'
 export { Revision } from './revision.ts'
 export {
   checkMethods,

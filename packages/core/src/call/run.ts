@@ -4,6 +4,7 @@ import type { Tool } from '../tools/tool.ts'
 import {
   chain,
   cutText,
+  hasNullsLeftOut,
   isErrorOf,
   isStream,
   messageOf,
@@ -100,7 +101,7 @@ function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: num
   // A text that fits is passed on unchanged, and reports no error.
   const isShort = typeof returned === 'string' && returned.length <= ports.maxOutputChars
   const { output, cut } = isShort ? { output: returned, cut: false } : cutOutput(returned, tool.outputSchema, ports)
-  const fields = { duration_ms: toMicros(durationMs), detail: cut ? OUTPUT_CUT : undefined }
+  const fields = { duration_ms: toMicros(durationMs), detail: detailOf(cut, returned) }
   const error = isShort ? undefined : toolErrorOf(returned)
   const outcome = new DoneCall(callId, output, durationMs, error !== undefined, cut)
   if (error === undefined) return { outcome, event: 'tool_result', fields, output: returned }
@@ -134,6 +135,13 @@ function toInputRequired(
 const TOOL_ERROR = 'tool_error'
 
 const OUTPUT_CUT = 'the output was cut'
+const NULLS_LEFT_OUT = 'null members left out'
+
+/** Returns what was changed of an output; `undefined` for an output that is passed on as it came. */
+function detailOf(isCut: boolean, output: unknown): string | undefined {
+  if (!hasNullsLeftOut(output)) return isCut ? OUTPUT_CUT : undefined
+  return isCut ? `${OUTPUT_CUT}; ${NULLS_LEFT_OUT}` : NULLS_LEFT_OUT
+}
 
 /** More than the audit stores, so that the redactor sees a whole secret even where the stored text is cut. */
 const MAX_ERROR_LENGTH = 16_384

@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '@toolgate/values/json'
 import { LeaseEndedError } from '@toolgate/core/call'
 import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import { type McpResult, META, withoutNulls } from '@toolgate/mcp'
+import { markNullsLeftOut } from '@toolgate/values'
 import type { ServerConfig } from '../../config/config.ts'
 import { isLargeResult, nextTurn } from '../../util/next-turn.ts'
 import type { FindTracing, McpOperation, SentRequest } from '../../telemetry/tracing.ts'
@@ -157,7 +158,7 @@ function mendResult(method: CallMethod, era: Era, result: JsonObject): JsonObjec
   if (!MENDED.has(method)) return result
   const mended = withoutNulls(result)
   const isContent = era === 'modern' && result['structuredContent'] === null
-  return isContent ? { ...mended, structuredContent: null } : mended
+  return isContent ? markNullsLeftOut({ ...mended, structuredContent: null }) : mended
 }
 
 /** Checks the shape of a result. Its content is not changed. */
