@@ -55,7 +55,9 @@ describe('the unit and the message of a limit in toolgate.yaml', () => {
       })
       const { result } = answer.json() as RpcAnswer
       assert.deepEqual(result?.['content'], [{ type: 'text', text: BUDGET }], era)
-      assert.ok(Number((result?.['_meta'] as Record<string, number>)['dev.toolgate/retry-after']) > 86_000)
+      assert.ok(
+        Number((result?.['_meta'] as Record<string, number> | undefined)?.['dev.toolgate/retry-after']) > 86_000,
+      )
     }
     assert.equal((await call('slow:long', {})).status, 'done')
     assert.equal(

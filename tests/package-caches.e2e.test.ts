@@ -84,11 +84,14 @@ describe('a server that npx downloads', () => {
     assert.equal(registry.downloads - from, 1)
   })
 
-  it('has its own cache where the file says so', async () => {
+  it('has a cache for each user where the file says so, and tells the client of a call that it downloads', async () => {
     const from = registry.downloads
     const env = { npm_config_registry: registry.url, npm_config_cache: join(folder.path, 'own/${user}') }
     const gateway = await start('third', { env })
-    await homeOf(gateway, 'viewer')
+    const params = { name: 'packed__home', arguments: {}, _meta: { progressToken: 'p' } }
+    const { text } = await gateway.ask('viewer', MODERN, 'tools/call', params)
+    assert.match(text, /"message":"The server packed starts for the first time, and may download packages\."/)
+    assert.match(text, /viewer~/)
     assert.equal(registry.downloads - from, 2)
   })
 
@@ -115,10 +118,10 @@ withBinaries(['openssl'], ({ openssl }) => {
       const authority = createAuthority(openssl, own)
       const secure = await startNpmRegistry(own, NAME, authority.issue('registry'))
       closing.push(secure.close)
-      const before = process.env['NODE_EXTRA_CA_CERTS']
+      const given = process.env['NODE_EXTRA_CA_CERTS']
       t.after(() => {
-        if (before === undefined) delete process.env['NODE_EXTRA_CA_CERTS']
-        else process.env['NODE_EXTRA_CA_CERTS'] = before
+        if (given === undefined) delete process.env['NODE_EXTRA_CA_CERTS']
+        else process.env['NODE_EXTRA_CA_CERTS'] = given
       })
       delete process.env['NODE_EXTRA_CA_CERTS']
       const refused = await start('fifth', {}, secure)

@@ -94,6 +94,21 @@ describe('a session', () => {
     assert.match(await session.description('search_tools'), /- sql\. Asks databases\./)
   })
 
+  it('opens one tool of a group alone', async () => {
+    const session = await newSession()
+    const opened = await session.call('request_tools', { group: 'web', tools: ['up__open'] })
+    assert.deepEqual(opened.result?.structuredContent, { group: 'web', tools: ['up__open'] })
+    const list = await session.list()
+    assert.deepEqual([list.includes('up__open'), list.includes('up__click')], [true, false])
+    assert.match(textOf(await session.call('up__click')), /up__click is locked/)
+    const texts = ['up__none', 'up__clone'].map(async (name) =>
+      textOf(await session.call('request_tools', { group: 'web', tools: [name] })),
+    )
+    assert.deepEqual([...new Set(await Promise.all(texts))], ['The group "web" has none of these tools for you.'])
+    await session.call('request_tools', { group: 'web' })
+    assert.ok((await session.list()).includes('up__click'))
+  })
+
   it('opens a whole group with request_tools, for itself only', async () => {
     const [one, other] = [await newSession(), await newSession()]
     const refused = await one.call('up__open')

@@ -77,10 +77,12 @@ else if (process.env['CI'] === 'true') throw new Error('tests/real/npm/node_modu
 else
   console.warn('left out: the tests of servers of npm, as `node scripts/prepare.js --harness` has not installed them')
 
+const EARLY: Readonly<Record<string, Connect>> = hasPackages
+  ? { 'the SDK 1.12': programClient(process.execPath, [path.join(import.meta.dirname, 'npm/client.js')], 'legacy') }
+  : {}
+
 describeClients({
-  ...(hasPackages && {
-    'the SDK 1.12': programClient(process.execPath, [path.join(import.meta.dirname, 'npm/client.js')], 'legacy'),
-  }),
+  ...EARLY,
   'the SDK 1.32': connect132,
   'the SDK 2.4, with initialize': connect2('legacy'),
   'the SDK 2.4, of 2026-07-28': connect2({ pin: MODERN }),

@@ -120,6 +120,19 @@ function serversOf(first: string, second: string): readonly RealServer[] {
   ]
 }
 
+/** FastMCP converts texts, which models send. The gateway can do so before it decides, or leave the input to the server. */
+function fastMcpWith(python: string, inputs: string): RealServer {
+  return {
+    name: `fastmcp with inputs: ${inputs}`,
+    command: python,
+    args: [own('server.py')],
+    eras: ['2025-11-25'],
+    lists: [7, 2, 2, 1],
+    given: { inputs },
+    asks: [call('total', { values: ['1', '2'] }), call('rows', { count: '2' })],
+  }
+}
+
 const environments = async (python: string) => {
   const make = (requirements: string) =>
     installed('python', [requirements], (to, sources, run) => makeEnvironment(python, requirements, to, sources, run))
@@ -134,7 +147,9 @@ withBinaries(['python3', 'pip3', 'git'], ({ python3 }) => {
 const [first, second] = (await found) ?? []
 if (first !== undefined && second !== undefined) {
   makeRepository()
-  for (const server of serversOf(first, second)) describeServer(server, () => folder.path)
+  const servers = serversOf(first, second)
+  for (const server of servers) describeServer(server, () => folder.path)
+  for (const inputs of ['coerced', 'server']) describeServer(fastMcpWith(second, inputs), () => folder.path)
   const client = own('client.py')
   describeClients({
     'mcp 1 of Python': programClient(first, [client], 'legacy'),

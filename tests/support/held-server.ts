@@ -1,4 +1,4 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
@@ -26,7 +26,7 @@ const RESULTS: Readonly<Record<string, object>> = {
 export async function startHeldServer(): Promise<HeldServer> {
   const asked = Promise.withResolvers<void>()
   const released = Promise.withResolvers<'fails' | undefined>()
-  const http = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
     if (request.method !== 'POST') return response.writeHead(405).end()
     const { id, method } = JSON.parse(await text(request)) as { readonly id?: number; readonly method: string }
     asked.resolve()
@@ -34,7 +34,8 @@ export async function startHeldServer(): Promise<HeldServer> {
     if (id === undefined) return response.writeHead(202).end()
     const body = { jsonrpc: '2.0', id, result: RESULTS[method] ?? {} }
     return response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-  })
+  }
+  const http = createServer((request, response) => void answer(request, response))
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`,

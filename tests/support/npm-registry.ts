@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
@@ -47,7 +47,7 @@ export async function startNpmRegistry(
   const bytes = readFileSync(file)
   const integrity = `sha512-${createHash('sha512').update(bytes).digest('base64')}`
   const state = { downloads: 0, hold: Promise.resolve() }
-  const listener: RequestListener = async ({ url = '' }, response) => {
+  const answer = async ({ url = '' }: IncomingMessage, response: ServerResponse) => {
     if (url.endsWith('.tgz')) {
       state.downloads++
       await state.hold
@@ -60,6 +60,7 @@ export async function startNpmRegistry(
       .writeHead(200, { 'content-type': 'application/json' })
       .end(JSON.stringify({ name, 'dist-tags': { latest: version }, versions }))
   }
+  const listener: RequestListener = (request, response) => void answer(request, response)
   const http = tls
     ? createTlsServer({ cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) }, listener)
     : createServer(listener)

@@ -1,7 +1,7 @@
 import { type Caller, ConfigError, defineTool, type Gate, type Tool, type View } from '@toolgate/core'
 import type { Group, parseGroups } from '@toolgate/core/groups'
 import { markOwnTool } from '@toolgate/core/tools'
-import { REQUEST_TEXTS } from '@toolgate/core/internal'
+import { REQUEST_INPUT, REQUEST_TEXTS, type RequestInput } from '@toolgate/core/internal'
 import { toJsonText } from '@toolgate/values/json'
 import { callingOf, type MetaAnswer, metaTools } from '@toolgate/core/search'
 import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
@@ -86,25 +86,27 @@ function requestTool({ gate, onUnlocked }: MetaToolDeps): Tool {
     description: REQUEST_TEXTS.description,
     inputSchema: {
       type: 'object',
-      properties: { group: { type: 'string', minLength: 1, maxLength: 64, description: REQUEST_TEXTS.group } },
+      properties: REQUEST_INPUT,
       required: ['group'],
       additionalProperties: false,
     },
     tags: ['meta'],
     annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
-    async execute({ group }: { readonly group: string }, call): Promise<McpResult> {
-      const { caller, app, toName } = callingOf(call)
+    async execute({ group = '', tools: names }: RequestInput, call): Promise<McpResult> {
+      const { caller, app, toId, toName } = callingOf(call)
       if (caller.session === undefined) return errorResult(REQUEST_TEXTS.no_session)
       const current = gate()
       const locked = lockedGroupsFor(current, await current.view(caller, { app }))
       const known = locked.filter(isByRequest).map(({ name }) => name)
       if (!known.includes(group)) return errorResult(REQUEST_TEXTS.unknown(group, known))
-      if (current.locks.request(caller, group).length > 0) onUnlocked(caller)
+      const wanted = names?.flatMap((name) => toId(name) ?? [])
+      if (current.locks.request(caller, group, wanted).length > 0) onUnlocked(caller)
       const view = await current.view(caller, { app })
-      const ids = current.membersOf(group).filter((id) => view.has(id))
+      const ids = current.membersOf(group).filter((id) => view.has(id) && (!wanted || wanted.includes(id)))
       const tools = ids.map(toName)
+      if (wanted && tools.length === 0) return errorResult(REQUEST_TEXTS.openedSome(group, tools))
       return {
-        content: [{ type: 'text', text: REQUEST_TEXTS.opened(group, tools) }],
+        content: [{ type: 'text', text: REQUEST_TEXTS[wanted ? 'openedSome' : 'opened'](group, tools) }],
         structuredContent: { group, tools },
       }
     },

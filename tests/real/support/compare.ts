@@ -35,6 +35,8 @@ export interface RealServer {
   /** How many tools, resources, templates and prompts it lists, so that an empty list is no success. */
   readonly lists: readonly [number, number, number, number]
   readonly asks: readonly Ask[]
+  /** What else the file says about it. */
+  readonly given?: object
 }
 
 export const call = (name: string, input: object, ours?: Ask['ours']): Ask => ({
@@ -111,9 +113,9 @@ function compare(server: RealServer, asks: readonly Ask[], era: ServerEra, { dir
   let clients: readonly Door[] = []
   before(async () => {
     const offers = ['tools', 'resources', 'prompts']
-    const given = { per: 'shared', era: era === MODERN ? 'modern' : 'legacy', offers, startTimeoutMs: START_MS }
+    const speaks = { era: era === MODERN ? 'modern' : 'legacy', startTimeoutMs: START_MS }
     own = await direct()
-    gateway = await serve({ [NAMESPACE]: { ...behind(), ...given } })
+    gateway = await serve({ [NAMESPACE]: { ...behind(), ...speaks, per: 'shared', offers, ...server.given } })
     const key = { authorization: `Bearer ${KEYS.admin}` }
     clients = await Promise.all(BOTH.map((clientEra) => openHttp(gateway.url, clientEra, key)))
   })

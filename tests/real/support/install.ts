@@ -52,8 +52,8 @@ export async function installed(
   }
   try {
     await make(next, sources, run)
-    // Another process may have been first.
     rmSync(sources, { recursive: true, force: true })
+    // Another process may have been first.
     if (!existsSync(kept)) renameSync(next, kept)
     return kept
   } catch (error) {

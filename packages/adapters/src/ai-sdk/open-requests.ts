@@ -8,9 +8,7 @@ import { USER_WROTE } from '../shared/unanswered.ts'
  *
  * Returns the same list if nothing is missing, or if the user has not written since.
  */
-export function answerOpenRequests<Message extends ModelMessage>(
-  messages: readonly Message[],
-): readonly ModelMessage[] {
+export function answerOpenRequests(messages: readonly ModelMessage[]): readonly ModelMessage[] {
   const lastOfUser = messages.findLastIndex(({ role }) => role === 'user')
   const answered = new Set(messages.flatMap((message) => (message.role === 'tool' ? partsOf(message).map(idOf) : [])))
   const open = new Set(

@@ -32,7 +32,7 @@ export async function answerOnce(
 
 /** Returns the answers that calls got in a run of the same thread that did not end, by the ids of the calls. */
 export async function findAnswers(
-  { configurable = {} }: GuardRuntime,
+  { configurable = {} }: Pick<RunnableConfig, 'configurable'>,
   ids: ReadonlySet<string | undefined>,
 ): Promise<ReadonlyMap<string, ToolMessage>> {
   const { [CHECKPOINTER]: saver, thread_id, checkpoint_ns = '' } = fieldsOf(configurable)
@@ -46,7 +46,7 @@ export async function findAnswers(
 }
 
 /** A new message of the user is a few checkpoints after the one at which the run waited. */
-const MAX_CHECKPOINTS = 5
+const MAX_CHECKPOINTS = 10
 
 /** Returns the tool messages in what a node wrote: messages, a change of the state, or a command. */
 function messagesIn(written: unknown, depth: number = 0): readonly ToolMessage[] {

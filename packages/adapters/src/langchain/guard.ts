@@ -23,7 +23,7 @@ import { answerOnce } from './answers.ts'
 import { type ApprovalMode, canPause, pauseForApproval, pausesFor, withdrawApprovals } from './approvals.ts'
 import { answerOf, sealedTool, tellFailures } from './calls.ts'
 import { type LangChainTool, nameOfTool } from './import-tools.ts'
-import { closeOpenCalls } from './open-calls.ts'
+import { answerOpenCalls } from './open-calls.ts'
 import { createNames, Offers, watchModel } from './offer.ts'
 import { type AgentRun, type GivenStep, type GuardRuntime, LangChainRuns, type SavedRun } from './runs.ts'
 
@@ -87,9 +87,10 @@ export function guard<Name extends string, Native>(
     async beforeAgent({ messages, [SAVED]: earlier }, runtime) {
       const given = withContext(runtime)
       const saved = toState(await runs.begin(given))
-      const closed = await closeOpenCalls(messages, given)
-      if (closed && earlier) await withdrawApprovals(gate, (await runs.of(saved, given)).view.caller, earlier.run)
-      return { [SAVED]: saved, ...(closed && { messages: closed }) }
+      const closed = await answerOpenCalls(messages, getConfig())
+      if (closed.length > 0 && earlier)
+        await withdrawApprovals(gate, (await runs.of(saved, given)).view.caller, earlier.run)
+      return { [SAVED]: saved, ...(closed.length > 0 && { messages: closed }) }
     },
     async wrapModelCall(request, handler) {
       const run = await runs.of(savedOf(request.state), request.runtime)
@@ -157,8 +158,7 @@ const BEFORE_1_2_35 =
  * hook's own schema.
  */
 function withContext(runtime: GuardRuntime): GuardRuntime {
-  const { context, configurable } = getConfig()
-  return { ...runtime, context, ...(configurable && { configurable }) }
+  return { ...runtime, context: getConfig().context }
 }
 
 /**

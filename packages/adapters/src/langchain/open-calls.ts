@@ -1,34 +1,27 @@
 import { AIMessage, type BaseMessage, HumanMessage, RemoveMessage, ToolMessage } from '@langchain/core/messages'
 import type { ToolCall } from '@langchain/core/messages/tool'
+import type { RunnableConfig } from '@langchain/core/runnables'
 import { REMOVE_ALL_MESSAGES } from '@langchain/langgraph'
 import { USER_WROTE } from '../shared/unanswered.ts'
 import { findAnswers } from './answers.ts'
-import type { GuardRuntime } from './runs.ts'
 
 /**
- * Returns messages in which each call has an answer, for a user who wrote while a call waited for approval. Providers
- * reject messages with an unanswered call. The call did not run, and its approval still waits at the gate.
+ * Returns the change of a graph's messages that answers each open call, for a user who wrote while a call waited for
+ * approval; an empty list if none is open. Providers reject messages with an unanswered call.
  *
- * The guard does this in an agent of `createAgent`. In your own graph, pass the result to the model.
+ * Calls that ended beside the waiting one get the answer that they had, from the checkpointer. The waiting call did not
+ * run. The guard does this in an agent of `createAgent`. In your own graph, do it in a node before the model.
  *
  * @example
- * const answer = await model.invoke(answerOpenCalls(state.messages))
+ * graph.addNode('open', async ({ messages }, config) => ({ messages: await answerOpenCalls(messages, config) }))
  */
-export function answerOpenCalls(messages: readonly BaseMessage[]): BaseMessage[] {
-  return withAnswers(messages, openCallsOf(messages), new Map())
-}
-
-/**
- * Returns a change of an agent's messages that answers their open calls; `undefined` if none is open. Calls that ended
- * beside the waiting one get the answer that they had.
- */
-export async function closeOpenCalls(
+export async function answerOpenCalls(
   messages: readonly BaseMessage[],
-  runtime: GuardRuntime,
-): Promise<BaseMessage[] | undefined> {
+  config: Pick<RunnableConfig, 'configurable'> = {},
+): Promise<BaseMessage[]> {
   const open = openCallsOf(messages)
-  if (open.size === 0) return undefined
-  const answers = await findAnswers(runtime, new Set([...open].map(({ id }) => id)))
+  if (open.size === 0) return []
+  const answers = await findAnswers(config, new Set([...open].map(({ id }) => id)))
   return [new RemoveMessage({ id: REMOVE_ALL_MESSAGES }), ...withAnswers(messages, open, answers)]
 }
 

@@ -10,14 +10,13 @@ import { describeDownload } from './check.ts'
 import type { Finding } from './doctor-gateway.ts'
 import { mendServer } from './server-mends.ts'
 
-type ServerConfig = GatewayConfig['servers'][number]
-type Env = Io['env']
+type CheckedServer = GatewayConfig['servers'][number]
 
 /** A trouble of a server's process or of its sign-in, by its reason, and the line of the file that mends it. */
-interface Trouble {
+interface StartTrouble {
   readonly says: RegExp
   /** Returns the line after `servers.<name>.`; `undefined` where this trouble is not that of the server. */
-  line(server: ServerConfig, env: Env): string | undefined
+  line(server: CheckedServer, env: Io['env']): string | undefined
 }
 
 const CERTIFICATE =
@@ -25,7 +24,7 @@ const CERTIFICATE =
 const NETWORK =
   /ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|ENETUNREACH|network|Failed to fetch|error sending request|dns error|\bE40[134]\b|\b40[13]\b/i
 
-const TROUBLES: readonly Trouble[] = [
+const TROUBLES: readonly StartTrouble[] = [
   { says: CERTIFICATE, line: (server) => (server.command === undefined ? undefined : `env: ${trustOf(server)}`) },
   { says: NETWORK, line: (server, env) => (downloadsOf(server).length === 0 ? undefined : passOf(server, env)) },
   {
@@ -40,7 +39,7 @@ const TROUBLES: readonly Trouble[] = [
 ]
 
 /** Returns what mends a server that does not start: a line of the file, or else the command that shows what it says. */
-export function mendOf({ servers, file }: GatewayConfig, { name, reason = '' }: ServerRow, env: Env): string {
+export function mendOf({ servers, file }: GatewayConfig, { name, reason = '' }: ServerRow, env: Io['env']): string {
   const server = servers.find((one) => one.name === name)
   const known = server && mendServer(file, server, reason)
   if (known !== undefined) return known
@@ -53,7 +52,7 @@ export function mendOf({ servers, file }: GatewayConfig, { name, reason = '' }: 
 }
 
 /** Returns the findings about servers that need no start: proxies that children do not get, and where users sign in. */
-export async function checkSurroundings({ servers, file }: GatewayConfig, env: Env): Promise<readonly Finding[]> {
+export async function checkSurroundings({ servers, file }: GatewayConfig, env: Io['env']): Promise<readonly Finding[]> {
   const withheld = withheldProxies(env)
   const downloading = servers.filter((server) => downloadsOf(server).length > 0)
   const downloads = downloading.map((server): Finding => ({
@@ -87,7 +86,7 @@ function toEdit(file: string, name: string, line: string): string {
   return `edit ${file}: servers.${name}.${line}`
 }
 
-function downloadsOf({ command, args }: ServerConfig): readonly string[] {
+function downloadsOf({ command, args }: CheckedServer): readonly string[] {
   return command === undefined ? [] : findDownloads(command, args)
 }
 
@@ -95,7 +94,7 @@ const PYTHON = /(?:^|[/\\])(?:uvx?|pipx?|python[\d.]*)$/
 const NODE = /(?:^|[/\\])(?:npx?|pnpx?|node|yarn|bunx?)(?:\.cmd)?$/
 
 /** Returns the variable by which a program trusts a certificate of a company. */
-function trustOf({ command = '' }: ServerConfig): string {
+function trustOf({ command = '' }: CheckedServer): string {
   if (PYTHON.test(command)) return '{ SSL_CERT_FILE: <file>.pem, REQUESTS_CA_BUNDLE: <file>.pem }'
   return NODE.test(command) ? '{ NODE_EXTRA_CA_CERTS: <file>.pem }' : '{ SSL_CERT_FILE: <file>.pem }'
 }
@@ -113,7 +112,7 @@ const REGISTRIES = [
   'DOCKER_HOST',
 ]
 
-function passOf({ env: own }: ServerConfig, env: Env): string | undefined {
+function passOf({ env: own }: CheckedServer, env: Io['env']): string | undefined {
   const missing = [...REGISTRIES, ...withheldProxies(env)].filter((name) => env[name] && !(name in own))
   return missing.length === 0 ? undefined : `pass: [${missing.join(', ')}]`
 }

@@ -49,7 +49,7 @@ function cutResult(
   const isKept = fewer !== undefined && isValid(schema, fewer.value, ports)
   const left = isKept ? room - sizeOf(fewer.value, room) : room
   const text = isKept ? fewer.cut.slice(0, MAX_NOTES).map(noteOf).join(' ') : leftOut(max)
-  const blocks = sizeOf(content, left) <= left ? content : (capOutput(content, Math.max(0, left)).output as unknown)
+  const blocks = sizeOf(content, left) <= left ? content : capOutput(content, Math.max(0, left)).output
   const result = {
     ...rest,
     content: [...(Array.isArray(blocks) ? blocks : []), ...(text === '' ? [] : [{ type: 'text', text }])],

@@ -16,7 +16,7 @@ export interface LimitWords {
   readonly message?: string | undefined
 }
 
-export type LimitUnit = string | { readonly name: string; readonly per?: number | undefined }
+type LimitUnit = string | { readonly name: string; readonly per?: number | undefined }
 
 /** The checked words of a limit. */
 export interface ParsedWords {
@@ -112,7 +112,7 @@ export function labelOf(max: number, windowMs: number, words: ParsedWords | unde
 }
 
 /** A call that a limit refuses, in the numbers of the limit. */
-export interface Refused {
+interface RefusedAmounts {
   readonly cost: number
   readonly left: number
   readonly max: number
@@ -121,14 +121,14 @@ export interface Refused {
 }
 
 /** Returns what a call costs and what is left. */
-export function costText({ cost, left, max }: Refused, words: ParsedWords | undefined): string {
+export function costText({ cost, left, max }: RefusedAmounts, words: ParsedWords | undefined): string {
   const costs = `this call costs ${amountText(cost, words)}, and`
   if (cost > max) return `${costs} ${amountText(max, words)} is the whole limit`
   return `${costs} ${decimal(Math.max(0, left), words?.unit?.places ?? 0)} of ${amountText(max, words)} are left`
 }
 
 /** Returns the author's message with its amounts, and when to try again if it does not say so itself. */
-export function authorsText(message: string, refused: Refused, words: ParsedWords): string {
+export function authorsText(message: string, refused: RefusedAmounts, words: ParsedWords): string {
   const wait = refused.resetMs === undefined ? 'with less' : spokenWait(refused.resetMs)
   const amounts = new Map<string, string>([
     ['cost', amountText(refused.cost, words)],
@@ -138,5 +138,5 @@ export function authorsText(message: string, refused: Refused, words: ParsedWord
   ])
   const text = message.replaceAll(PLACE, (whole, name: string) => amounts.get(name) ?? whole)
   if (message.includes('{wait}')) return text
-  return `${text}${/[.!?…]$/.test(text) ? '' : '.'} Try again ${wait}.`
+  return `${text}${/[.!?\u2026]$/.test(text) ? '' : '.'} Try again ${wait}.`
 }

@@ -274,7 +274,7 @@ function createPolicySnapshot(
         ...policies.flatMap((one) => callerEffects(one, caller)),
         ...scopeEffects(scopes, caller.scopes, stepUp),
       ]
-      const locks = lockEffects(lockIndex, groups, open, caller.session)
+      const locks = lockEffects(lockIndex, groups, open, caller.session, snapshot)
       const held = [...haltsOf(caller), ...switchedOffBy(caller), ...unconnectedOf(caller)]
       const evaluation = () => withoutRequestHints(evaluate(snapshot, [...own, ...locks, ...held], everybody))
       found = share(open, [...own, ...held], locks, () => ({ open, own, evaluation: evaluation() }))

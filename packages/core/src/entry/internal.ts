@@ -26,4 +26,4 @@ export type { Preferences } from '../state/preferences.ts'
 
 // Tools
 export { FOR_TOOL, type ParsedInput, TRANSFORM_HINT } from '../tools/standard-schema.ts'
-export { REQUEST_TEXTS } from '../search/request-tool.ts'
+export { REQUEST_INPUT, REQUEST_TEXTS, type RequestInput } from '../search/request-tool.ts'

@@ -19,7 +19,6 @@ import type { Halt, HaltRequest, HaltTarget } from '../state/halts.ts'
 import type { Pins } from '../state/pins/pins.ts'
 import type { GateNotice } from '../audit/gate-events.ts'
 import { fieldUsesOf, lintFields } from '../policy/field-lint.ts'
-import { lintLimits } from '../call/limit-lint.ts'
 import { lintLookAlikes } from '../policy/look-alikes.ts'
 import { lintPatterns } from '../policy/pattern-lint.ts'
 import { lintRuns } from '../policy/run-lint.ts'
@@ -331,7 +330,7 @@ function lintGate({ catalog, rules, halts }: Shared, stack: PolicyStack): readon
     ...lintFields([...fieldUsesOf(parsed), ...rules.now.costs], tools, catalog.unlisted),
     ...lintPatterns(parsed),
     ...lintLookAlikes(parsed, tools, rules.now.listed),
-    ...lintLimits(rules.now.limits),
+    ...rules.now.covered,
     ...lintRuns(parsed, tools, rules.now.labels),
   ]
 }

@@ -318,3 +318,79 @@ describe('view.notices', () => {
     assert.deepEqual(gate.locks.request(nth(0), 'web'), ['web'])
   })
 })
+
+describe('one tool of a locked group', () => {
+  const ask = async (gate: ReturnType<typeof make>, input: object, caller: Caller = vera) =>
+    (await (await gate.view(caller)).call({ tool: 'request_tools', input })).text
+
+  it('opens alone, for this session only, and the others stay locked', async () => {
+    const gate = make()
+    const run = await gate.view(vera)
+    assert.deepEqual(gate.locks.request(vera, 'web', ['web:open']), ['web'])
+    assert.equal(run.has('web:open'), false, 'from the next step on')
+    const next = run.narrow({})
+    assert.deepEqual(next.ids, ['core:echo', 'request_tools', 'web:open'])
+    assert.equal((await next.call({ tool: 'web:open' })).status, 'done')
+    assert.match((await next.call({ tool: 'web:click' })).text, /web:click is locked/)
+    assert.ok(!(await gate.view({ user: 'vera', session: 's2' })).has('web:open'))
+    assert.deepEqual(gate.locks.request(vera, 'web', ['web:open']), [], 'it is open already')
+    gate.locks.forget(vera)
+    assert.ok(!(await gate.view(vera)).has('web:open'))
+  })
+
+  it('stays open in a session that continues in another process', async () => {
+    const [before, after] = [make(), make()]
+    before.locks.request(vera, 'web', ['web:open'])
+    after.locks.reopen(vera, [...before.locks.opened(vera), 'gone\nweb:click'])
+    assert.deepEqual((await after.view(vera)).ids, ['core:echo', 'request_tools', 'web:open'])
+  })
+
+  it('can be followed by others, and by the whole group', async () => {
+    const gate = make()
+    gate.locks.request(vera, 'web', ['web:open'])
+    gate.locks.request(vera, 'web', ['web:click'])
+    assert.deepEqual((await gate.view(vera)).ids, ['core:echo', 'web:click', 'web:open'], 'nothing is left to request')
+    gate.locks.request(vera, 'web')
+    assert.deepEqual(gate.locks.request(vera, 'web', ['web:open']), [])
+  })
+
+  it('opens by request_tools, which names what is open', async () => {
+    const gate = make()
+    assert.equal(
+      await ask(gate, { group: 'web', tools: ['web:open'] }),
+      'In your list from your next step on: web:open. The rest of the group "web" stays as it was.',
+    )
+    assert.deepEqual((await gate.view(vera)).ids, ['core:echo', 'request_tools', 'web:open'])
+  })
+
+  it('opens nothing for other names: a denied tool and one that is none get the same text', async () => {
+    const gate = make({ policy: { deny: ['web:click'] } })
+    const texts = [
+      await ask(gate, { group: 'web', tools: ['web:click'] }),
+      await ask(gate, { group: 'web', tools: ['web:nothing'] }),
+      await ask(gate, { group: 'web', tools: ['git:push'] }),
+    ]
+    assert.deepEqual([...new Set(texts)], ['The group "web" has none of these tools for you.'])
+    assert.deepEqual(gate.locks.request(vera, 'web', ['web:nothing', 'git:push']), [], 'nothing is kept or announced')
+    assert.deepEqual((await gate.view(vera)).ids, ['core:echo', 'request_tools'])
+    assert.match(await ask(gate, { group: 'web', tools: [] }), /invalid input/)
+  })
+
+  it('opens by the rule of its group only', async () => {
+    const gate = make()
+    assert.deepEqual(gate.locks.request(vera, 'git', ['git:push']), [])
+    assert.deepEqual(gate.locks.request(vera, 'sql', ['sql:query']), [])
+    assert.match(await ask(gate, { group: 'git', tools: ['git:push'] }), /no group "git" to open/)
+    assert.ok(!(await gate.view(vera)).has('git:push'))
+  })
+
+  it('stays locked by another group that it is in', async () => {
+    const gate = make({
+      groups: { a: { tools: ['web:*'], unlock: 'request' }, b: { tools: ['web:open'], unlock: 'request' } },
+    })
+    gate.locks.request(vera, 'a', ['web:open'])
+    assert.ok(!(await gate.view(vera)).has('web:open'))
+    gate.locks.request(vera, 'b', ['web:open'])
+    assert.ok((await gate.view(vera)).has('web:open'))
+  })
+})

@@ -1,3 +1,4 @@
+import { groupOfOpen, openToolOf } from '../tools/open-names.ts'
 import { groupsOpenedBy } from '../decide/layers/groups.ts'
 import type { Caller } from '../ports/caller.ts'
 import { type Group, noGroupIsNamed } from '../tools/groups.ts'
@@ -10,16 +11,19 @@ import type { Shared } from './parts.ts'
 export interface Locks {
   /** The groups that a session must open, by name. */
   readonly groups: ReadonlyMap<string, Group>
-  /** Opens a group by request. Call it when a model called `request_tools`. */
-  request(caller: Caller, group: string): readonly string[]
+  /**
+   * Opens a group by request, or only some of its tools. Call it when a model called `request_tools`. Tools that the group
+   * does not have stay as they are.
+   */
+  request(caller: Caller, group: string, tools?: readonly string[]): readonly string[]
   /** Opens the groups that wait for this event. */
   event(caller: Caller, name: string): readonly string[]
   /** Opens the groups whose tools a search of this caller found. */
   found(caller: Caller, tools: Iterable<string>): readonly string[]
-  /** Returns the groups that the caller's session has opened. */
+  /** Returns what the caller's session has opened, for `reopen`: groups, and single tools of groups. */
   opened(caller: Caller): ReadonlySet<string>
-  /** Opens the groups that a session had opened before it continued in this process. Only groups that are locked now. */
-  reopen(caller: Caller, groups: readonly string[]): void
+  /** Opens what a session had opened before it continued in this process. Only of groups that are locked now. */
+  reopen(caller: Caller, opened: readonly string[]): void
   /** Locks all groups again, because the session has ended. */
   forget(caller: Caller): void
 }
@@ -35,19 +39,30 @@ export function createLocks(shared: Pick<Shared, 'rules' | 'catalog' | 'unlocks'
     loads.use(opened)
     return opened
   }
+  const requestTools = (caller: Caller, group: string, tools: readonly string[]) => {
+    const before = unlocks.openFor(caller)
+    if (caller.session === undefined || rules.now.groups.locked.get(group)?.unlock !== 'request') return []
+    loads.use([group])
+    const members = new Set(membersOf(shared, group, caller))
+    const names = tools.filter((tool) => members.has(tool)).map((tool) => openToolOf(group, tool))
+    const opened = before.has(group) ? [] : names.filter((name) => !before.has(name))
+    unlocks.open(caller, opened)
+    return opened.length === 0 ? [] : [group]
+  }
   return {
     get groups() {
       return rules.now.groups.locked
     },
-    request: (caller, group) => openBy(caller, { request: group }),
+    request: (caller, group, tools) =>
+      tools === undefined ? openBy(caller, { request: group }) : requestTools(caller, group, tools),
     event: (caller, name) => openBy(caller, { event: name }),
     found: (caller, tools) => openBy(caller, { found: tools }),
     opened: (caller) => unlocks.openFor(caller),
-    reopen(caller, groups) {
+    reopen(caller, opened) {
       const { locked } = rules.now.groups
-      const known = groups.filter((name) => locked.has(name))
+      const known = opened.filter((name) => locked.has(groupOfOpen(name)))
       unlocks.open(caller, known)
-      loads.use(known)
+      loads.use(known.map(groupOfOpen))
     },
     forget: (caller) => unlocks.forget(caller),
   }

@@ -60,6 +60,7 @@ import {
   type WatchedRules,
 } from '../policy/watch.ts'
 import { historyUse } from '../policy/history-use.ts'
+import { lintLimits } from '../call/limit-lint.ts'
 import { fieldUsesOfLimits } from '../policy/field-lint.ts'
 import { parsePolicies, type ParsedPolicy } from '../policy/parse.ts'
 import { partsOf } from '../policy/shadow.ts'
@@ -273,7 +274,7 @@ function parseRules(
     usesOf: createUses(limits),
     hasLimits: limits.length > 0,
     costs: fieldUsesOfLimits(limits),
-    limits,
+    covered: lintLimits(limits),
     listed,
     caps,
     labels,
@@ -284,7 +285,7 @@ function parseRules(
 
 function toRules(
   { groups, definitions }: Definitions,
-  { apps, usesOf, hasLimits, costs, limits, listed, caps, labels, written }: ParsedRules,
+  { apps, usesOf, hasLimits, costs, covered, listed, caps, labels, written }: ParsedRules,
   names: NameWatch,
 ): GateRuleSet {
   const hasCaps = caps.length > 0
@@ -297,7 +298,7 @@ function toRules(
     hasCaps,
     labels,
     costs,
-    limits,
+    covered,
     listed,
     written,
     names,
@@ -332,9 +333,9 @@ function openTools(options: AnyOptions, { changes, clock, onFault }: Basis, gate
   const parsed = parseRules(options, options.concurrency, first)
   names.check(parsed.named)
   const warnOfConditions = createConditionWatch(catalog, warn)
-  const lookAtConditions = (own: readonly ParsedPolicy[], watched: WatchedRules) => {
-    if (!catalog.dynamic) checkFixedConditions(catalog, own, watched.labels, watched.costs)
-    warnOfConditions(own, watched)
+  const lookAtConditions = (own: readonly ParsedPolicy[], seen: WatchedRules) => {
+    if (!catalog.dynamic) checkFixedConditions(catalog, own, seen.labels, seen.costs)
+    warnOfConditions(own, seen)
   }
   lookAtConditions(policiesOf(parsed), parsed)
   lookAtSchemas()

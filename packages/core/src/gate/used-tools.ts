@@ -1,5 +1,4 @@
 import { ConfigError, isErrorOf, UnknownToolError } from '@toolgate/values'
-import type { StepCall } from './steps.ts'
 import { toCallView, type View } from './view.ts'
 
 /**
@@ -7,7 +6,10 @@ import { toCallView, type View } from './view.ts'
  *
  * The function throws a `ConfigError` with the nearest name for a name that no tool has, if the gate's tools are fixed.
  */
-export function hasUsedToolIn(view: View, calls: () => readonly StepCall[]): (tool: string) => boolean {
+export function hasUsedToolIn(
+  view: View,
+  calls: () => readonly { readonly tool: string; readonly status: string }[],
+): (tool: string) => boolean {
   return (tool) => {
     if (calls().some((call) => call.tool === tool && call.status === 'done')) return true
     try {

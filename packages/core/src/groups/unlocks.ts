@@ -1,11 +1,14 @@
 import { type Caller, callerParts } from '../ports/caller.ts'
 import { createShares, type Revision } from '@toolgate/values'
 
-/** The groups that each session has opened. */
+/** The groups, and the single tools of groups, that each session has opened. */
 export interface Unlocks {
-  /** Returns the groups that are open for a caller's session; the same object until that changes. */
+  /**
+   * Returns the groups that are open for a caller's session, and the `openToolOf` names of single tools; the same object
+   * until that changes.
+   */
   openFor(caller: Caller): ReadonlySet<string>
-  open(caller: Caller, groups: readonly string[]): void
+  open(caller: Caller, names: readonly string[]): void
   /** Locks all groups again, for a session that has ended. */
   forget(caller: Caller): void
 }
@@ -55,12 +58,12 @@ export function createUnlocks({
       const key = sessionKey(caller)
       return (key !== undefined && bySession.get(key)) || NOTHING
     },
-    open(caller, groups) {
+    open(caller, names) {
       const key = sessionKey(caller)
-      if (key === undefined || groups.length === 0) return
+      if (key === undefined || names.length === 0) return
       const before = bySession.get(key) ?? NOTHING
-      if (groups.every((group) => before.has(group))) return
-      bySession.set(key, new Set([...before, ...groups]))
+      if (names.every((name) => before.has(name))) return
+      bySession.set(key, new Set([...before, ...names]))
       const user = userKey(caller)
       byUser.delete(user, key)
       byUser.add(user, key)

@@ -80,7 +80,7 @@ function mayBeRule(words: readonly string[]): boolean {
   if (words.every((word) => ruleOf(word) !== undefined || isAround(word))) return true
   const rule = TOOL.test(first) ? ruleOf(second) : undefined
   if (rule === undefined) return false
-  if (rule === 'RATE_LIMITS') return /^RATELIMIT/.test(second ?? '') || /^LIMITS?$/.test(third)
+  if (rule === 'RATE_LIMITS') return (second ?? '').startsWith('RATELIMIT') || /^LIMITS?$/.test(third)
   return !OTHER_SETTING.test(last) || /LIST/.test(second ?? '')
 }
 

@@ -125,10 +125,10 @@ function personalPolicy(
   elsewhere: string | undefined,
 ): Policy {
   const deny = entries.map(({ match, senders }, i): Clause => {
-    const listed = `has(caller.user) && caller.user in ${listOf([...new Set([...senders, ...owners])])}`
-    if (listed.length > MAX_LENGTH)
+    const isListed = `has(caller.user) && caller.user in ${listOf([...new Set([...senders, ...owners])])}`
+    if (isListed.length > MAX_LENGTH)
       throw new ConfigError(`${name}[${i}]`, `"${match}" has too many senders for one entry; give them a role instead`)
-    return { match, unless: elsewhere === undefined ? listed : `(${elsewhere}) || (${listed})` }
+    return { match, unless: elsewhere === undefined ? isListed : `(${elsewhere}) || (${isListed})` }
   })
   return markWrittenIn({ name, deny }, name)
 }

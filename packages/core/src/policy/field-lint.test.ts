@@ -101,6 +101,9 @@ describe('a field that no tool of a rule has', () => {
     ])
   })
 
+  for (const input of ['input.amount in [100, 200]', "input.amount in ['100', 200]", "input.tags.all(t, t in ['a'])"])
+    it(`is none: ${input}`, () => assert.deepEqual(warningsOf({ policy: asked(input) }), []))
+
   it('is named once, and its parts are not', () => {
     const input = "input.filez.all(f, f in ['a'] && f.name == 'b')"
     assert.deepEqual(warningsOf({ policy: asked(input) }), [
@@ -180,6 +183,8 @@ describe('a field of another type than it is compared with', () => {
     'has(input.order) && input.order.id > 3',
     'input.items.all(i, i.name < 3)',
     "within(input.amount, '/w')",
+    "has(input.amount) && input.amount in ['100', '200']",
+    "input.items.exists(i, i.price in ['1'])",
   ]) {
     it(`is an error: ${input}`, () => {
       assert.throws(() => createGate({ tools: [refund(false)], policy: asked(input) }), { code: 'condition_invalid' })

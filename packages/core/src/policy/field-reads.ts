@@ -42,7 +42,12 @@ function visit(node: CelNode, wants: string | undefined, scope: MacroScope, foun
     visit(left, typeOfLiteral(right), scope, found)
     return visit(right, typeOfLiteral(left), scope, found)
   }
-  if (node.op === 'in') visitMembership(node, node.args, scope, found)
+  if (node.op === 'in') {
+    const [left, right] = node.args as readonly [CelNode, CelNode]
+    visitMembership(node, node.args, scope, found)
+    visit(left, typeOfItems(right), scope, found)
+    return visit(right, undefined, scope, found)
+  }
   const [name, first] = node.op === 'call' ? [node.args[0], node.args[1][0]] : node.op === 'rcall' ? node.args : []
   for (const child of childrenOf(node))
     visit(child, child === first && OF_TEXTS.has(name ?? '') ? 'string' : undefined, scope, found)
@@ -97,6 +102,14 @@ function stepOf(node: CelNode): readonly [Step] | undefined {
   const [, key] = node.args
   if (key.op !== 'value') return undefined
   return typeof key.args === 'string' ? [key.args] : typeof key.args === 'bigint' ? [undefined] : undefined
+}
+
+/** Returns the type of a list's items if all of them are literals of one type. */
+function typeOfItems(node: CelNode): string | undefined {
+  if (node.op !== 'list') return undefined
+  const types = new Set(node.args.map(typeOfLiteral))
+  const [type] = types
+  return types.size === 1 ? type : undefined
 }
 
 function typeOfLiteral(node: CelNode): string | undefined {

@@ -45,7 +45,7 @@ function listOf(path: string): string {
   return path.replace(/\[\d+\]$/, '')
 }
 
-interface Named {
+interface NameInRule {
   readonly path: string
   readonly selector: Selector
   /** The selectors of the same rule. A tool that one of them matches is not reported. */
@@ -53,7 +53,7 @@ interface Named {
   readonly verb: string
 }
 
-function lookAlikesOf({ path, selector, also, verb }: Named, snapshot: Toolset): readonly LintWarning[] {
+function lookAlikesOf({ path, selector, also, verb }: NameInRule, snapshot: Toolset): readonly LintWarning[] {
   const patterns = patternsOf(selector)
   if (patterns.length === 0) return []
   const alike = snapshot.tools.filter(

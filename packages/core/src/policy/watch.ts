@@ -4,8 +4,6 @@ import type { Catalog } from '../tools/catalog.ts'
 import type { Tool } from '../tools/tool.ts'
 import { type LintWarning, lintSchema } from './lint.ts'
 import { type FieldUse, fieldUsesOf, findFieldProblems, lintFields } from './field-lint.ts'
-import { lintLimits } from '../call/limit-lint.ts'
-import type { ParsedLimit } from '../call/limits.ts'
 import type { ParsedPolicy } from './parse.ts'
 import { lintLookAlikes } from './look-alikes.ts'
 import { lintPatterns } from './pattern-lint.ts'
@@ -144,7 +142,8 @@ export interface WatchedRules {
   readonly labels: KnownLabels
   /** The costs of limits. */
   readonly costs: readonly FieldUse[]
-  readonly limits: readonly ParsedLimit[]
+  /** Limits that are never reached. */
+  readonly covered: readonly LintWarning[]
   /** The selectors of limits, caps and labels. */
   readonly listed: readonly WrittenSelector[]
 }
@@ -158,14 +157,14 @@ export function createConditionWatch(
   onWarning: (warning: LintWarning) => void,
 ): (policies: readonly ParsedPolicy[], rules: WatchedRules) => void {
   const emittedKeys = new Set<string>()
-  return (policies, { labels, costs, limits, listed }) => {
+  return (policies, { labels, costs, covered, listed }) => {
     const { unlisted } = catalog
     const snapshot = catalog.snapshot()
     const found = [
       ...lintFields([...fieldUsesOf(policies), ...costs], snapshot, unlisted),
       ...lintPatterns(policies),
       ...lintLookAlikes(policies, snapshot, listed),
-      ...lintLimits(limits),
+      ...covered,
       ...(unlisted.length > 0 ? [] : lintRuns(policies, snapshot, labels)),
     ]
     for (const warning of found) {

@@ -70,7 +70,7 @@ export function searchTools(visible: Visible, query: string, options: SearchOpti
 }
 
 /** Who searches. */
-export type Seeker = Pick<SearchAbout, 'caller' | 'signal'>
+type Seeker = Pick<SearchAbout, 'caller' | 'signal'>
 
 /**
  * Returns the tools that a searcher orders, best first, with a score by their place. Only tools that are visible after its

@@ -158,7 +158,8 @@ const MAX_STORED_URI_CHARS = 64 * 1024
  * Maps keep the order of insertion, so the least recently used session comes first.
  */
 export class Sessions {
-  readonly #options: Required<Omit<SessionsOptions, 'keeper' | 'locks'>>
+  readonly #options: Required<Omit<SessionsOptions, 'keeper' | 'locks' | 'onFault'>>
+  readonly #onFault: (error: unknown) => void
   readonly #keeper: SessionKeeper | undefined
   readonly #locks: SessionsOptions['locks']
   readonly #all = new Map<string, Session>()
@@ -173,7 +174,8 @@ export class Sessions {
     locks,
     onFault = () => {},
   }: SessionsOptions) {
-    this.#options = { clock, idleMs, maxSessions, maxOfOne, onFault }
+    this.#options = { clock, idleMs, maxSessions, maxOfOne }
+    this.#onFault = onFault
     this.#keeper = keeper
     this.#locks = locks
   }
@@ -221,7 +223,7 @@ export class Sessions {
   /** Stores the session of a caller who has opened a group. Callers in no session of a client are ignored. */
   unlocked({ session: of = '' }: Caller): void {
     const session = this.#all.get(of.slice(of.lastIndexOf('/') + 1))
-    if (session) this.keep(session)?.catch(this.#options.onFault)
+    if (session) this.keep(session)?.catch(this.#onFault)
   }
 
   #toKept(session: Session): KeptSession {
@@ -317,13 +319,13 @@ export class Sessions {
     }
     if (session.storedMs === undefined || session.usedMs - session.storedMs < HOUR_MS) return
     session.storedMs = session.usedMs
-    this.#renew(session).catch(this.#options.onFault)
+    this.#renew(session).catch(this.#onFault)
   }
 
   #drop(session: Session | undefined): void {
     if (!session) return
     this.#forget(session)
-    this.#remove(session)?.catch(this.#options.onFault)
+    this.#remove(session)?.catch(this.#onFault)
   }
 
   #forget(session: Session): void {

@@ -112,7 +112,7 @@ describe('findDownloads', () => {
     ['npx -y @scope/pkg@1.2.3 ./docs', '@scope/pkg@1.2.3'],
     ['npx -p a@1.0.0 -p b@1.0.0 bin', 'a@1.0.0', 'b@1.0.0'],
     ['uvx --with more==1.0 pkg==1.2.3', 'more==1.0', 'pkg==1.2.3'],
-    [`docker run -i ${`image@${DIGEST}`}`, `image@${DIGEST}`],
+    [`docker run -i image@${DIGEST}`, `image@${DIGEST}`],
     ['env A=b npx -y pkg@1.2.3', 'pkg@1.2.3'],
     ['npx --no-install pkg'],
     ['docker run --pull=never image'],

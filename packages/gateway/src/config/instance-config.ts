@@ -39,7 +39,8 @@ export function toInstanceConfig(
   const home = path.join(own, 'home')
   const cwd = config.cwd === undefined ? path.join(own, 'work') : fill(config.cwd)
   const caches = path.join(root, CACHES)
-  const env = { ...sharedCaches(config.env, caches), HOME: home, ...fillAll(config.env) }
+  const shared = sharedCaches({ command: config.command, set: config.env, fallback: caches })
+  const env = { ...shared, HOME: home, ...fillAll(config.env) }
   return {
     config: { ...config, headers, args: config.args.map(fill), env, cwd },
     folders: [caches, home, ...(cwd === config.cwd ? [] : [cwd])],

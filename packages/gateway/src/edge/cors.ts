@@ -41,7 +41,7 @@ function isPreflight({ method, headers }: IncomingMessage): boolean {
 
 /** Allows the headers that the page asks for, since arguments of tools have headers of their own (`Mcp-Param-…`). */
 function answerPreflight({ headers }: IncomingMessage, response: ServerResponse, methods: string): void {
-  const asked = String(headers['access-control-request-headers'] ?? '').match(TOKENS) ?? []
+  const asked = (headers['access-control-request-headers'] ?? '').match(TOKENS) ?? []
   response.setHeader('access-control-allow-methods', methods)
   if (asked.length > 0) response.setHeader('access-control-allow-headers', asked.join(', '))
   response.setHeader('access-control-max-age', MAX_AGE)

@@ -171,8 +171,9 @@ export class Fleet {
     let found: 'down' | undefined
     for (const { source, upstream, perUser } of this.#servers) {
       if (perUser?.lists || source.isListed()) continue
-      if (upstream.state.status === 'starting') return 'starting'
-      if (upstream.state.status === 'down') found = 'down'
+      const { status, reason } = upstream.state
+      if (status === 'starting') return reason === undefined ? 'starting' : 'downloading'
+      if (status === 'down') found = 'down'
     }
     return found
   }
@@ -353,6 +354,8 @@ export class Fleet {
 /** What a caller is told while a server has never listed. */
 const UNLISTED = {
   starting: 'Something may be missing, because a server is still starting. List again in a moment.',
+  downloading:
+    'Something may be missing, because a server downloads packages for its first start. List again in a minute.',
   down: 'Something may be missing, because a server is down.',
 } as const
 

@@ -16,7 +16,7 @@ interface BoundedRequest {
   readonly maxBytes: number
   /** Resolves the name of a host that is reached directly. */
   readonly lookup?: LookupFunction | undefined
-  /** Reaches a URL with https. */
+  /** Reaches the URL through a tunnel. */
   readonly proxy?: NamedProxy | undefined
   /** Certificates (PEM) of authorities that are trusted beside the usual ones. */
   readonly ca?: string | undefined
@@ -77,11 +77,12 @@ function open(
   secureContext: SecureContext | undefined,
   tunnel: Socket | undefined,
 ): ClientRequest {
-  const { request } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
+  const isTls = url.protocol === 'https:'
+  const { request } = process.getBuiltinModule(isTls ? 'node:https' : 'node:http')
   const options: RequestOptions & { secureContext?: SecureContext } = {
     method,
     headers: { ...headers, ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }) },
-    ...(tunnel ? { createConnection: () => secured(url, tunnel, secureContext) } : { agent: false }),
+    ...(tunnel ? { createConnection: () => (isTls ? secured(url, tunnel, secureContext) : tunnel) } : { agent: false }),
     ...(lookup && { lookup }),
     ...(secureContext && { secureContext }),
   }

@@ -12,26 +12,35 @@ function homeWith(t: TestContext, ...folders: readonly string[]): string {
   return home
 }
 
+const cachesOf = (set: Record<string, string>, env: Record<string, string>, command = 'npx') =>
+  sharedCaches({ command, set, fallback: '/f' }, env)
+
 describe('sharedCaches', () => {
   it("are the folders of this process's user that exist, and else folders below the fallback", (t) => {
     const home = homeWith(t, '.npm', '.cache/uv')
-    const caches = sharedCaches({}, '/instances/.caches', { HOME: home })
+    const caches = cachesOf({}, { HOME: home })
     assert.equal(caches['npm_config_cache'], path.join(home, '.npm'))
     assert.equal(caches['UV_CACHE_DIR'], path.join(home, '.cache/uv'))
-    assert.equal(caches['GOMODCACHE'], '/instances/.caches/go/pkg/mod')
+    assert.equal(caches['GOMODCACHE'], '/f/go/pkg/mod')
     assert.equal(new Set(Object.values(caches)).size, Object.keys(caches).length)
   })
 
   it('leave out what the file or the environment sets, in any case', () => {
     const env = { HOME: '/nowhere', NPM_CONFIG_CACHE: '/npm', UV_CACHE_DIR: '/uv' }
-    const caches = sharedCaches({ PIP_CACHE_DIR: '/pip' }, '/f', env)
+    const caches = cachesOf({ PIP_CACHE_DIR: '/pip' }, env)
     for (const name of ['npm_config_cache', 'UV_CACHE_DIR', 'PIP_CACHE_DIR']) assert.ok(!(name in caches), name)
-    assert.ok(!('npm_config_cache' in sharedCaches({ NPM_CONFIG_CACHE: '/npm' }, '/f', {})))
-    assert.equal(sharedCaches({}, '/f', {})['npm_config_cache'], '/f/.npm')
+    assert.ok(!('npm_config_cache' in cachesOf({ NPM_CONFIG_CACHE: '/npm' }, {})))
+    assert.equal(cachesOf({}, {})['npm_config_cache'], '/f/.npm')
   })
 
   it('follow the folders of the XDG specification', (t) => {
     const cache = homeWith(t, 'uv')
-    assert.equal(sharedCaches({}, '/f', { HOME: '/x', XDG_CACHE_HOME: cache })['UV_CACHE_DIR'], path.join(cache, 'uv'))
+    assert.equal(cachesOf({}, { HOME: '/x', XDG_CACHE_HOME: cache })['UV_CACHE_DIR'], path.join(cache, 'uv'))
+  })
+
+  it('has the variables of pnpm for pnpm alone, as npm warns of them', () => {
+    assert.ok(!('npm_config_store_dir' in cachesOf({}, {})))
+    for (const command of ['pnpm', '/usr/bin/pnpx'])
+      assert.equal(cachesOf({}, {}, command)['npm_config_store_dir'], '/f/.local/share/pnpm/store')
   })
 })

@@ -39,7 +39,16 @@ describe('proxyFor', () => {
     // NO_PROXY, what is reached directly, and what is not.
     [
       '',
-      ['http://localhost/', 'https://127.0.0.1:8443/', 'http://127.9.9.9/', 'http://[::1]/', 'http://a.localhost/'],
+      [
+        'http://localhost/',
+        'https://127.0.0.1:8443/',
+        'http://127.9.9.9/',
+        'http://[::1]/',
+        'http://a.localhost/',
+        'http://0.0.0.0:9000/',
+        'http://[::]/',
+        'http://[::ffff:127.0.0.1]/',
+      ],
       ['https://example.com/', 'http://10.0.0.1/'],
     ],
     ['*', ['https://example.com/', 'http://10.0.0.1/', 'http://[2001:db8::1]/'], []],

@@ -25,7 +25,7 @@ export function proxiesOf(env: ProxyVariables): ProxyRules | undefined {
   const http = proxyIn(env, ['http_proxy', 'HTTP_PROXY', ...all])
   const https = proxyIn(env, ['https_proxy', 'HTTPS_PROXY', ...all])
   if (!http && !https) return undefined
-  return { ...(http && { http }), ...(https && { https }), except: exceptionsOf(env) }
+  return { ...(http && { http }), ...(https && { https }), except: [...THIS_MACHINE, ...exceptionsOf(env)] }
 }
 
 /** Returns the entries of `NO_PROXY`. */
@@ -33,6 +33,9 @@ export function exceptionsOf(env: ProxyVariables): readonly string[] {
   const text = env['no_proxy'] ?? env['NO_PROXY'] ?? ''
   return text.split(/[\s,]+/).filter((entry) => entry !== '')
 }
+
+/** A proxy would reach its own machine at these. */
+export const THIS_MACHINE: readonly string[] = ['localhost', '127.0.0.0/8', '0.0.0.0', '::1', '::']
 
 /** The first variable that is set decides. An empty one means that there is no proxy. */
 function proxyIn(env: ProxyVariables, names: readonly string[]): NamedProxy | undefined {
@@ -48,14 +51,12 @@ export function parseProxy(text: string): URL | undefined {
   return isProxy && url.hash === '' ? url : undefined
 }
 
-/** Returns the proxy that reaches a URL, or `undefined` if it is reached directly, as this machine itself always is. */
+/** Returns the proxy that reaches a URL, or `undefined` if it is reached directly. */
 export function proxyFor(rules: ProxyRules | undefined, url: URL): NamedProxy | undefined {
   const proxy = url.protocol === 'https:' ? rules?.https : rules?.http
   if (!rules || !proxy) return undefined
-  return [...THIS_MACHINE, ...rules.except].some((entry) => isAbout(entry, url)) ? undefined : proxy
+  return rules.except.some((entry) => isAbout(entry, url)) ? undefined : proxy
 }
-
-const THIS_MACHINE = ['localhost', '127.0.0.0/8', '::1']
 
 /** Whether a text is an entry of `NO_PROXY`: a name, an address or a range, with a port or without. */
 export function isException(entry: string): boolean {

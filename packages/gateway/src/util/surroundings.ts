@@ -1,4 +1,4 @@
-import { CACHE_VARIABLES } from './package-caches.ts'
+import { CACHE_VARIABLES, type ProcessEnv } from './package-caches.ts'
 
 /** Variables that say where trust, tools and time are. None of them holds a secret. */
 const PLAIN: ReadonlySet<string> = new Set([
@@ -14,13 +14,11 @@ const PROXIES: ReadonlySet<string> = new Set(
 )
 const LOCALE = /^LC_[A-Z]{1,32}$/
 
-type Env = Readonly<Record<string, string | undefined>>
-
 /**
  * Returns the variables of this process that every child gets: its paths, certificates, proxies, language and time
  * zone. A proxy with a user or password in its URL is left out, as that is a secret.
  */
-export function surroundings(env: Env = process.env): Record<string, string> {
+export function surroundings(env: ProcessEnv = process.env): Record<string, string> {
   const passed: Record<string, string> = {}
   for (const [name, value] of Object.entries(env))
     if (value !== undefined && (isPlain(name) || (PROXIES.has(name) && !hasLogin(value)))) passed[name] = value
@@ -28,7 +26,7 @@ export function surroundings(env: Env = process.env): Record<string, string> {
 }
 
 /** Returns the names of the proxies that children do not get, as their URLs contain a user or password. */
-export function withheldProxies(env: Env = process.env): readonly string[] {
+export function withheldProxies(env: ProcessEnv = process.env): readonly string[] {
   return [...PROXIES].filter((name) => hasLogin(env[name] ?? ''))
 }
 

@@ -4,6 +4,7 @@ import type { Groups, Group, UnlockRule } from '../../tools/groups.ts'
 import { indexOfRequestTool } from '../../tools/own-tool.ts'
 import { matchesSelector } from '../../tools/selector.ts'
 import type { Toolset } from '../../tools/toolset.ts'
+import { openToolOf } from '../../tools/open-names.ts'
 import { reason } from '../decision.ts'
 import type { Effect } from '../evaluation.ts'
 
@@ -74,7 +75,7 @@ export function indexLocks(index: GroupIndex, groups: Groups, snapshot: Toolset)
 }
 
 /**
- * Holds back the tools of each locked group that this session has not opened.
+ * Holds back the tools of each locked group that this session has not opened, except those that it has opened alone.
  *
  * A caller without a session cannot open groups. Locks then only shorten lists, which is up to the meta-tools, so there are
  * no effects here.
@@ -84,13 +85,24 @@ export function lockEffects(
   groups: Groups,
   open: ReadonlySet<string>,
   session: string | undefined,
+  snapshot: Toolset,
 ): Effect[] {
   if (session === undefined) return []
   // In the order of the index, by name, so that the order in which groups were written changes no answer.
   return [...index].flatMap(([name, bits]) => {
     const group = groups.locked.get(name)
-    return group === undefined || open.has(name) ? [] : [lockEffect(name, group, bits)]
+    if (group === undefined || open.has(name)) return []
+    const closed = open.size === 0 ? bits : stillClosed(name, bits, open, snapshot)
+    return isEmpty(closed) ? [] : [lockEffect(name, group, closed)]
   })
+}
+
+function stillClosed(group: string, bits: Bits, open: ReadonlySet<string>, snapshot: Toolset): Bits {
+  const start = openToolOf(group, '')
+  let closed = bits
+  for (const name of open)
+    if (name.startsWith(start)) closed = withoutBit(closed, snapshot.indexOf(name.slice(start.length)))
+  return closed
 }
 
 function lockEffect(name: string, group: Group & { readonly unlock: UnlockRule }, bits: Bits): Effect {

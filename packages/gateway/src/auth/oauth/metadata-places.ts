@@ -18,7 +18,7 @@ interface SearchBounds {
 const TOTAL_MS = 15_000
 
 /** The metadata that was found, or the answer of each place, as a text. */
-type Found<T> = { readonly found: T } | { readonly answers: readonly string[] }
+type FoundMetadata<T> = { readonly found: T } | { readonly answers: readonly string[] }
 
 /**
  * Returns the metadata from the first place that has it.
@@ -31,7 +31,7 @@ export async function findMetadata<T extends object>(
   ask: (place: string) => Promise<PlaceAnswer>,
   take: (body: JsonObject) => T | string,
   { totalMs = TOTAL_MS, nowMs = () => performance.now() }: SearchBounds = {},
-): Promise<Found<T>> {
+): Promise<FoundMetadata<T>> {
   const answers: string[] = []
   const untilMs = nowMs() + totalMs
   for (const place of places) {

@@ -33,8 +33,8 @@ export const listenSchema = z.strictObject({
     .exactOptional(),
 })
 
-function isPageOrigin(text: string): boolean {
-  return /^[a-z][a-z\d+.-]*:\/\/[^/\s?#*@]+\/?$/i.test(text) && URL.canParse(text)
+function isPageOrigin(origin: string): boolean {
+  return /^[a-z][a-z\d+.-]*:\/\/[^/\s?#*@]+\/?$/i.test(origin) && URL.canParse(origin)
 }
 
 const LOOPBACK_ORIGIN = /^http:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, describe, it } from 'node:test'
 import { AUTHORITY } from '../../../fixtures/test-certificates.ts'
+import { THIS_MACHINE } from '../../util/proxy-rules.ts'
 import { createGatewayRedactor } from '../redaction.ts'
 import type { GatewayConfig } from '../config.ts'
 import { loadConfig } from '../load-config.ts'
@@ -29,7 +30,10 @@ const serverOf = (config: GatewayConfig, name: string) => config.servers.find((o
 describe('the proxy of a configuration', () => {
   it('is that of the environment, for servers with a URL alone and for issuers', () => {
     const config = load(TWO, { HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: '.corp.example' })
-    const rules = { https: { url: 'http://proxy:3128', from: 'HTTPS_PROXY' }, except: ['.corp.example'] }
+    const rules = {
+      https: { url: 'http://proxy:3128', from: 'HTTPS_PROXY' },
+      except: [...THIS_MACHINE, '.corp.example'],
+    }
     assert.deepEqual(serverOf(config, 'mail')?.proxy, rules)
     assert.deepEqual(config.oauth?.issuers[0]?.proxy, rules)
     assert.equal(serverOf(config, 'own')?.proxy, undefined)
@@ -50,10 +54,10 @@ describe('the proxy of a configuration', () => {
     assert.deepEqual(serverOf(load(`proxy: http://proxy:3128\n${TWO}`, env), 'mail')?.proxy, {
       http: named,
       https: named,
-      except: ['a.example'],
+      except: [...THIS_MACHINE, 'a.example'],
     })
     const own = load(`proxy: { url: http://proxy:3128, except: [b.example] }\n${TWO}`, env)
-    assert.deepEqual(serverOf(own, 'mail')?.proxy?.except, ['b.example'])
+    assert.deepEqual(serverOf(own, 'mail')?.proxy?.except, [...THIS_MACHINE, 'b.example'])
   })
 
   it('may be none, for all or for one server', () => {

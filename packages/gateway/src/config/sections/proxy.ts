@@ -1,4 +1,11 @@
-import { exceptionsOf, type NamedProxy, parseProxy, proxiesOf, type ProxyRules } from '../../util/proxy-rules.ts'
+import {
+  exceptionsOf,
+  type NamedProxy,
+  parseProxy,
+  proxiesOf,
+  type ProxyRules,
+  THIS_MACHINE,
+} from '../../util/proxy-rules.ts'
 import type { GatewayConfig } from '../config.ts'
 import { type ConfigPath, formatPath } from '../problems.ts'
 import { checkShape, has, type Reading } from '../reading.ts'
@@ -8,11 +15,13 @@ import type { Section } from '../section.ts'
 /** The proxy of all requests to servers and authorization servers. By default it is that of the environment. */
 export const proxy: Section<ProxyRules | undefined> = {
   schema: proxySchema.describe(
-    'The proxy through which servers with a "url" and authorization servers are reached; "none" for no proxy. Default: HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY. This machine itself is reached directly.',
+    'The proxy through which servers with a "url" and authorization servers are reached; "none" for no proxy. Default: HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY. This machine itself is reached directly, unless a server has a proxy of its own.',
   ),
   read(reading, key) {
     const { env } = reading
-    return has(reading.source, [key]) ? readProxy(reading, [key], exceptionsOf(env)) : proxiesOf(env)
+    if (!has(reading.source, [key])) return proxiesOf(env)
+    const rules = readProxy(reading, [key], exceptionsOf(env))
+    return rules && { ...rules, except: [...THIS_MACHINE, ...rules.except] }
   },
 }
 

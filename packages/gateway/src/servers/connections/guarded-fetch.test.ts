@@ -160,6 +160,15 @@ describe('createGuardedFetch behind a proxy', () => {
     assert.deepEqual(proxy.asked, ['CONNECT login.example.com:443'])
   })
 
+  it('asks a host of the configuration without TLS through a tunnel too', async (t) => {
+    const server = await startScripted(t, { GET: status(200, 'plain') })
+    const proxy = await startProxy(t, { hosts: { [`127.0.0.1:${server.port}`]: server.port } })
+    const named = { url: proxy.url, from: 'servers.mail.proxy' }
+    const fetch = createGuardedFetch({ trusted: ['127.0.0.1'], proxy: { http: named, https: named, except: [] } })
+    assert.equal(await (await fetch(`http://127.0.0.1:${server.port}/x`)).text(), 'plain')
+    assert.deepEqual(proxy.asked, [`CONNECT 127.0.0.1:${server.port}`])
+  })
+
   it('checks the name in the certificate, as without it', async (t) => {
     const { proxy, server } = await proxied(t)
     const fetch = createGuardedFetch({ trusted: ['other.example.com'], proxy: rules(proxy.url), ca: AUTHORITY })

@@ -103,7 +103,10 @@ describe('a server with an instance for each user', () => {
     ] as const) {
       assert.deepEqual(who.args, [`--profile=acme/${name}`])
       assert.equal(who.env['OWNER'], `acme/${name}`)
-      const given = { ...surroundings(), ...sharedCaches({}, join(folder, '.caches')) }
+      const given = {
+        ...surroundings(),
+        ...sharedCaches({ command: 'node', set: {}, fallback: join(folder, '.caches') }),
+      }
       assert.deepEqual(Object.keys(who.env).toSorted(), [...Object.keys(given), 'OWNER'].toSorted())
       for (const own of [who.home, who.cwd]) {
         assert.ok(own.startsWith(join(folder, 'browser', `${name}~`)), own)

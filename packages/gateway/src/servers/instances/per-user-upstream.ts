@@ -250,8 +250,8 @@ export class PerUserUpstream implements Upstream {
     const { caller, signal } = asked
     const held = this.#take(caller)
     if ('text' in held) throw this.#busy(held)
+    const untell = tellDownload(held.upstream, asked)
     try {
-      if (held.upstream.state.status !== 'ready') this.#tellWait(asked)
       await whileWanted(held.started, signal)
       return await this.#pauses.follow(
         held.owner,
@@ -260,17 +260,9 @@ export class PerUserUpstream implements Upstream {
         () => held.upstream.call(asked),
       )
     } finally {
+      untell?.()
       held.release()
     }
-  }
-
-  /** Tells the client of a call that it waits for a first start, as that may take minutes. */
-  #tellWait({ onProgress }: UpstreamCall): void {
-    if (onProgress && this.#deps.firstStarts?.of(this.#config)?.isFirst)
-      onProgress({
-        progress: 0,
-        message: `The server ${this.name} starts for the first time, and may download packages.`,
-      })
   }
 
   #busy({ message }: NoPlace): UpstreamError {
@@ -316,6 +308,22 @@ export class PerUserUpstream implements Upstream {
 function notConnected(missing: MissingConnection | undefined, server: string): NoPlace {
   const { text = `the server ${server} is not connected`, message = text } = missing ?? {}
   return { text, message }
+}
+
+/** Tells the client of a call, once, that the instance downloads packages for its start, as that may take minutes. */
+function tellDownload(upstream: Upstream, { onProgress }: UpstreamCall): (() => void) | undefined {
+  if (!onProgress || upstream.state.status === 'ready') return undefined
+  let isTold = false
+  const tell = () => {
+    if (isTold || upstream.state.status !== 'starting' || upstream.state.reason === undefined) return
+    isTold = true
+    onProgress({
+      progress: 0,
+      message: `The server ${upstream.name} starts for the first time, and may download packages.`,
+    })
+  }
+  tell()
+  return upstream.subscribe(tell)
 }
 
 /** Waits for a start until the caller aborts. */

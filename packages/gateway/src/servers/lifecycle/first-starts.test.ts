@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { FirstStarts } from './first-starts.ts'
 import { UpstreamError } from '../../model/upstream.ts'
 
-const NPX = { command: 'npx', args: ['-y', 'pkg@1.0.0', './docs'] }
+const NPX = { command: 'npx', args: ['-y', 'pkg@1.0.0', './docs'], env: {} }
 const { signal } = new AbortController()
 const timeout = new UpstreamError('upstream_timeout', 'did not answer in 30 s')
 
@@ -23,9 +23,9 @@ function startOf(starts: FirstStarts, of: typeof NPX = NPX) {
 describe('FirstStarts', () => {
   it('has none for a command that downloads nothing', () => {
     const starts = new FirstStarts()
-    assert.equal(starts.of({ command: 'node', args: ['server.js'] }), undefined)
-    assert.equal(starts.of({ command: 'npx', args: ['./server'] }), undefined)
-    assert.equal(starts.of({ args: [] } as unknown as typeof NPX), undefined)
+    assert.equal(starts.of({ command: 'node', args: ['server.js'], env: {} }), undefined)
+    assert.equal(starts.of({ command: 'npx', args: ['./server'], env: {} }), undefined)
+    assert.equal(starts.of({ args: [], env: {} }), undefined)
     assert.deepEqual(startOf(starts).packages, ['pkg@1.0.0'])
   })
 
@@ -44,6 +44,7 @@ describe('FirstStarts', () => {
     const running = startOf(starts).run(signal, first.start)
     const waiting = startOf(starts, { ...NPX, args: ['-y', 'pkg@1.0.0', './other'] }).run(signal, second.start)
     await startOf(starts, { ...NPX, args: ['-y', 'other@1.0.0'] }).run(signal, async () => 'beside')
+    await startOf(starts, { ...NPX, env: { npm_config_cache: '/own' } }).run(signal, async () => 'beside')
     assert.deepEqual(second.extra, [])
     first.resolve('first')
     second.resolve('second')

@@ -1,6 +1,7 @@
 import { toCancelling } from '@toolgate/values'
 import type { ServerConfig } from '../../config/config.ts'
 import { findDownloads } from '../../config/fetched-program.ts'
+import { CACHE_VARIABLES } from '../../util/package-caches.ts'
 import { UpstreamError } from '../../model/upstream.ts'
 
 /** The time for a download, in addition to the time limit of a start. */
@@ -20,7 +21,8 @@ interface FetchingStart {
 }
 
 /**
- * The commands whose first start downloads packages (`npx`, `uvx`, `docker run`), for all servers of a gateway.
+ * The commands whose first start downloads packages (`npx`, `uvx`, `docker run`) into the same folders, for all servers
+ * of a gateway.
  *
  * Until a command has started once, its starts run one after the other, because instances share the folder of packages
  * and not every package manager locks it.
@@ -30,10 +32,11 @@ export class FirstStarts {
   readonly #running = new Map<string, Promise<unknown>>()
 
   /** Returns the next start of a server; `undefined` if its command downloads nothing. */
-  of({ command, args }: Pick<ServerConfig, 'command' | 'args'>): FetchingStart | undefined {
+  of({ command, args, env }: Pick<ServerConfig, 'command' | 'args' | 'env'>): FetchingStart | undefined {
     const packages = command === undefined ? [] : findDownloads(command, args)
     if (packages.length === 0) return undefined
-    const key = JSON.stringify([command, packages])
+    const folders = CACHE_VARIABLES.map((name) => env[name])
+    const key = JSON.stringify([command, packages, folders])
     return { packages, isFirst: !this.#done.has(key), run: (signal, start) => this.#run(key, signal, start) }
   }
 

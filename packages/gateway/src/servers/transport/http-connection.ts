@@ -66,7 +66,9 @@ export async function connectHttp(options: HttpOptions): Promise<Connection> {
       close: () => connection.close(),
     }
   } catch (error) {
-    throw await explainHandshake(UpstreamError.from(error), endpoint, signal).finally(() => endpoint.close())
+    const explained = await explainHandshake(UpstreamError.from(error), endpoint, signal)
+    await endpoint.close()
+    throw explained
   } finally {
     signal.removeEventListener('abort', onStopped)
   }

@@ -58,7 +58,7 @@ export function openConnections(origin: string, { proxy: rules, ca }: Outbound =
   if (target.protocol === 'https:') {
     const tunnel: buildConnector.connector = (to, onSocket) =>
       void openTunnel(proxy, target, { timeoutMs: CONNECT_TIMEOUT_MS, secureContext }).then(
-        (httpSocket) => void direct({ ...to, httpSocket }, onSocket),
+        (httpSocket) => direct({ ...to, httpSocket }, onSocket),
         (error: Error) => onSocket(error, null),
       )
     return { pool: openPool(origin, tunnel), prefix: '', headers: [] }

@@ -112,6 +112,16 @@ describe('a server behind a proxy', () => {
     assert.equal(proxy.asked.length, 0)
   })
 
+  it('is reached through a proxy of its own on this machine too', async (t) => {
+    const server = await startScripted(t, {})
+    const proxy = await startProxy(t, { hosts: { [`127.0.0.1:${server.port}`]: server.port } })
+    const named = { url: proxy.url, from: 'servers.remote.proxy' }
+    const rules = { http: named, https: named, except: [] }
+    const upstream = await upstreamOf(t, { url: server.url, proxy: rules })
+    await upstream.call(call)
+    assert.ok(proxy.asked.includes(`POST ${server.url}`))
+  })
+
   it('must have a certificate for its own name, whatever the name of the proxy', async (t) => {
     const server = await startTls(t)
     const proxy = await startProxy(t, { hosts: { 'other.example.com:443': server.port } })

@@ -18,6 +18,12 @@ const OLD_NPM = `npm ERR! code E404
 npm ERR! 404 Not Found - GET https://registry.example.com/x - Not found
 npm ERR! A complete log of this run can be found in: /x
 `
+const OFFLINE_NPM = `npm error code ENOTFOUND
+npm error syscall getaddrinfo
+npm error errno ENOTFOUND
+npm error network request to https://registry.example.com/x failed, reason: getaddrinfo ENOTFOUND registry.example.com
+npm error network This is a problem related to network connectivity.
+`
 const NODE = `node:internal/modules/cjs/loader:1148
   throw err;
   ^
@@ -49,6 +55,10 @@ const UV = `error: Request failed after 3 retries
   Caused by: client error (Connect)
   Caused by: invalid peer certificate: UnknownIssuer
 `
+const NEW_UV = `Resolving
+error: No solution found when resolving tool dependencies
+  cause: Because x was not found in the package registry and you require x, your requirements are unsatisfiable.
+`
 const RUST = `thread 'main' panicked at src/main.rs:2:5:
 no such table
 note: run with RUST_BACKTRACE=1
@@ -72,9 +82,19 @@ describe('the reason in what a child wrote', () => {
       'npm error code SELF_SIGNED_CERT_IN_CHAIN request to https://registry.example.com/x failed, reason: self-signed certificate in certificate chain',
     ],
     ['npm before 10', OLD_NPM, 'npm ERR! code E404 404 Not Found - GET https://registry.example.com/x - Not found'],
+    [
+      'npm without a network',
+      OFFLINE_NPM,
+      'npm error code ENOTFOUND network request to https://registry.example.com/x failed, reason: getaddrinfo ENOTFOUND registry.example.com',
+    ],
     ['Node', NODE, "Error: Cannot find module '/srv/server.js'"],
     ['Python', PYTHON, 'RuntimeError: no configuration'],
     ['uv', UV, 'error: Request failed after 3 retries Caused by: invalid peer certificate: UnknownIssuer'],
+    [
+      'a new uv',
+      NEW_UV,
+      'error: No solution found when resolving tool dependencies cause: Because x was not found in the package registry and you require x, your requirements are unsatisfiable.',
+    ],
     ['Rust', RUST, "thread 'main' panicked at src/main.rs:2:5: no such table"],
     ['Go', GO, 'panic: runtime error: index out of range [1] with length 0'],
     ['Java', JAVA, 'Exception in thread "main" java.lang.IllegalStateException: no port'],

@@ -69,15 +69,15 @@ function causeAfter(lines: readonly string[], at: number): readonly string[] {
   const line = (lines[at] ?? '').trim()
   const after = lines.slice(at + 1).map((one) => one.trim())
   if (/^npm (?:error|ERR!) code /.test(line)) {
-    const told = after.find((one) => !/^npm (?:error|ERR!) (?:code|errno|syscall|path|network)\b/.test(one))
+    const told = after.find((one) => !/^npm (?:error|ERR!) (?:code|errno|syscall|path)\b/.test(one))
     return told === undefined ? [] : [told.replace(/^npm (?:error|ERR!)\s*/, '')]
   }
   if (/panicked at .*:$/.test(line)) return after.slice(0, 1)
-  const causes = after.slice(0, after.findIndex((one) => !CAUSE.test(one)) >>> 0).filter((one) => one !== '')
-  return causes.slice(-1)
+  const end = after.findIndex((one) => !CAUSE.test(one))
+  return (end === -1 ? after : after.slice(0, end)).filter((one) => one !== '').slice(-1)
 }
 
-const CAUSE = /^(?:Caused by:|\d+: |[\u251c\u2570\u2502]|$)/
+const CAUSE = /^(?:caused? by:|cause:|\d+: |[\u251c\u2570\u2502]|$)/i
 
 /** Returns the last line that is no part of a stack. */
 function lastLine(stderr: string): string {
