@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 
 import fc from 'fast-check'
 
-import { completeResult, encodeRequest, toHeaderValue } from './protocol.ts'
+import { completeResult, discover, encodeRequest, initialize, toHeaderValue } from './protocol.ts'
 
 describe('toHeaderValue', () => {
   it('leaves plain names as they are and wraps all others in base64', () => {
@@ -59,5 +59,26 @@ describe('completeResult', () => {
     assert.deepEqual(completeResult('modern', { resultType: 'complete', x: 1 }), { resultType: 'complete', x: 1 })
     assert.throws(() => completeResult('modern', {}), /unknown type/)
     assert.throws(() => completeResult('modern', { resultType: 'input_required' }), /asked for more input/)
+  })
+})
+
+describe('the first answer of a server', () => {
+  const nothing = { capabilities: null, serverInfo: null, instructions: null, _meta: null }
+
+  it('declares nothing with capabilities that are null, in both eras', async () => {
+    const earlier = await initialize(() => Promise.resolve({ ...nothing, protocolVersion: '2025-11-25' }), {})
+    const modern = await discover(() => Promise.resolve({ ...nothing, supportedVersions: ['2026-07-28'] }))
+    for (const shown of [earlier, modern])
+      assert.deepEqual([shown?.capabilities, shown?.serverInfo, shown?.instructions], [{}, undefined, undefined])
+  })
+
+  it('is no MCP without capabilities, or with others than an object', async () => {
+    for (const capabilities of [undefined, [], 'tools'])
+      await assert.rejects(
+        initialize(() => Promise.resolve({ protocolVersion: '2025-11-25', capabilities }), {}),
+        {
+          code: 'upstream_protocol',
+        },
+      )
   })
 })
