@@ -101,7 +101,7 @@ function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: num
   // A text that fits is passed on unchanged, and reports no error.
   const isShort = typeof returned === 'string' && returned.length <= ports.maxOutputChars
   const { output, cut } = isShort ? { output: returned, cut: false } : cutOutput(returned, tool.outputSchema, ports)
-  const fields = { duration_ms: toMicros(durationMs), detail: detailOf(cut, returned) }
+  const fields = { duration_ms: toMicros(durationMs), detail: isShort ? undefined : detailOf(cut, returned) }
   const error = isShort ? undefined : toolErrorOf(returned)
   const outcome = new DoneCall(callId, output, durationMs, error !== undefined, cut)
   if (error === undefined) return { outcome, event: 'tool_result', fields, output: returned }

@@ -43,7 +43,7 @@ function visit(node: CelNode, wants: string | undefined, scope: MacroScope, foun
     return visit(right, typeOfLiteral(left), scope, found)
   }
   if (node.op === 'in') {
-    const [left, right] = node.args as readonly [CelNode, CelNode]
+    const [left, right] = node.args
     visitMembership(node, node.args, scope, found)
     visit(left, typeOfItems(right), scope, found)
     return visit(right, undefined, scope, found)
