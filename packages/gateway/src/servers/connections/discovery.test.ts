@@ -76,6 +76,18 @@ describe('discover', () => {
     assert.deepEqual((await run({ scopes: ['one'] })).scopes, ['one'])
   })
 
+  it('takes the first authorization server that can be used, and names the problem of each', async () => {
+    const resource = { ...RESOURCE, authorization_servers: ['https://gone.example.com', 7, ISSUER] }
+    const { discover: run } = world({ ...GOOD, [OF_PATH]: resource })
+    assert.equal((await run()).server.issuer, ISSUER)
+    const { discover: none } = world({ [OF_PATH]: resource })
+    await assert.rejects(none(), ({ message }: Error) => {
+      for (const issuer of ['https://gone.example.com', ISSUER])
+        assert.ok(message.includes(`no place has the metadata of ${issuer}`), message)
+      return true
+    })
+  })
+
   it('takes the issuer of the configuration before the one that the server names', async () => {
     const own = 'https://own.example.com'
     const answers = { [`${own}/.well-known/oauth-authorization-server`]: { ...METADATA, issuer: own } }

@@ -17,11 +17,13 @@ export interface Discovered {
 }
 
 const MAX_SCOPES = 100
+const MAX_ISSUERS = 4
 
 /** The metadata of a protected resource (RFC 9728 §2). */
 interface ResourceMetadata {
   readonly resource: string
-  readonly issuer: string | undefined
+  /** The authorization servers from which a client chooses. */
+  readonly issuers: readonly string[]
   readonly scopes: readonly string[] | undefined
 }
 
@@ -38,9 +40,10 @@ export async function discover(server: OAuthServer, fetch: GuardedFetch): Promis
   const url = new URL(server.url ?? '')
   const challenge = await readChallenge(url, fetch)
   const { resource: found, answers } = await readResource(url, challenge, fetch)
-  const { issuer = found?.issuer } = server.oauth
+  const { issuer } = server.oauth
+  const issuers = issuer === undefined ? (found?.issuers ?? []) : [issuer]
   const authority =
-    issuer === undefined ? await readOwn(url, server, fetch, answers) : await readServer(issuer, server, fetch)
+    issuers.length === 0 ? await readOwn(url, server, fetch, answers) : await readFirst(issuers, server, fetch)
   const wanted = server.oauth.scopes ?? toScopes(challenge.get('scope')) ?? found?.scopes
   return {
     resource: found?.resource ?? withoutFragment(url),
@@ -93,8 +96,9 @@ function toResource(body: JsonObject, url: URL): ResourceMetadata | string {
   const parsed = typeof resource === 'string' ? URL.parse(resource) : null
   if (typeof resource !== 'string' || !parsed || !covers(parsed, url))
     return `has no metadata of this server, but of ${shownValue(resource)}`
-  const issuer: unknown = [issuers].flat()[0]
-  return { resource, issuer: typeof issuer === 'string' ? issuer : undefined, scopes: toScopes(scopes) }
+  const named: readonly unknown[] = [issuers].flat()
+  const texts = named.filter((issuer) => typeof issuer === 'string')
+  return { resource, issuers: texts.slice(0, MAX_ISSUERS), scopes: toScopes(scopes) }
 }
 
 /** RFC 9728 §3.1: first the URL for the server's path, then the URL for its origin. */
@@ -133,6 +137,22 @@ async function readOwn(url: URL, server: OAuthServer, fetch: GuardedFetch, befor
   const mend = `servers.${server.name}.oauth.issuer: <url>`
   const asked = [...before, ...read.answers].join('; ')
   throw new ConnectProblem(`the server does not say where its users sign in; write ${mend}. Asked: ${asked}`, { mend })
+}
+
+/** Returns the first of several authorization servers that can be used. @throws {ConnectProblem} of all of them */
+async function readFirst(issuers: readonly string[], server: OAuthServer, fetch: GuardedFetch) {
+  const problems: ConnectProblem[] = []
+  for (const issuer of issuers) {
+    try {
+      return await readServer(issuer, server, fetch)
+    } catch (error) {
+      if (!(error instanceof ConnectProblem)) throw error
+      problems.push(error)
+    }
+  }
+  const [mend] = problems.flatMap((problem) => problem.mend ?? [])
+  const text = [...new Set(problems.map(({ message }) => message))].join('; ')
+  throw new ConnectProblem(text, { cause: problems[0], ...(mend !== undefined && { mend }) })
 }
 
 /** @throws {ConnectProblem} */
