@@ -43,11 +43,6 @@ export async function openTunnel(proxy: NamedProxy, target: URL, options: Tunnel
   }
 }
 
-/** Any status of 2xx means that the tunnel is open (RFC 9110 §9.3.6). */
-function isSuccessful(status = 0): boolean {
-  return status >= 200 && status <= 299
-}
-
 /** Returns the error for a connection to a proxy that failed. */
 export function brokenProxy(proxy: NamedProxy, error: unknown): ProxyError {
   if (error instanceof ProxyError) return error
