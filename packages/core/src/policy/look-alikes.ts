@@ -17,27 +17,77 @@ export function lintLookAlikes(
   others: readonly WrittenSelector[] = [],
 ): readonly LintWarning[] {
   const clauses = policies.flatMap(({ deny, ask }) => [...deny, ...ask])
+  const byCondition = groupSelectors(clauses, (clause) =>
+    clause.isShadow ? undefined : keyOfClause(clause, clause.kind),
+  )
+  const byList = groupSelectors(
+    others.map(({ path, selector }) => ({ path, selectors: [selector] })),
+    ({ path }) => listOf(path),
+  )
   return [
     ...clauses.flatMap((clause) => {
-      const also = clauses.filter((other) => holdsWith(other, clause)).flatMap(({ selectors }) => selectors)
-      const verb = clause.kind === 'deny' ? 'deny' : 'ask about'
-      return clause.selectors.flatMap((selector) => lookAlikesOf({ path: clause.path, selector, also, verb }, snapshot))
+      const { kind, path, selectors } = clause
+      const covers = (tool: Tool) =>
+        selectors.some((one) => matchesSelector(one, tool, 'possible')) ||
+        keysOf(clause).some((key) => byCondition.get(key)?.matches(tool) === true)
+      const verb = kind === 'deny' ? 'deny' : 'ask about'
+      return selectors.flatMap((selector) => lookAlikesOf({ path, selector, covers, verb }, snapshot))
     }),
     ...others.flatMap(({ path, selector }) => {
-      const list = listOf(path)
-      const also = others.filter((other) => listOf(other.path) === list).map((other) => other.selector)
-      return lookAlikesOf({ path, selector, also, verb: 'match' }, snapshot)
+      const covers = (tool: Tool) => byList.get(listOf(path))?.matches(tool) === true
+      return lookAlikesOf({ path, selector, covers, verb: 'match' }, snapshot)
     }),
   ]
 }
 
-/** Returns whether one clause does the same as another one, or more, whenever that one holds. */
-function holdsWith(other: ParsedClause, clause: ParsedClause): boolean {
-  if (other === clause) return true
-  if (other.isShadow || (other.kind !== clause.kind && other.kind !== 'deny')) return false
-  return (['when', 'unless', 'input'] as const).every(
-    (field) => other[field] === undefined || other[field].text === clause[field]?.text,
-  )
+/** Selectors of rules that do the same. Each tool is matched once, because a policy may have thousands of clauses. */
+class SelectorGroup {
+  readonly selectors: Selector[] = []
+  readonly #matched = new Map<Tool, boolean>()
+
+  matches(tool: Tool): boolean {
+    let matched = this.#matched.get(tool)
+    if (matched === undefined) {
+      matched = this.selectors.some((one) => matchesSelector(one, tool, 'possible'))
+      this.#matched.set(tool, matched)
+    }
+    return matched
+  }
+}
+
+/** Returns the selectors of rules by a key. A rule without a key is in no group. */
+function groupSelectors<Rule extends { readonly selectors: readonly Selector[] }>(
+  rules: readonly Rule[],
+  keyOf: (rule: Rule) => string | undefined,
+): ReadonlyMap<string, SelectorGroup> {
+  const groups = new Map<string, SelectorGroup>()
+  for (const rule of rules) {
+    const key = keyOf(rule)
+    if (key === undefined) continue
+    let group = groups.get(key)
+    if (!group) groups.set(key, (group = new SelectorGroup()))
+    for (const selector of rule.selectors) group.selectors.push(selector)
+  }
+  return groups
+}
+
+/**
+ * Returns the keys of the clauses that do the same as a clause, or more, whenever it holds: they deny or are of its kind,
+ * and each of their conditions is one of its own.
+ */
+function keysOf(clause: ParsedClause): readonly string[] {
+  const { kind, when, unless, input } = clause
+  const keys = new Set<string>()
+  for (const as of [kind, 'deny'] as const)
+    for (const one of [when, undefined])
+      for (const other of [unless, undefined])
+        for (const third of [input, undefined]) keys.add(keyOfClause({ when: one, unless: other, input: third }, as))
+  return [...keys]
+}
+
+function keyOfClause(conditions: Pick<ParsedClause, 'when' | 'unless' | 'input'>, kind: ParsedClause['kind']): string {
+  const { when, unless, input } = conditions
+  return JSON.stringify([kind, when?.text, unless?.text, input?.text])
 }
 
 /** Returns the path of the list that an entry belongs to, such as `limits` or `labels.private`. */
@@ -48,19 +98,15 @@ function listOf(path: string): string {
 interface NameInRule {
   readonly path: string
   readonly selector: Selector
-  /** The selectors of the same rule. A tool that one of them matches is not reported. */
-  readonly also: readonly Selector[]
+  /** Whether the same rule, or one that does the same, matches a tool. Such a tool is not reported. */
+  readonly covers: (tool: Tool) => boolean
   readonly verb: string
 }
 
-function lookAlikesOf({ path, selector, also, verb }: NameInRule, snapshot: Toolset): readonly LintWarning[] {
+function lookAlikesOf({ path, selector, covers, verb }: NameInRule, snapshot: Toolset): readonly LintWarning[] {
   const patterns = patternsOf(selector)
   if (patterns.length === 0) return []
-  const alike = snapshot.tools.filter(
-    (tool) =>
-      patterns.some((pattern) => readsLike(pattern, tool)) &&
-      !also.some((one) => matchesSelector(one, tool, 'possible')),
-  )
+  const alike = snapshot.tools.filter((tool) => patterns.some((pattern) => readsLike(pattern, tool)) && !covers(tool))
   if (alike.length === 0) return []
   const tools = alike.map(({ id }) => id)
   const text = `"${selector.text}" does not ${verb} ${tools.map((id) => JSON.stringify(id)).join(', ')}, whose name reads like it`
