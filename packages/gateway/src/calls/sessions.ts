@@ -164,6 +164,8 @@ export class Sessions {
   readonly #locks: SessionsOptions['locks']
   readonly #all = new Map<string, Session>()
   readonly #owners = new Map<string, Map<string, Session>>()
+  /** The ids of sessions that are being removed from the store. A read that began earlier may still find them. */
+  readonly #ending = new Set<string>()
 
   constructor({
     clock,
@@ -185,10 +187,10 @@ export class Sessions {
     return this.#add(caller, new Session(randomUUID(), ownerOf(caller), client))
   }
 
-  /** Continues a session of another process. */
-  restore(caller: Caller, id: string, kept: KeptSession): Session {
+  /** Continues a session of another process; `undefined` if it has been ended here since it was read. */
+  restore(caller: Caller, id: string, kept: KeptSession): Session | undefined {
     const known = this.find(caller, id)
-    if (known) return known
+    if (known || this.#ending.has(id)) return known
     const session = new Session(id, kept.owner, kept)
     session.logLevel = kept.logLevel
     session.hasGap = true
@@ -208,7 +210,10 @@ export class Sessions {
   }
 
   #remove(session: Session): Promise<void> | undefined {
-    return this.#after(session, (keeper) => keeper.remove(session.id))
+    const removed = this.#after(session, (keeper) => keeper.remove(session.id))
+    if (!removed) return undefined
+    this.#ending.add(session.id)
+    return removed.finally(() => this.#ending.delete(session.id))
   }
 
   /** Writes to the store after earlier writes of the same session, so that none of them undoes a later one. */

@@ -29,6 +29,7 @@ function setUp(given: Partial<StateStore> = {}) {
     return {
       sessions,
       locks,
+      read: async (id: string) => (await stored.find(id)) ?? assert.fail('it is not stored'),
       /** What the endpoint does with the id of a request. */
       async find(id: string) {
         const known = sessions.find(VERA, id)
@@ -47,6 +48,18 @@ async function begin({ sessions }: ReturnType<ReturnType<typeof setUp>['start']>
 }
 
 describe('StoredSessions', () => {
+  it('never continue a session that is ended while it is read', async () => {
+    const { start } = setUp()
+    const { id } = await begin(start())
+    const next = start()
+    const kept = await next.read(id)
+    await next.find(id)
+    const ended = next.sessions.end(VERA, id)
+    assert.equal(next.sessions.restore(VERA, id, kept), undefined)
+    assert.equal(await ended, true)
+    assert.equal(await next.find(id), undefined)
+  })
+
   it('continue a session with all that it holds', async () => {
     const { start } = setUp()
     const first = start()

@@ -299,8 +299,8 @@ class Endpoint {
     }
     const kept = await stored?.find(id)
     // Many clients do not begin again after a 404, so only an ended or foreign session gets it.
-    if (kept?.owner !== ownerOf(caller)) throw new RpcFault('session_unknown', 'Session not found.')
-    const session = sessions.restore(caller, id, kept)
+    const session = kept?.owner === ownerOf(caller) ? sessions.restore(caller, id, kept) : undefined
+    if (!session) throw new RpcFault('session_unknown', 'Session not found.')
     this.#resume(session, caller).catch(onFault)
     return session
   }

@@ -160,6 +160,7 @@ export class Elsewhere {
       if (isMoved) await this.sessions.move(id)
       else if (owned.owner !== this.self) return owned
       session = this.#here.sessions().restore(asked.caller, id, kept)
+      if (!session) throw unknown()
       return isMoved ? undefined : owned
     })
     return isAnswered ? undefined : session
