@@ -101,6 +101,15 @@ function isInRange(host: string, range: string, bits: number): boolean {
   return list.check(host, family === 4 ? 'ipv4' : 'ipv6')
 }
 
+/** Returns the user or the password of a URL as a text. One that is wrongly encoded stays as it is. */
+export function decodedPart(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
 /** Returns the host of a URL without the brackets of IPv6 and without the dot at the end of a name. */
 export function bareHost(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')

@@ -3,7 +3,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import { connectionReason } from './connection-reasons.ts'
-import { bareHost, type NamedProxy, parseProxy, portOf } from './proxy-rules.ts'
+import { decodedPart, bareHost, type NamedProxy, parseProxy, portOf } from './proxy-rules.ts'
 
 /** A proxy could not be used. Its message says which, without a user or password, and what mends it. */
 export class ProxyError extends Error {
@@ -60,7 +60,7 @@ export function checkedProxy(proxy: NamedProxy): URL {
 /** Returns the header with the login of a proxy, if it has one. */
 export function proxyLogin({ username, password }: URL): Readonly<Record<string, string>> {
   if (username === '' && password === '') return {}
-  const login = Buffer.from(`${decoded(username)}:${decoded(password)}`).toString('base64')
+  const login = Buffer.from(`${decodedPart(username)}:${decodedPart(password)}`).toString('base64')
   return { 'proxy-authorization': `Basic ${login}` }
 }
 
@@ -101,12 +101,4 @@ function sendConnect(url: URL, authority: string, { secureContext }: TunnelOptio
 function resumed(socket: Socket, head: Buffer): Socket {
   if (head.length > 0) socket.unshift(head)
   return socket
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import { messageOf } from '@toolgate/values'
+import { withoutNullEntries } from '@toolgate/mcp'
 
 /** The answer of one place. */
 interface PlaceAnswer {
@@ -51,16 +52,12 @@ async function askOne<T extends object>(
     const { status, body } = await ask(place)
     if (status < 200 || status > 299) return `${place} answered ${status}`
     if (!isObject(body)) return `${place} answered ${status} without a JSON object`
-    const taken = take(withoutNulls(body))
+    // `null` means absent in metadata (RFC 7591 §2, RFC 8414 §3.2).
+    const taken = take(withoutNullEntries(body))
     return typeof taken === 'string' ? `${place} ${taken}` : taken
   } catch (error) {
     return messageOf(error)
   }
-}
-
-/** Returns an object without its null members: null means absent in metadata (RFC 7591 §2, RFC 8414 §3.2). */
-export function withoutNulls(body: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
 }
 
 /**

@@ -1,6 +1,6 @@
 import { constants, createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import { isObject } from '@toolgate/values/json'
-import { withoutNulls } from './metadata-places.ts'
+import { withoutNullEntries } from '@toolgate/mcp'
 import { TokenProblem } from './token-problem.ts'
 
 /** A public key of an issuer, for one algorithm. */
@@ -65,7 +65,7 @@ const MAX_TRIED = 4
  */
 export function toSignatureKeys(jwks: readonly unknown[], algorithms: readonly string[]): readonly SignatureKey[] {
   return jwks
-    .map((jwk) => (isObject(jwk) ? withoutNulls(jwk) : jwk))
+    .map((jwk) => (isObject(jwk) ? withoutNullEntries(jwk) : jwk))
     .filter(isSignatureKey)
     .flatMap((jwk) => algorithms.flatMap((alg) => toKey(jwk, alg)))
 }

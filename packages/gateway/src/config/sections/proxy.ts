@@ -1,4 +1,5 @@
 import {
+  decodedPart,
   exceptionsOf,
   type NamedProxy,
   parseProxy,
@@ -48,14 +49,6 @@ export function proxySecrets({ proxy: general, servers }: Pick<GatewayConfig, 'p
 function loginForms(text: string): readonly string[] {
   const { username, password } = parseProxy(text) ?? {}
   if (username === undefined || password === undefined || password === '') return []
-  const [user, secret] = [decoded(username), decoded(password)]
+  const [user, secret] = [decodedPart(username), decodedPart(password)]
   return [password, secret, Buffer.from(`${user}:${secret}`).toString('base64')]
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }

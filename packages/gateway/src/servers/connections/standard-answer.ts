@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, readJson } from '@toolgate/values/json'
-import { withoutNulls } from '../../auth/oauth/metadata-places.ts'
+import { withoutNullEntries } from '@toolgate/mcp'
 import type { GuardedFetch } from './guarded-fetch.ts'
 
 /** The status that the standard has for a success: 200 of a token (RFC 6749 §5.1), 201 of a client (RFC 7591 §3.2.1). */
@@ -33,7 +33,7 @@ const OPTIONAL: ReadonlySet<string> = new Set(['refresh_token', 'id_token', 'cli
 const NUMBERS: ReadonlySet<string> = new Set(['expires_in', 'client_secret_expires_at'])
 
 function toMembers(body: JsonObject): JsonObject {
-  const members = Object.entries(withoutNulls(body)).flatMap(([name, value]) => {
+  const members = Object.entries(withoutNullEntries(body)).flatMap(([name, value]) => {
     if (value === '' && OPTIONAL.has(name)) return []
     if (name === 'scope' && Array.isArray(value)) return [[name, value.join(' ')] as const]
     return [[name, NUMBERS.has(name) && isDigits(value) ? Number(value) : value] as const]
