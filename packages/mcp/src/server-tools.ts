@@ -31,7 +31,7 @@ export interface ServerClaims {
   readonly overlays: OverlayEntries<ServerOverlay>
   /** Whether the server's hints count as the operator's own. Otherwise they only tighten. */
   readonly trustHints: boolean
-  /** What happens to inputs that a tool's schema rejects. Default: `checked`. */
+  /** Decides what happens to inputs that a tool's schema rejects. Default: `checked`. */
   readonly inputs?: InputHandling | undefined
   /** Whether tools that only run as tasks can be called. Default: such tools are left out. */
   readonly runsTasks?: (() => boolean) | undefined

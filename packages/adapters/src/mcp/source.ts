@@ -46,7 +46,7 @@ export interface McpSourceOptions {
   readonly overlay?: McpOverlay | undefined
   /** Whether the server's hints count like your own declarations. Otherwise they only tighten. */
   readonly trustHints?: boolean | undefined
-  /** What happens to inputs that a tool's schema rejects. Default: `checked`. */
+  /** Decides what happens to inputs that a tool's schema rejects. Default: `checked`. */
   readonly inputs?: InputHandling | undefined
 }
 
@@ -238,7 +238,7 @@ function createExecute(link: McpLink, name: string) {
   }
 }
 
-/** Where a tool declares an output, `null` may be its structured content. Elsewhere it is another spelling of none. */
+/** `null` may be the structured content of a tool that declares an output. In all other places it means absent. */
 function mended(result: McpResult, { outputSchema }: Tool): McpResult {
   const kept = withoutNulls(result)
   const isContent = result.structuredContent === null && outputSchema !== undefined && result.isError !== true

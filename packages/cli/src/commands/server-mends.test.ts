@@ -29,7 +29,7 @@ audit: { store: memory }
   )
 }
 
-/** What mends a reason of the server "sums". */
+/** Returns what mends the server "sums" if it is down for this reason. */
 function mend(reason: string, more = ''): string | undefined {
   write('https://sums.example.com/mcp', more)
   const server = loadConfig(file, { env: {} }).servers.find(({ name }) => name === 'sums')

@@ -8,7 +8,7 @@ interface Trouble {
   readonly reason: RegExp
   /** The key of the server to write. */
   readonly key: 'url' | 'proxy' | 'ca' | 'headers'
-  /** What to write there, or a text in place of a value. */
+  /** Returns the value to write there, or a text that stands for it. */
   readonly value: (match: RegExpExecArray, server: FailedServer) => string
 }
 

@@ -9,7 +9,7 @@ export interface Budget {
   readonly rule: string
   /** The limit as refusals name it: `50000/86400`, or `500.00 EUR in 24 hours`. */
   readonly limit: string
-  /** What is counted, if the limit has a unit. `places`: how many of the digits of an amount are decimals. */
+  /** The unit of the limit, if it has one. `places`: how many of the digits of an amount are decimals. */
   readonly unit?: ParsedUnit
   /** The holder: a value for each part, such as the user, that the rule counts separately. */
   readonly holder: Readonly<Partial<Record<LimitPart, string>>>

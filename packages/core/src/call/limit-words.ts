@@ -9,7 +9,7 @@ export interface LimitWords {
    */
   readonly unit?: LimitUnit | undefined
   /**
-   * What the caller is told in place of the usual text, of at most 500 characters. `{cost}`, `{left}`, `{max}` and `{wait}`
+   * The text that replaces the usual one for the caller, of at most 500 characters. `{cost}`, `{left}`, `{max}` and `{wait}`
    * stand for what the call costs, what is left, the whole limit, and `in about 3 hours`. Without `{wait}`, a sentence says
    * when to try again.
    */

@@ -363,7 +363,7 @@ describe('one tool of a locked group', () => {
     assert.deepEqual((await gate.view(vera)).ids, ['core:echo', 'request_tools', 'web:open'])
   })
 
-  it('opens nothing for other names: a denied tool and one that is none get the same text', async () => {
+  it('opens nothing for other names: a denied tool and a tool that does not exist get the same text', async () => {
     const gate = make({ policy: { deny: ['web:click'] } })
     const texts = [
       await ask(gate, { group: 'web', tools: ['web:click'] }),

@@ -88,7 +88,7 @@ function isAround(word: string): boolean {
   return FILLER.test(word) || PERSON.test(word) || CHATS.some(([, chat]) => chat.test(word))
 }
 
-/** Returns the variable with the meaning of some words; `undefined` if there is none. */
+/** Returns the variable that these words mean; `undefined` if they mean no variable. */
 function meaningOf(words: readonly string[]): string | undefined {
   const rule = words.map(ruleOf).find((name) => name !== undefined)
   // No variable approves calls.

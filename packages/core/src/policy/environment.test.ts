@@ -260,7 +260,7 @@ describe('a variable that means a rule', () => {
     )
   })
 
-  it('is none that sets something else', () => {
+  it('does not mean one that sets something else', () => {
     const others = { TOOL_BLOCK_SIZE: '4', TOOL_OUTPUT_LIMIT: '1', TOOL_APPROVAL_TIMEOUT: '9', MY_ALLOWED_TOOLS: 'x' }
     for (const read of [policyFromEnv, limitsFromEnv, sendersFromEnv]) assert.deepEqual(read(others), [])
   })

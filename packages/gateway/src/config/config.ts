@@ -168,7 +168,7 @@ export interface ServerConfig {
   /** Binds a child's listening sockets to loopback, for servers that have no host option. */
   readonly loopback: boolean
   readonly trustHints: boolean
-  /** What happens to inputs that a tool's schema rejects. Default: `checked`. */
+  /** Decides what happens to inputs that a tool's schema rejects. Default: `checked`. */
   readonly inputs?: InputHandling
   /** The kinds of the server's items that the catalog includes. Resources include resource templates. */
   readonly offers: readonly Offer[]
