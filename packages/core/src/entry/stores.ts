@@ -25,6 +25,19 @@ export type {
   StateOptions,
   StateStore,
 } from '../ports/ports.ts'
+export type {
+  Grant,
+  GrantCovers,
+  GrantedField,
+  GrantFilter,
+  GrantRequest,
+  GrantRevocation,
+  GrantRules,
+  GrantStatus,
+  GrantStore,
+  NamedField,
+  NewGrant,
+} from '../ports/grants.ts'
 export type { ClauseBatch, ClauseCount, ClauseCountStore } from '../ports/clause-counts.ts'
 export type {
   HistoryAddition,
