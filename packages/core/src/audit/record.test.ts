@@ -118,6 +118,8 @@ describe('RECORD_FIELDS', () => {
       error: true,
       event: true,
       facts: true,
+      grant: true,
+      grant: true,
       hash: true,
       input_box: true,
       input_hash: true,

@@ -2,6 +2,7 @@ import { type Caller, defineCaller } from '../ports/caller.ts'
 import { catchRejection, checkShape, sha256Hex, shapeOf, ToolgateError } from '@toolgate/values'
 import { approvalKeys, checkApprovalFilter, checkDecision, checkOther } from '../memory/approval-rules.ts'
 import { NOBODY } from '../memory/four-eyes.ts'
+import type { Grant, GrantRequest } from '../ports/grants.ts'
 import type {
   Approval,
   ApprovalBinding,
@@ -25,15 +26,36 @@ export interface Approvals {
   /**
    * Approves or rejects a pending approval, or revokes an approved one that was not used yet.
    *
+   * `grant`, with `approve`: also lets further calls like this one through, within the gate's `grants`. Revoking the
+   * approval revokes them, too.
+   *
    * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`, `approval_forbidden`,
-   * `approval_needs_other`, `approval_needs_login`
+   * `approval_needs_other`, `approval_needs_login`, `grant_forbidden`, `grant_invalid`, `grant_too_many`
    * @throws {ConfigError} for a verdict other than `approve`, `reject` and `revoke`
    */
-  decide(
-    approver: Caller,
-    id: string,
-    verdict: Pick<ApprovalVerdict, 'decision' | 'reason' | 'loginAt'>,
-  ): Promise<Approval>
+  decide(approver: Caller, id: string, verdict: VerdictOfPerson): Promise<DecidedApproval>
+}
+
+/** What a person says about an approval. */
+export interface VerdictOfPerson extends Pick<ApprovalVerdict, 'decision' | 'reason' | 'loginAt'> {
+  readonly grant?: GrantRequest | undefined
+}
+
+/** An approval after a decision, with the grant that the decision made. */
+export interface DecidedApproval extends Approval {
+  readonly grant?: Grant
+}
+
+/** Makes and ends the grants of approvals. */
+export interface GrantMaker {
+  /**
+   * Checks a request for a grant. Returns a function that makes it, once the approval is approved.
+   *
+   * @throws {ToolgateError} `grant_forbidden`, `grant_invalid`
+   */
+  prepare(person: Caller, approval: Approval, request: GrantRequest): (approved: Approval) => Promise<Grant>
+  /** Revokes the grant that an approval has made, if it made one. */
+  revokeWith(approval: Approval, by: string, reason: string | undefined): Promise<void>
 }
 
 interface ApprovalsPorts {
@@ -41,14 +63,16 @@ interface ApprovalsPorts {
   readonly clock: Clock
   /** Called after each verdict. */
   readonly onDecided?: ((approval: Approval) => void) | undefined
+  /** Absent: an approval makes no grant. */
+  readonly granting?: GrantMaker | undefined
 }
 
-const PORTS = shapeOf<ApprovalsPorts>({ approvals: true, clock: true, onDecided: true })
+const PORTS = shapeOf<ApprovalsPorts>({ approvals: true, clock: true, onDecided: true, granting: true })
 
 /** Returns the approvals of a gate, over the store that its calls use. */
 export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = mayApproveByDefault): Approvals {
   checkShape('createApprovals', ports, PORTS)
-  const { approvals, clock, onDecided } = ports
+  const { approvals, clock, onDecided, granting } = ports
   // Only `true` allows. A promise does not.
   const isAllowed: MayApprove = (approver, approval) => mayApprove(defineCaller(approver), approval) === true
   return {
@@ -64,7 +88,7 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
       checkApprovalFilter(filter)
       return approvals.list(filter, clock.wallMs())
     },
-    async decide(approver, id, verdict) {
+    async decide(approver, id, { grant: wanted, ...verdict }) {
       checkDecision(verdict)
       const { decision, reason, loginAt } = verdict
       const approval = await approvals.get(id, clock.wallMs())
@@ -77,6 +101,7 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
       // The store knows only the approver's name, not their credential.
       if (decision === 'approve' && approval.status === 'pending') checkOther(approval, approver)
       const by = approver.user ?? NOBODY
+      const grant = wanted && toGrant(granting, approver, approval, decision, wanted)
       const decided = await approvals.decide(id, {
         decision,
         reason,
@@ -85,9 +110,24 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
         ...(loginAt !== undefined && { loginAt }),
       })
       onDecided?.(decided)
-      return decided
+      if (decision === 'revoke') await granting?.revokeWith(approval, by, reason)
+      return grant && decided.status === 'approved' ? { ...decided, grant: await grant(decided) } : decided
     },
   }
+}
+
+/** Checks the grant before the decision, so that an impossible grant approves nothing. */
+function toGrant(
+  granting: ApprovalsPorts['granting'],
+  approver: Caller,
+  approval: Approval,
+  decision: ApprovalVerdict['decision'],
+  wanted: GrantRequest,
+) {
+  if (decision !== 'approve') throw new ToolgateError('grant_invalid', 'Only with "approve" can a grant be made.')
+  if (!granting) throw new ToolgateError('grant_forbidden', 'No grants can be made here.')
+  // Whoever decided before has the last word: the store says so.
+  return approval.status === 'pending' ? granting.prepare(approver, approval, wanted) : undefined
 }
 
 const WHO_MAY = 'Only the role "approver" and the person who asked may decide this approval, each within the tenant.'

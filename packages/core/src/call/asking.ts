@@ -10,11 +10,13 @@ import {
   type CallRequest,
   type CallView,
   type CheckResult,
+  giveBackSpent,
   type Stop,
   storeInTime,
 } from './attempt.ts'
 import { comparedValues } from './compared-values.ts'
 import { decideNow } from './deciding.ts'
+import { findGranted, hashesOf, takeSpent } from './granted.ts'
 import { approvalImpossible, approvalNeeded, approvalRejected, approvalRevoked, approvalUsed } from './refusals.ts'
 import { bindingOf, continuedBy } from './rounds.ts'
 import { isYes, peekLimits, takenInTime } from './take-limits.ts'
@@ -43,7 +45,11 @@ export function askPeople(attempt: Attempt, tool: Tool): CheckResult {
   if (!needsApproval(attempt, tool)) return undefined
   const { as, spends } = attempt.request
   if (as) return { decision: approvalImpossible(as.kind) }
-  return typeof spends === 'string' ? findApproval(attempt, tool, spends) : requestApproval(attempt, tool)
+  if (typeof spends === 'string') return findApproval(attempt, tool, spends)
+  return chain(findGranted(attempt, tool), (granted) => {
+    attempt.approval = granted
+    return granted ? undefined : requestApproval(attempt, tool)
+  })
 }
 
 /** Finds the one approval that the call may spend. No new approval is requested. */
@@ -68,7 +74,8 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
   const why = asking.map((one) => whyAsked(one, comparedBy(attempt, one, shown))).join('; ')
   await turnOf(attempt)
   const spends = attempt.request.spends === true
-  const asked = () => chain(trailOf(attempt, tool), (trail) => ask(attempt, binding, shown, { why, trail }))
+  const clauses = hashesOf(asking)
+  const asked = () => chain(trailOf(attempt, tool), (trail) => ask(attempt, binding, shown, { why, trail, clauses }))
   const approval = await storeInTime(ports, spends ? findLive(ports, binding) : asked())
   if (spends && !approval) return { decision: approvalUsed() }
   switch (approval?.status) {
@@ -115,7 +122,7 @@ async function ask(
   attempt: Attempt,
   binding: ApprovalBinding,
   shown: () => unknown,
-  about: Pick<ApprovalAbout, 'why' | 'trail'>,
+  about: Pick<ApprovalAbout, 'why' | 'trail' | 'clauses'>,
 ): Promise<Approval> {
   const { view, request, ports } = attempt
   const input = shown()
@@ -138,11 +145,11 @@ export function takeApproval(attempt: Attempt): CheckResult {
   return attempt.approval ? consume(attempt, attempt.approval) : undefined
 }
 
-async function consume({ ports }: Attempt, used: ApprovalOfCall): Promise<Stop | undefined> {
-  const { id } = used.approval
+async function consume(attempt: Attempt, used: ApprovalOfCall): Promise<Stop | undefined> {
+  const { ports } = attempt
   const spend = ports.newCallId()
-  const consuming = ports.approvals.consume(id, ports.clock.wallMs(), spend)
-  const back = (consumed: boolean) => (isYes(consumed) ? ports.approvals.giveBack(id, spend) : undefined)
+  const consuming = takeSpent(attempt, used, spend)
+  const back = (consumed: boolean) => (isYes(consumed) ? giveBackSpent(ports, used, spend) : undefined)
   const consumed = consuming instanceof Promise ? await takenInTime(ports, consuming, back) : consuming
   if (!isYes(consumed)) return { decision: approvalUsed() }
   used.spend = spend

@@ -21,6 +21,8 @@ import type { Names } from '../decide/message.ts'
 import type { CallHistory } from '../history/call-history.ts'
 import type { NotedBudgets } from './budgets.ts'
 import type { RunFacts } from '../history/facts.ts'
+import type { OpenGrants } from '../memory/grant-rules.ts'
+import type { Grant } from '../ports/grants.ts'
 import type { Histories, Kept } from '../history/histories.ts'
 import type {
   Admission,
@@ -208,6 +210,7 @@ export interface CallPorts {
   readonly counters: CounterStore
   readonly budgets: NotedBudgets
   readonly approvals: ApprovalStore
+  readonly grants: OpenGrants
   readonly audit: AuditSink
   readonly clock: Clock
   readonly deadlines: Deadlines
@@ -309,8 +312,10 @@ export interface Attempt {
 
 /** The approval of a call. `spend`: the name of this use, once the approval is used up. */
 export interface ApprovalOfCall {
-  readonly approval: Approval
+  readonly approval: Pick<Approval, 'id' | 'decidedBy' | 'approver' | 'asked'>
   spend: string | undefined
+  /** The grant that the call uses, which the approval made. The approval itself is not used then. */
+  readonly grant?: Grant
 }
 
 /** What a call reads and adds in the history of its run. Shadow rules have histories of their own, of the same form. */
@@ -508,7 +513,7 @@ async function giveBackTaken(attempt: Attempt): Promise<void> {
   attempt.approval = undefined
   // Each store is tried separately, so that one failing store does not keep the other from its return.
   if (taken) await tryStep(ports, () => ports.counters.giveBack(usesToTake(attempt), taken))
-  if (approval && spend !== undefined) await tryStep(ports, () => ports.approvals.giveBack(approval.approval.id, spend))
+  if (approval && spend !== undefined) await tryStep(ports, () => giveBackSpent(ports, approval, spend))
 }
 
 /**
@@ -521,6 +526,15 @@ export function usesToTake({ uses, request, view: { caller } }: Attempt): readon
   const named = JSON.stringify([caller.tenant ?? null, caller.user ?? null, tool ?? null, idempotencyKey])
   const windowMs = uses.reduce((longest, use) => Math.max(longest, use.windowMs), 0)
   return [{ key: `repeated|${sha256Hex(named)}`, max: 1, windowMs }, ...uses]
+}
+
+/** Returns the approval, or the use of a grant, that a call took. */
+export function giveBackSpent(
+  { grants, approvals }: Pick<CallPorts, 'grants' | 'approvals'>,
+  { approval, grant }: ApprovalOfCall,
+  spend: string,
+): MaybePromise<void> {
+  return grant ? grants.store.giveBack(grant.id, spend) : approvals.giveBack(approval.id, spend)
 }
 
 /** Releases the latest first. */

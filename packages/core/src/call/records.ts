@@ -18,7 +18,17 @@ import { auditFailed } from './refusals.ts'
 /** The fields of a record besides the caller, the tool and the time. */
 export type AuditFields = Pick<
   AuditEntry,
-  'reason' | 'detail' | 'clause' | 'limit' | 'reset_ms' | 'duration_ms' | 'error' | 'is_error' | 'approval_id' | 'read'
+  | 'reason'
+  | 'detail'
+  | 'clause'
+  | 'limit'
+  | 'reset_ms'
+  | 'duration_ms'
+  | 'error'
+  | 'is_error'
+  | 'approval_id'
+  | 'grant'
+  | 'read'
 >
 
 const MAX_NAME_LENGTH = 256
@@ -101,6 +111,7 @@ function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields) {
     error: fields.error,
     is_error: fields.is_error,
     approval_id: fields.approval_id ?? comparing?.approval,
+    grant: fields.grant,
     continues: request.continues?.callId,
     labels: history?.labels,
     run_labels: history && labelsOf(history),
@@ -136,9 +147,9 @@ export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFi
 export function recordCall(attempt: Attempt): CheckResult {
   const { approval: used, continues, ports } = attempt
   try {
-    const detail = used && `approved by ${used.approval.decidedBy}`
+    const detail = used && `${used.grant ? 'granted' : 'approved'} by ${used.approval.decidedBy}`
     const id = used?.spend === undefined ? continues?.approvalId : used.approval.id
-    const written = write(attempt, 'tool_call', { approval_id: id, detail })
+    const written = write(attempt, 'tool_call', { approval_id: id, grant: used?.grant?.id, detail })
     if (written === undefined) return undefined
     if (!(written instanceof Promise)) throw new TypeError('it answered something other than nothing or a promise')
     return written.then(

@@ -52,6 +52,7 @@ export type {
 
 // In memory
 export { memoryApprovals } from '../memory/approvals.ts'
+export { memoryGrants } from '../memory/grants.ts'
 export { systemClock } from '../memory/clock.ts'
 export { memoryCounters, type MemoryCounters } from '../memory/counters.ts'
 export { memoryHistories, type MemoryHistories } from '../memory/histories.ts'
@@ -68,4 +69,14 @@ export {
   isLiveAt,
   tooManyApprovals,
 } from '../memory/approval-rules.ts'
+export {
+  checkGrantFilter,
+  checkLiveGrants,
+  grantAt,
+  grantedBefore,
+  isGrantOver,
+  MAX_GRANTS,
+  revokedGrant,
+  tooManyGrants,
+} from '../memory/grant-rules.ts'
 export { checkStateKey, checkStatePrefix, parseStateText, toStateExpiry, toStateText } from '../memory/state-text.ts'

@@ -57,7 +57,7 @@ function newApproval(
   id: string,
   { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy, behind, asked }: ApprovalRequest[0],
   input: unknown,
-  { chat, why, trail, asker }: NonNullable<ApprovalRequest[3]>,
+  { chat, why, trail, asker, clauses }: NonNullable<ApprovalRequest[3]>,
   requestedAt: number,
   expiresAt: number,
 ): Approval {
@@ -78,6 +78,7 @@ function newApproval(
     ...(why !== undefined && { why }),
     ...(trail !== undefined && { trail }),
     ...(asker !== undefined && { asker }),
+    ...(clauses !== undefined && { clauses }),
     input: structuredClone(input),
     requestedAt,
     expiresAt,

@@ -10,11 +10,14 @@ export type GrantCovers = (typeof GRANT_COVERS)[number]
 export const GRANT_STATUSES = ['live', 'used', 'expired', 'revoked'] as const
 export type GrantStatus = (typeof GRANT_STATUSES)[number]
 
-/** How a field may differ: `any` value or none, or a number from 0 to `upTo`. */
-export type GrantedField = { readonly any: true } | { readonly upTo: number | bigint }
+/** How a field may differ: `any` value or none, or a number between two bounds, both included. */
+export type GrantedField = { readonly any: true } | { readonly from: number | bigint; readonly upTo: number | bigint }
 
-/** A field that the approver names. `is` states the approved value: another value is an error. */
-export type NamedField = GrantedField | { readonly is: unknown }
+/**
+ * A field that the approver names. `any`: any value or none. `upTo`: a number of at least 0, or of at least the approved
+ * one if that is less. `is` states the approved value, and grants nothing: another value is an error.
+ */
+export type NamedField = { readonly any: true } | { readonly upTo: number | bigint } | { readonly is: unknown }
 
 /** What an approver grants with an approval: calls like the approved one, without asking again. */
 export interface GrantRequest {
@@ -53,7 +56,7 @@ export interface Grant extends Omit<ApprovalBinding, 'inputHash'> {
   readonly fields?: Readonly<Record<string, GrantedField>>
   /** SHA-256, hex, of the input without `fields`. Absent if it covers the tool. */
   readonly inputHash?: string
-  /** The approved input, as the approver saw it. Absent if it covers the tool. */
+  /** The approved input without `fields`. Absent if it covers the tool. */
   readonly input?: unknown
   /** The hashes of the reasons that asked. Another reason needs a person again. */
   readonly clauses: readonly string[]

@@ -97,6 +97,8 @@ export interface ApprovalAbout {
   readonly why?: string | undefined
   readonly trail?: ApprovalTrail | undefined
   readonly asker?: ApprovalAsker | undefined
+  /** The hashes of the reasons that ask, for a grant. */
+  readonly clauses?: readonly string[] | undefined
 }
 
 /**
@@ -129,6 +131,8 @@ export interface Approval extends ApprovalBinding {
   /** Absent if no rule reads runs. */
   readonly trail?: ApprovalTrail
   readonly asker?: ApprovalAsker
+  /** Absent for an approval that an earlier version asked for. */
+  readonly clauses?: readonly string[]
   readonly status: ApprovalStatus
   /** The input as a person must see it. */
   readonly input: unknown
@@ -209,6 +213,8 @@ const GATE_EVENTS = [
   'policy_recorded',
   'config_changed',
   'approval_decided',
+  'grant_made',
+  'grant_revoked',
   'tool_changed',
   'tool_flagged',
   'tool_accepted',
@@ -304,6 +310,8 @@ export interface AuditRecord {
   /** The tool answered with a result that reports a failure (MCP `isError`). `error` is its text. */
   readonly is_error?: true
   readonly approval_id?: string
+  /** The grant that let the call through, or that was made or revoked. It has the id of the approval that made it. */
+  readonly grant?: string
   /** The labels of the output of a call that began, sorted and separated by spaces. Present if a rule reads runs. */
   readonly labels?: string
   /** The labels of the run when a rule that reads the run decided, in the same form as `labels`. */
