@@ -119,7 +119,6 @@ describe('RECORD_FIELDS', () => {
       event: true,
       facts: true,
       grant: true,
-      grant: true,
       hash: true,
       input_box: true,
       input_hash: true,

@@ -14,7 +14,6 @@ import { GRANT_COVERS } from '../ports/grants.ts'
 import type { Grant, GrantFilter, GrantRequest, GrantStore, NewGrant } from '../ports/grants.ts'
 import type { Approval, ApprovalStore, Clock, MayApprove } from '../ports/ports.ts'
 import { type GrantMaker, isShownWhole } from './approvals.ts'
-import type { GrantsOfCalls } from './granted.ts'
 
 /** Lists and revokes grants, on behalf of people. Grants are made with `approvals.decide`. */
 export interface Grants {

@@ -6,8 +6,8 @@ import { coversInput, fixedPart, MAX_GRANTED_CHARS, parseFields } from './grante
 const PAID = { to: 'bob@corp', amount: 150, order: { lines: [{ n: 1 }, { n: 2 }], note: 'x' } }
 
 /** Returns whether a grant of fields of an approved input covers another input. */
-function covers(input: unknown, fields: Readonly<Record<string, NamedField>>, approved: unknown = PAID): boolean {
-  const free = parseFields(approved, fields)
+function covers(input: unknown, fields: Readonly<Record<string, unknown>>, approved: unknown = PAID): boolean {
+  const free = parseFields(approved, fields as Readonly<Record<string, NamedField>>)
   return coversInput({ covers: 'fields', fields: free, ...fixedPart(approved, free) } as Grant, input)
 }
 

@@ -3,6 +3,7 @@ import type { Client } from 'pg'
 import { numberIn, type Row } from '../rows.ts'
 import { askLease, limitTables } from './functions.ts'
 import { clauseTables } from './clause-counts.ts'
+import { grantTables } from './grants.ts'
 import { historyTables, shadowHistories } from './histories.ts'
 import { findOwner, ownerTables } from './owners.ts'
 import { inputTables } from './audit/input-tables.ts'
@@ -90,6 +91,7 @@ ${limitTables(schema)}
   inputTables,
   shadowHistories,
   findOwner,
+  grantTables,
 ]
 
 /** The version that this program creates and supports. */

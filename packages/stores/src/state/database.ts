@@ -7,6 +7,7 @@ import { messageOf } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 import { checkSchema, prepareSchema, type Schema } from '../schema.ts'
 import { createPrivately, isBusy, OPEN_TIMEOUT_MS, retryWhileBusy } from '../sqlite-file.ts'
+import { GRANTS } from './grants.ts'
 import { carryOverBoot } from './machine.ts'
 
 interface DatabaseOptions {
@@ -251,7 +252,7 @@ function toFault(path: string, error: unknown): ToolgateError {
 
 /** `TGST`, which marks a database as a Toolgate state. */
 const APPLICATION_ID = 0x54475354
-const SCHEMA_VERSION = 6
+const SCHEMA_VERSION = 7
 
 /** The tables of histories. Owners and names are JSON, which can escape a lone surrogate. */
 const HISTORIES = `
@@ -403,6 +404,7 @@ const TABLES = `
 ${HISTORIES}
 ${CLAUSES}
 ${SHADOWS}
+${GRANTS}
 `
 
 export const STATE: Schema = {
@@ -416,5 +418,6 @@ export const STATE: Schema = {
     [3, HISTORIES],
     [4, CLAUSES],
     [5, SHADOWS],
+    [6, GRANTS],
   ]),
 }
