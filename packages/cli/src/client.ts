@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs'
-import { type Approval, FAULTS } from '@toolgate/core'
+import { FAULTS } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { errnoOf, messageOf } from '@toolgate/values'
 import { isObject, type JsonObject, readOwnJson, toJsonText } from '@toolgate/values/json'
-import type { ApprovalFilter } from '@toolgate/core/stores'
+import type { ApprovalFilter, GrantFilter } from '@toolgate/core/stores'
 import type { ItemKind } from '@toolgate/core/toolset'
 import {
   type AcceptPinBody,
+  type ApprovalRow,
   type ApprovalsBody,
   type ApprovalComparisonBody,
   type ApprovalVerdictBody,
@@ -16,6 +17,9 @@ import {
   type EndedRunBody,
   type ErrorBody,
   type GatewayConfig,
+  type GrantRevocationBody,
+  type GrantRow,
+  type GrantsBody,
   type HaltBody,
   type HaltRow,
   type HaltsBody,
@@ -171,7 +175,9 @@ export interface Api extends AuditReader, AuditExporter {
   reload(how: ReloadRequestBody): Promise<Reload>
   rotateAudit(): Promise<{ readonly closed: string | null }>
   approvals(filter: ApprovalFilter): Promise<ApprovalsBody>
-  decide(id: string, verdict: ApprovalVerdictBody): Promise<Approval>
+  decide(id: string, verdict: ApprovalVerdictBody): Promise<ApprovalRow>
+  grants(filter: GrantFilter): Promise<GrantsBody>
+  revokeGrant(id: string, asked: GrantRevocationBody): Promise<GrantRow>
   compareApproval(id: string): Promise<ApprovalComparisonBody>
 }
 
@@ -209,7 +215,9 @@ export function createApi(target: GatewayAddress): Api {
     acceptReplicas: (what) => change<ReplicasBody>('POST', '/api/replicas/accept', { what }),
     reload: (how) => change<Reload>('POST', '/api/reload', how),
     approvals: (filter) => get<ApprovalsBody>('/api/approvals', { ...filter }),
-    decide: (id, verdict) => change<Approval>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),
+    decide: (id, verdict) => change<ApprovalRow>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),
+    grants: (filter) => get<GrantsBody>('/api/grants', { ...filter }),
+    revokeGrant: (id, asked) => change<GrantRow>('DELETE', `/api/grants/${encodeURIComponent(id)}`, asked),
     compareApproval: (id) => change<ApprovalComparisonBody>('POST', `/api/approvals/${encodeURIComponent(id)}/compare`),
     async query({ beforeSeq, afterSeq, ...filter }) {
       const body = await get<AuditBody>('/api/audit', { ...filter, before: beforeSeq, after: afterSeq })

@@ -2,11 +2,14 @@ import { APPROVAL_DECISIONS } from '@toolgate/core/words'
 import { Option } from 'commander'
 import type { CompareApprovalOptions } from '../commands/approvals-compare.ts'
 import type { ApprovalsOptions, DecideOptions } from '../commands/approvals.ts'
+import type { TargetOptions } from '../client.ts'
+import type { GrantsOptions } from '../commands/grants.ts'
 import type { CreateKeyOptions, KeysOptions } from '../commands/keys.ts'
 import type { LimitsOptions } from '../commands/limits.ts'
 import type { AcceptPinOptions, PinsCommandOptions } from '../commands/pins.ts'
 import type { RunsOptions } from '../commands/runs.ts'
 import { type CommandRow, row } from './row.ts'
+import { GRANT_FLAGS, grantFilters, grantOptions } from './grant-options.ts'
 import { approvalFilters, gatewayOptions, TOOL_HELP } from './shared-options.ts'
 import { wholeNumber } from './values.ts'
 
@@ -31,13 +34,37 @@ export const PEOPLE_COMMANDS: readonly CommandRow[] = [
         reject: 'reject a waiting call',
         revoke: 'revoke an approval that was not used yet',
       }[decision],
-      (command) =>
-        gatewayOptions(command)
+      (command) => {
+        const deciding = gatewayOptions(command)
           .argument('<id>', 'as "toolgate approvals" shows it')
-          .option('--reason <text>', 'the reason; the model sees it when its call is refused'),
+          .option('--reason <text>', 'the reason; the model sees it when its call is refused')
+        return decision === 'approve' ? grantOptions(deciding) : deciding
+      },
       async (options: DecideOptions, { io }, id) =>
         (await import('../commands/approvals.ts')).decideCommand({ id, decision }, options, io),
+      decision === 'approve' ? GRANT_FLAGS.map((flag) => [flag, 'needs', '--for'] as const) : [],
     ),
+  ),
+  { name: 'grants', does: 'list the grants that let calls through, and revoke them', define: gatewayOptions },
+  {
+    ...row(
+      'grants list',
+      'list grants; by default the live ones',
+      (command) => grantFilters(gatewayOptions(command)),
+      async (options: GrantsOptions, { io }) => (await import('../commands/grants.ts')).grantsCommand(options, io),
+      [['--status', 'not with', '--all']],
+    ),
+    isDefault: true,
+  },
+  row(
+    'grants revoke',
+    'end a grant: no call uses it from then on',
+    (command) =>
+      gatewayOptions(command)
+        .argument('<id>', 'as "toolgate grants" shows it')
+        .option('--reason <text>', 'the reason, for the audit'),
+    async (options: TargetOptions & { reason?: string; json?: boolean }, { io }, id) =>
+      (await import('../commands/grants.ts')).revokeGrantCommand(id, options, io),
   ),
   row(
     'approvals compare',

@@ -1,10 +1,11 @@
 import type { Approval } from '@toolgate/core'
-import { trailLines } from '@toolgate/core/call'
+import { grantText, trailLines } from '@toolgate/core/call'
 import type { ApprovalDecision, ApprovalFilter, ApprovalStatus } from '@toolgate/core/stores'
 import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, jsonText, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { count } from '../render.ts'
+import { type GrantOptions, toGrantRequest } from './grants.ts'
 
 export interface ApprovalsOptions extends TargetOptions {
   readonly status: ApprovalStatus
@@ -15,7 +16,7 @@ export interface ApprovalsOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-export interface DecideOptions extends TargetOptions {
+export interface DecideOptions extends TargetOptions, GrantOptions {
   readonly reason?: string
   readonly json?: boolean
 }
@@ -46,13 +47,19 @@ export async function decideCommand(
   io: Io,
 ): Promise<ExitName> {
   const { reason, json } = options
-  const verdict = { decision, ...(reason === undefined ? {} : { reason }) }
+  const grant = toGrantRequest(options)
+  const verdict = { decision, ...(reason === undefined ? {} : { reason }), ...(grant && { grant }) }
   const approval = await createApi(findTarget(options, io.env)).decide(id, verdict)
   if (json) printJson(io.stdout, approval)
   else
     printLine(
       io.stdout,
       `${statusWord(approval, painter(io.stdout, io.env))}  ${printable(approval.tool)} ${forWhom(approval)}`,
+    )
+  if (approval.grant && !json)
+    printLine(
+      io.stdout,
+      `granted  ${printable(grantText(approval.grant))}\nTo revoke it: toolgate grants revoke ${printable(approval.grant.id)}`,
     )
   return 'ok'
 }

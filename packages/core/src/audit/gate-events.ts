@@ -110,7 +110,7 @@ function aboutGrant({ id, tenant, tool }: Grant): Partial<AuditEntry> {
 }
 
 /** Returns for whom, for what, how often and until when. The sink redacts it. */
-function grantText({ user, covers, fields = {}, uses, expiresAt, run, anyRun, reason }: Grant): string {
+export function grantText({ user, covers, fields = {}, uses, expiresAt, run, anyRun, reason }: Grant): string {
   const free = Object.entries(fields).map(([pointer, rule]) =>
     'any' in rule ? `${pointer} any` : `${pointer} from ${rule.from} up to ${rule.upTo}`,
   )

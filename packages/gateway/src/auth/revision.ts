@@ -5,7 +5,17 @@ import type { ConfigPlaces, PolicySource } from '../config/places.ts'
 import type { ConfigWarning } from '../config/problems.ts'
 
 /** The sections that a reload replaces. */
-export const RULES = ['policy', 'callers', 'limits', 'groups', 'aliases', 'labels', 'apps', 'servers'] as const
+export const RULES = [
+  'policy',
+  'callers',
+  'limits',
+  'grants',
+  'groups',
+  'aliases',
+  'labels',
+  'apps',
+  'servers',
+] as const
 
 /** The part of a configuration that a reload replaces. */
 export type Rules = Pick<GatewayConfig, (typeof RULES)[number]>
@@ -78,6 +88,7 @@ function toRevision(config: GatewayConfig, number: number, before?: Revision): R
     policy,
     callers,
     limits,
+    grants,
     groups,
     aliases,
     labels,
@@ -94,6 +105,7 @@ function toRevision(config: GatewayConfig, number: number, before?: Revision): R
     limits,
     groups,
     servers,
+    ...(grants && { grants }),
     ...(aliases && { aliases }),
     ...(labels && { labels }),
     ...(apps && { apps }),
@@ -112,8 +124,8 @@ function toRevision(config: GatewayConfig, number: number, before?: Revision): R
 /** Returns the current configuration as plain data, in the form of a file. */
 export function withRules(
   // These are the initial rules, which a reload may have removed.
-  { aliases: _aliases, labels: _labels, apps: _apps, ...settings }: Settings & Partial<Rules>,
-  { policy, callers, limits, groups, aliases, labels, apps, servers, places, policySource }: Revision,
+  { grants: _grants, aliases: _aliases, labels: _labels, apps: _apps, ...settings }: Settings & Partial<Rules>,
+  { policy, callers, limits, grants, groups, aliases, labels, apps, servers, places, policySource }: Revision,
 ): GatewayConfig {
   return {
     ...settings,
@@ -124,6 +136,7 @@ export function withRules(
     servers,
     places,
     policySource,
+    ...(grants && { grants }),
     ...(aliases && { aliases }),
     ...(labels && { labels }),
     ...(apps && { apps }),

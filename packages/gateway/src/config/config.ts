@@ -4,6 +4,7 @@ import type { AuditInputs } from '@toolgate/core/audit'
 import type { UnlockRule } from '@toolgate/core/groups'
 import type { ConcurrencyCap, RateLimit } from '@toolgate/core/call'
 import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
+import type { GrantRules } from '@toolgate/core/stores'
 import type { TlsFiles } from '../util/certificate.ts'
 import type { ProxyRules } from '../util/proxy-rules.ts'
 import type { Offer } from '../model/upstream.ts'
@@ -64,6 +65,8 @@ export interface GatewayConfig {
   readonly policy: readonly Policy[]
   /** Rate limits: text such as `*:100/60` (selector, uses, seconds), or an object. */
   readonly limits: readonly (string | RateLimit)[]
+  /** The bounds of grants. Absent: approvers make none. */
+  readonly grants?: GrantsConfig
   readonly calls?: CallsConfig
   /** How long running calls may take when the gateway stops, in milliseconds. Default 30,000. */
   readonly drainMs?: number
@@ -267,6 +270,8 @@ interface CallsConfig {
   readonly concurrency: readonly (string | ConcurrencyCap)[]
 }
 
+/** The bounds of grants, with their defaults. */
+export type GrantsConfig = GrantRules & { readonly maxUses: number }
 export type ApprovalsConfig = Written<typeof approvalsSchema>
 
 /** Where signed checkpoints are stored, and how often they are made. */

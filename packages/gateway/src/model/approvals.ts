@@ -29,6 +29,8 @@ export interface ApprovalRow extends Approval {
   readonly deciders: readonly string[]
   /** Whether this person can compare the proposed text with the present one. */
   readonly mayCompare?: true
+  /** The grant that this verdict made. */
+  readonly grant?: Grant
   /** Whether this person may also grant equal calls, and within which bounds. Absent if they may not. */
   readonly mayGrant?: MayGrant
 }

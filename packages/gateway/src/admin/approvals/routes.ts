@@ -1,7 +1,7 @@
 import type { Answer } from '../../heart/route.ts'
-import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
-import { type Approvals, notOther } from '@toolgate/core/call'
-import type { ApprovalVerdict, Clock } from '@toolgate/core/stores'
+import { type Approval, type Caller, ConfigError, ToolgateError } from '@toolgate/core'
+import { type Approvals, type DecidedApproval, type Grants, notOther, type VerdictOfPerson } from '@toolgate/core/call'
+import type { Clock, GrantRequest } from '@toolgate/core/stores'
 import type { CallerConfig } from '../../config/config.ts'
 import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
 import { turnEach } from '../../util/next-turn.ts'
@@ -11,6 +11,7 @@ import type { FindSubject } from '../../heart/route.ts'
 import { redactApprovals } from '../../config/redaction.ts'
 import { room as login } from '../login/routes.ts'
 import { createApprovalPage } from './approval-page.ts'
+import { mayGrantOf } from '../grants/may-grant.ts'
 import { openComparisons } from './comparisons.ts'
 import type { Comparisons } from './comparisons.ts'
 import { APPROVAL_PATH } from '../../calls/approval-doors.ts'
@@ -25,7 +26,9 @@ export const room: Room = {
     const approvals = redactApprovals(heart.gate.approvals, heart.redact)
     const { clock, door, onFault } = heart
     const callers = () => heart.revisions.current.callers
-    const deps: ApprovalsDeps = { approvals, callers, comparisons: openComparisons(heart), clock }
+    const { grants, catalog } = heart.gate
+    const schemaOf = (tool: string) => catalog.get(tool)?.inputSchema
+    const deps: ApprovalsDeps = { approvals, callers, comparisons: openComparisons(heart), clock, grants, schemaOf }
     const people = rooms.ask(login)
     const page = people && createApprovalPage({ ...people, approvals, clock, logins: door.logins, onFault })
     return {
@@ -51,6 +54,9 @@ export interface ApprovalsDeps {
   readonly callers: () => readonly CallerConfig[]
   readonly comparisons: Pick<Comparisons, 'askerOf' | 'compare' | 'has'>
   readonly clock: Pick<Clock, 'wallMs'>
+  readonly grants: Pick<Grants, 'problem' | 'rules'>
+  /** Returns the input schema of a tool. */
+  readonly schemaOf: (tool: string) => object | undefined
 }
 
 const MAX_REASON_LENGTH = 500
@@ -109,9 +115,13 @@ function waitingApprovalsRoute({ approvals }: ApprovalsDeps): Answer {
 function verdictRoute(deps: ApprovalsDeps): Answer {
   return async ({ id, person, loginAt, query, request }) => {
     parseQuery(query, {})
-    const verdict = parseVerdict(await readBody(request, ['decision', 'reason']))
+    const verdict = parseVerdict(await readBody(request, ['decision', 'reason', 'grant']))
     await findSeen(deps.approvals, person, id)
-    return toApprovalRow(await deps.approvals.decide(person, id, { ...verdict, loginAt }), person, deps)
+    try {
+      return toApprovalRow(await deps.approvals.decide(person, id, { ...verdict, loginAt }), person, deps)
+    } catch (error) {
+      throw error instanceof ConfigError ? invalidBody(`${error.message}.`) : error
+    }
   }
 }
 
@@ -158,25 +168,28 @@ function isOpen({ status }: Approval): boolean {
   return status === 'pending' || status === 'approved'
 }
 
-function parseVerdict(body: ReadonlyMap<string, unknown>): Pick<ApprovalVerdict, 'decision' | 'reason'> {
+function parseVerdict(body: ReadonlyMap<string, unknown>): Pick<VerdictOfPerson, 'decision' | 'reason' | 'grant'> {
   const decision = APPROVAL_DECISIONS.find((known) => known === body.get('decision'))
   const reason = body.get('reason')
   if (decision === undefined) throw invalidBody('The field "decision" must be "approve", "reject" or "revoke".')
-  if (reason === undefined) return { decision }
+  // The gate checks what it holds.
+  const grant = body.get('grant') as GrantRequest | undefined
+  const granting = grant === undefined ? {} : { grant }
+  if (reason === undefined) return { decision, ...granting }
   if (typeof reason !== 'string' || reason.length > MAX_REASON_LENGTH)
     throw invalidBody(`The field "reason" must be a string of at most ${MAX_REASON_LENGTH} characters.`)
-  return { decision, reason }
+  return { decision, reason, ...granting }
 }
 
 const MAX_DECIDERS = 20
 
 /** Returns an approval for one person, with whether they may decide it and who else may. */
 function toApprovalRow(
-  given: Approval,
+  given: DecidedApproval,
   person: Caller,
-  { approvals, callers, comparisons }: ApprovalsDeps,
+  { approvals, callers, comparisons, grants, schemaOf }: ApprovalsDeps,
 ): ApprovalRow {
-  const approval = approvalFor(person, given)
+  const { clauses: _, ...approval } = approvalFor(person, given)
   if (!isOpen(approval)) return { ...approval, mayDecide: false, deciders: [] }
   const able = callers().filter(
     ({ for: use, caller }) =>
@@ -187,8 +200,10 @@ function toApprovalRow(
   )
   const names = new Set(able.map(({ caller }) => toName(caller)))
   const mayDecide = approvals.mayDecide(person, approval)
+  const mayGrant = mayDecide ? mayGrantOf(grants, person, given, schemaOf(approval.tool)) : undefined
   return {
     ...approval,
+    ...(mayGrant && { mayGrant }),
     mayDecide,
     deciders: [...names].toSorted().slice(0, MAX_DECIDERS),
     ...(mayDecide && comparisons.has(approval.tool) ? { mayCompare: true as const } : {}),

@@ -71,7 +71,7 @@ export function waysFor(
  */
 export function approvalFor(person: Caller, approval: Approval): Approval {
   if (readsRules(person)) return approval
-  const { asked: _, why, ...rest } = approval
+  const { asked: _, clauses: __, why, ...rest } = approval
   if (why === undefined) return rest
   const [shown = ''] = why.split(RULE_BEGINS, 1)
   return { ...rest, why: shown.trim() || 'A rule asks for approval of it.' }
