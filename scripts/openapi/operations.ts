@@ -403,7 +403,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'DELETE /api/grants/{id}': {
     who: 'person',
     summary: 'Revokes a grant: no call uses it from then on.',
-    body: 'GrantRevocationBody',
+    query: { reason: { schema: { type: 'string', maxLength: 500 } } },
     answer: 'GrantRow',
     faults: ['grant_unknown', 'grant_ended', 'grant_forbidden', 'approval_not_revocable', 'state_unavailable'],
   },

@@ -17,7 +17,6 @@ import {
   type EndedRunBody,
   type ErrorBody,
   type GatewayConfig,
-  type GrantRevocationBody,
   type GrantRow,
   type GrantsBody,
   type HaltBody,
@@ -177,7 +176,7 @@ export interface Api extends AuditReader, AuditExporter {
   approvals(filter: ApprovalFilter): Promise<ApprovalsBody>
   decide(id: string, verdict: ApprovalVerdictBody): Promise<ApprovalRow>
   grants(filter: GrantFilter): Promise<GrantsBody>
-  revokeGrant(id: string, asked: GrantRevocationBody): Promise<GrantRow>
+  revokeGrant(id: string, reason: string | undefined): Promise<GrantRow>
   compareApproval(id: string): Promise<ApprovalComparisonBody>
 }
 
@@ -217,7 +216,11 @@ export function createApi(target: GatewayAddress): Api {
     approvals: (filter) => get<ApprovalsBody>('/api/approvals', { ...filter }),
     decide: (id, verdict) => change<ApprovalRow>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),
     grants: (filter) => get<GrantsBody>('/api/grants', { ...filter }),
-    revokeGrant: (id, asked) => change<GrantRow>('DELETE', `/api/grants/${encodeURIComponent(id)}`, asked),
+    revokeGrant: (id, reason) =>
+      change<GrantRow>(
+        'DELETE',
+        `/api/grants/${encodeURIComponent(id)}${reason === undefined ? '' : `?reason=${encodeURIComponent(reason)}`}`,
+      ),
     compareApproval: (id) => change<ApprovalComparisonBody>('POST', `/api/approvals/${encodeURIComponent(id)}/compare`),
     async query({ beforeSeq, afterSeq, ...filter }) {
       const body = await get<AuditBody>('/api/audit', { ...filter, before: beforeSeq, after: afterSeq })

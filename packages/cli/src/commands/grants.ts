@@ -104,7 +104,7 @@ export async function revokeGrantCommand(
   io: Io,
 ): Promise<ExitName> {
   const { reason, json } = options
-  const row = await createApi(findTarget(options, io.env)).revokeGrant(id, reason === undefined ? {} : { reason })
+  const row = await createApi(findTarget(options, io.env)).revokeGrant(id, reason)
   if (json) printJson(io.stdout, row)
   else {
     const word = painter(io.stdout, io.env)('red', 'revoked')

@@ -61,7 +61,7 @@ export interface GrantableField {
   readonly mayBound?: true
 }
 
-/** A grant for one person. */
+/** A grant for one person. `DELETE /api/grants/<id>?reason=` ends it at once, and returns its row. */
 export interface GrantRow extends Grant {
   /** Whether this person may revoke it now. */
   readonly mayRevoke: boolean
@@ -72,16 +72,6 @@ export interface GrantsBody {
   readonly grants: readonly GrantRow[]
   /** The bounds that the file sets. Absent while grants are switched off: no grant covers anything then. */
   readonly bounds?: { readonly maxMs: number; readonly maxUses: number; readonly by?: 'other' }
-}
-
-/** The body of `DELETE /api/grants/<id>`, which returns the row of the grant. */
-export interface GrantRevocationBody {
-  /**
-   * At most 500 characters.
-   *
-   * @maxLength 500
-   */
-  readonly reason?: string
 }
 
 /** `POST /api/approvals/<id>/compare`: the present and the proposed text. The present one may still change. */

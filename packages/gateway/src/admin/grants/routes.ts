@@ -8,7 +8,7 @@ import type { Room } from '../../heart/room.ts'
 import type { Answer } from '../../heart/route.ts'
 import type { GrantRow, GrantsBody } from '../../model/approvals.ts'
 import { maySee } from '../http/callers.ts'
-import { invalidBody, oneOf, parseQuery, readBody, shortText, wholeNumber } from '../http/request.ts'
+import { oneOf, parseQuery, shortText, textUpTo, wholeNumber } from '../http/request.ts'
 
 type GrantsHeart = Pick<Heart, 'gate' | 'redact'>
 
@@ -53,28 +53,17 @@ function boundsOf({ rules }: Pick<Grants, 'rules'>): Pick<GrantsBody, 'bounds'> 
   return { bounds: { maxMs, maxUses, ...(by !== undefined && { by }) } }
 }
 
-/** `DELETE /api/grants/<id>`: ends a grant at once. */
+/** `DELETE /api/grants/<id>?reason=`: ends a grant at once. */
 function revokeRoute(heart: GrantsHeart): Answer {
   const { grants } = heart.gate
-  return async ({ id, person, query, request }) => {
-    parseQuery(query, {})
-    const reason = await readReason(request)
+  return async ({ id, person, query }) => {
+    const { reason } = parseQuery(query, { reason: textUpTo(MAX_REASON_LENGTH) })
     const grant = await grants.get(id)
     // People of a tenant must not learn of another tenant's grants.
     if (!grant || !maySee(person, grant))
       throw new ToolgateError('grant_unknown', `There is no grant ${JSON.stringify(id.slice(0, 100))}.`)
     return toRow(await grants.revoke(person, id, { reason }), person, heart)
   }
-}
-
-/** The body is optional. */
-async function readReason(request: Request): Promise<string | undefined> {
-  if (!request.headers.has('content-type')) return undefined
-  const reason = (await readBody(request, ['reason'])).get('reason')
-  if (reason === undefined) return undefined
-  if (typeof reason !== 'string' || reason.length > MAX_REASON_LENGTH)
-    throw invalidBody(`The field "reason" must be a string of at most ${MAX_REASON_LENGTH} characters.`)
-  return reason
 }
 
 function toRow(grant: Grant, person: Caller, { gate, redact }: GrantsHeart): GrantRow {
