@@ -6,7 +6,7 @@ import type { Grant, GrantedField, NamedField } from '../ports/grants.ts'
 export const MAX_GRANTED_CHARS = 16_000
 const MAX_FIELDS = 100
 
-type Fields = Readonly<Record<string, GrantedField>>
+type GrantedFields = Readonly<Record<string, GrantedField>>
 
 /**
  * Returns the fields that may differ from an approved input, by pointer.
@@ -15,7 +15,7 @@ type Fields = Readonly<Record<string, GrantedField>>
  *
  * @throws {ToolgateError} `grant_invalid`, naming the field
  */
-export function parseFields(input: unknown, named: Readonly<Record<string, NamedField>>): Fields {
+export function parseFields(input: unknown, named: Readonly<Record<string, NamedField>>): GrantedFields {
   const entries = Object.entries(named)
   if (entries.length === 0) throw invalid('The field "fields" names no field. Leave one free, or cover the input.')
   if (entries.length > MAX_FIELDS) throw invalid(`The field "fields" names more than ${MAX_FIELDS} fields.`)
@@ -51,7 +51,7 @@ function parseRule(input: unknown, name: string, pointer: string, rule: unknown)
   }
 }
 
-function toBounds({ value }: Place, name: string, upTo: unknown): GrantedField {
+function toBounds({ value }: FoundField, name: string, upTo: unknown): GrantedField {
   if (!isNumber(value)) throw invalid(`The field ${quoted(name)} is not a number in the approved input.`)
   if (!isNumber(upTo)) throw invalid(`The upper bound of ${quoted(name)} must be a number.`)
   if (value > upTo) throw invalid(`The upper bound of ${quoted(name)} is below the approved value.`)
@@ -72,7 +72,7 @@ function canonicalOf(value: unknown): string | undefined {
  *
  * @throws {ToolgateError} `grant_invalid` if that part is too long to be granted
  */
-export function fixedPart(input: unknown, fields: Fields = {}): Required<Pick<Grant, 'input' | 'inputHash'>> {
+export function fixedPart(input: unknown, fields: GrantedFields = {}): Required<Pick<Grant, 'input' | 'inputHash'>> {
   const rest = restOf(input, fields)
   if (rest === undefined)
     throw invalid(`An input of more than ${MAX_GRANTED_CHARS} characters cannot be granted. Cover the tool instead.`)
@@ -96,20 +96,20 @@ export function coversInput({ covers, fields = {}, inputHash }: Grant, input: un
 }
 
 /** Returns an input without some fields; `undefined` if the rest is too long to be granted. */
-function restOf(input: unknown, fields: Fields): unknown {
+function restOf(input: unknown, fields: GrantedFields): unknown {
   const rest = Object.keys(fields).length === 0 ? input : without(input, toTree(fields))
   return sizeOf(rest, MAX_GRANTED_CHARS) > MAX_GRANTED_CHARS ? undefined : rest
 }
 
 /** The places that are left out of a value: itself, if it has none below. */
-type Tree = ReadonlyMap<string, Tree>
+type CutTree = ReadonlyMap<string, CutTree>
 
-function toTree(fields: Fields): Tree {
-  const root = new Map<string, Tree>()
+function toTree(fields: GrantedFields): CutTree {
+  const root = new Map<string, CutTree>()
   for (const pointer of Object.keys(fields)) {
-    let at: Map<string, Tree> = root
+    let at: Map<string, CutTree> = root
     for (const step of stepsOf(pointer)) {
-      const next = (at.get(step) as Map<string, Tree> | undefined) ?? new Map<string, Tree>()
+      const next = (at.get(step) as Map<string, CutTree> | undefined) ?? new Map<string, CutTree>()
       at.set(step, next)
       at = next
     }
@@ -118,8 +118,8 @@ function toTree(fields: Fields): Tree {
 }
 
 /** Leaves fields out of objects. In a list, `null` takes the place of an item, so that its length stays. */
-function without(value: unknown, tree: Tree): unknown {
-  const cut = (item: unknown, below: Tree | undefined) => (below ? without(item, below) : item)
+function without(value: unknown, tree: CutTree): unknown {
+  const cut = (item: unknown, below: CutTree | undefined) => (below ? without(item, below) : item)
   if (Array.isArray(value))
     return value.map((item: unknown, i) => (tree.get(String(i))?.size === 0 ? null : cut(item, tree.get(String(i)))))
   if (!isObject(value)) return value
@@ -127,17 +127,17 @@ function without(value: unknown, tree: Tree): unknown {
   return Object.fromEntries(kept.map(([key, item]) => [key, cut(item, tree.get(key))]))
 }
 
-interface Place {
+interface FoundField {
   readonly has: boolean
   /** Whether the place exists or its object could have such a field. */
   readonly mayBe: boolean
   readonly value?: unknown
 }
 
-const NOWHERE: Place = { has: false, mayBe: false }
+const NOWHERE: FoundField = { has: false, mayBe: false }
 
-function find(input: unknown, pointer: string): Place {
-  let at: Place = { has: true, mayBe: false, value: input }
+function find(input: unknown, pointer: string): FoundField {
+  let at: FoundField = { has: true, mayBe: false, value: input }
   for (const step of stepsOf(pointer)) {
     const value: unknown = at.value
     if (Array.isArray(value)) {

@@ -7,7 +7,6 @@ import { messageOf } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 import { checkSchema, prepareSchema, type Schema } from '../schema.ts'
 import { createPrivately, isBusy, OPEN_TIMEOUT_MS, retryWhileBusy } from '../sqlite-file.ts'
-import { GRANTS } from './grants.ts'
 import { carryOverBoot } from './machine.ts'
 
 interface DatabaseOptions {
@@ -299,6 +298,32 @@ const CLAUSES = `
     last_hit_at REAL,
     counted_since REAL NOT NULL,
     named_at REAL NOT NULL
+  ) STRICT, WITHOUT ROWID;
+`
+
+/** The table of grants. The names of the uses have one of their own, so that each use is counted once. */
+const GRANTS = `
+  CREATE TABLE grants (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    holder TEXT NOT NULL,
+    tenant TEXT,
+    user TEXT,
+    tool TEXT NOT NULL,
+    status TEXT NOT NULL,
+    uses INTEGER NOT NULL,
+    used INTEGER NOT NULL,
+    granted_at REAL NOT NULL,
+    expires_at REAL NOT NULL,
+    revocation TEXT,
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX grants_holder ON grants (holder, tool) WHERE status = 'live';
+  CREATE INDEX grants_expiry ON grants (expires_at);
+  CREATE TABLE grant_uses (
+    grant_id TEXT NOT NULL,
+    spend TEXT NOT NULL,
+    PRIMARY KEY (grant_id, spend)
   ) STRICT, WITHOUT ROWID;
 `
 

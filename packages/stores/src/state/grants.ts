@@ -23,32 +23,6 @@ import {
   toGrantRow,
 } from './grant-rows.ts'
 
-/** The table of grants. The names of the uses have one of their own, so that each use is counted once. */
-export const GRANTS = `
-  CREATE TABLE grants (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    holder TEXT NOT NULL,
-    tenant TEXT,
-    user TEXT,
-    tool TEXT NOT NULL,
-    status TEXT NOT NULL,
-    uses INTEGER NOT NULL,
-    used INTEGER NOT NULL,
-    granted_at REAL NOT NULL,
-    expires_at REAL NOT NULL,
-    revocation TEXT,
-    body TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX grants_holder ON grants (holder, tool) WHERE status = 'live';
-  CREATE INDEX grants_expiry ON grants (expires_at);
-  CREATE TABLE grant_uses (
-    grant_id TEXT NOT NULL,
-    spend TEXT NOT NULL,
-    PRIMARY KEY (grant_id, spend)
-  ) STRICT, WITHOUT ROWID;
-`
-
 /** Returns the grants in the database. They survive the process, and all processes together count their uses. */
 export function grantsIn(db: StoresDatabase): GrantStore {
   const sql = statementsIn(db)
