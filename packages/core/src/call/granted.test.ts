@@ -228,6 +228,31 @@ describe('a grant', () => {
     assert.deepEqual([await status(), await status(), await status()], ['done', 'done', 'waiting'])
   })
 
+  it('does not run where a rule that nobody saw came to ask while the call waited', async () => {
+    const { gate, grant, call, audit } = setUp()
+    const { id } = await grant(TOOL)
+    const { write } = audit
+    Object.assign(audit, {
+      write: async (entry: { event: string }) => {
+        if (entry.event === 'tool_call') gate.setPolicy({ ask: [ASK, { match: 'pay', message: 'The board decides.' }] })
+        return write(entry as Parameters<typeof write>[0])
+      },
+    })
+    const ended = await call()
+    assert.equal(ended.status === 'refused' && ended.decision.reasons[0]?.code, 'approval_required')
+    assert.equal((await gate.grants.get(id))?.used, 0)
+  })
+
+  it('is not used for another caller, whatever a store finds', async () => {
+    const store = memoryGrants()
+    const { gate, grant, status } = setUp({ grantStore: { ...store, find: (_, nowMs) => store.list({}, nowMs) } })
+    await grant(TOOL)
+    assert.ok(gate)
+    for (const caller of [{ tenant: 'acme', user: 'omar' }, { user: 'vera' }, { tenant: 'other', user: 'vera' }])
+      assert.equal(await status(PAID, {}, caller), 'waiting')
+    assert.equal(await status(), 'done')
+  })
+
   it('is used exactly as often as it says by calls at once', async () => {
     const { grant, status } = setUp()
     await grant({ ...TOOL, uses: 7 })
