@@ -80,7 +80,8 @@ async function readFile(file: string, start: boolean, io: Io, findings: Finding[
   try {
     const how = { env: io.env, packagesFrom: [import.meta.filename] }
     const config = start ? await readConfig(file, how) : loadConfig(file, how)
-    findings.push({ level: 'ok', about: file, text: 'it is valid' })
+    const absent = config.servers.flatMap((server) => server.absent ?? [])
+    findings.push({ level: 'ok', about: file, text: 'it is valid' }, ...absent.map((one) => toFinding(file, one)))
     if (config.notRun)
       findings.push({
         level: 'warn',
@@ -93,19 +94,16 @@ async function readFile(file: string, start: boolean, io: Io, findings: Finding[
     return config
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error
-    for (const { line, column, path: at, message } of error.problems) {
-      const [, variable] = UNSET.exec(message) ?? []
-      const mend =
-        variable === undefined ? `edit ${file}, line ${line}; then: toolgate check ${file}` : `export ${variable}=…`
-      findings.push({
-        level: 'error',
-        about: `${file}:${line}:${column}`,
-        text: `${at ? `${at}: ` : ''}${message}`,
-        mend,
-      })
-    }
+    findings.push(...error.problems.map((one) => toFinding(file, one)))
     return undefined
   }
+}
+
+function toFinding(file: string, { line, column, path: at, message }: ConfigFileError['problems'][number]): Finding {
+  const [, variable] = UNSET.exec(message) ?? []
+  const mend =
+    variable === undefined ? `edit ${file}, line ${line}; then: toolgate check ${file}` : `export ${variable}=…`
+  return { level: 'error', about: `${file}:${line}:${column}`, text: `${at ? `${at}: ` : ''}${message}`, mend }
 }
 
 /** Checks that only the owner can read files with keys, and that the folders of the gateway are writable. */
@@ -207,7 +205,9 @@ async function checkServers(
   const gateway = await startUnseen(config, start)
   try {
     await gateway.ready
-    const rows = gateway.servers()
+    // What a waiting server lacks was reported with its line.
+    const waiting = new Set(config.servers.filter(({ absent }) => absent).map(({ name }) => name))
+    const rows = gateway.servers().filter(({ name }) => !waiting.has(name))
     const servers = rows.map((row): Finding => {
       const { name, status, reason } = row
       const about = `server ${name}`
