@@ -172,7 +172,10 @@ describe('toolgate doctor', () => {
     const { exit, wrong } = await run()
     assert.deepEqual(
       [exit, wrong],
-      ['ok', [[config, 'it holds keys, and other users of this machine can read it', `chmod 600 ${config}`]]],
+      [
+        'ok',
+        [[config, 'it holds keys or secrets, and other users of this machine can read it', `chmod go= ${config}`]],
+      ],
     )
   })
 

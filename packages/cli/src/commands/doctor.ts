@@ -13,6 +13,7 @@ import { findAgent } from '../project/callers.ts'
 import { openConfig } from '../project/config-file.ts'
 import { readyText } from '../notes.ts'
 import { keysPath } from '../project/keys-file.ts'
+import { secretFiles } from '../project/secret-files.ts'
 import { findUnusableFiles } from '../project/store-files.ts'
 import { describeNotRun } from './check.ts'
 import { checkGateway, type Finding, isHealthy } from './doctor-gateway.ts'
@@ -109,7 +110,7 @@ function toFinding(file: string, { line, column, path: at, message }: ConfigFile
 /** Checks that only the owner can read files with keys, and that the folders of the gateway are writable. */
 function checkFiles({ file, callers, audit, state }: GatewayConfig): readonly Finding[] {
   const hasKeys = callers.some(({ demoKey }) => demoKey !== undefined && !demoKey.startsWith('demo-'))
-  const secrets = [...(hasKeys ? [file] : []), keysPath(file)].filter((one) => existsSync(one))
+  const secrets = [...(hasKeys ? [file] : []), keysPath(file), ...secretFiles(file)].filter((one) => existsSync(one))
   const open = process.platform === 'win32' ? [] : secrets.filter((one) => (statSync(one).mode & 0o077) !== 0)
   const written = [audit.path, state?.path].flatMap((one) => (one === undefined ? [] : [nearestFolder(one)]))
   const locked = [...new Set(written)].filter((folder) => !mayWrite(folder))
@@ -117,8 +118,8 @@ function checkFiles({ file, callers, audit, state }: GatewayConfig): readonly Fi
     ...open.map((one): Finding => ({
       level: 'warn',
       about: one,
-      text: 'it holds keys, and other users of this machine can read it',
-      mend: `chmod 600 ${one}`,
+      text: 'it holds keys or secrets, and other users of this machine can read it',
+      mend: `chmod go= ${one}`,
     })),
     ...locked.map((one): Finding => ({
       level: 'error',

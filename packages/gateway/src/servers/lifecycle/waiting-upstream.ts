@@ -15,7 +15,7 @@ interface WaitingDeps {
 export function createWaitingUpstream({ name, absent = [] }: ServerConfig, { log, clock }: WaitingDeps): Upstream {
   // The redaction of secrets takes "TOKEN: text" for a secret.
   const reason = absent.map(({ path, message }) => `${message} (${path})`).join('; ')
-  const message = 'it waits for values that this machine lacks; "toolgate reload" reads the file again'
+  const message = 'it waits: restart the gateway with the variable, or run "toolgate reload" once the file is there'
   return {
     name,
     state: { status: 'down', reason, since: clock.wallMs(), restarts: 0, rejected: [] },
