@@ -23,12 +23,12 @@ describe('suggestionYaml', () => {
     suggestionYaml({ policy: { name: 'suggested', allow: [] }, roles: [], learned, leftOut, missing: 0 })
 
   it('begins with why it learned from few calls, and how to label', () => {
-    const text = few(3, [
+    const said = few(3, [
       { why: 'failed', calls: 2 },
       { why: 'untrusted', calls: 95 },
     ])
     assert.match(
-      text,
+      said,
       /^# Learned from 3 of 100 calls\. Most were left out because the run had read something untrusted\.\n# .*\n# .*labels: \{ trusted: .*\n# "toolgate labels" proposes them\..*\n\n# Suggested from 3 calls/,
     )
     assert.match(few(1, []), /^# Only 1 call in the audit: let agents work .*\n\n# Suggested/)
