@@ -52,6 +52,20 @@ describe('toolgate doctor', () => {
     assert.deepEqual([exit, wrong], ['ok', []])
   })
 
+  it('names what a server waits for once, with its line, and goes on', async (t) => {
+    const { run, config } = world(t, CONFIG.replace('"a b"]', '"${NO_WORD}"]'))
+    const said = [
+      `${config}:2:46`,
+      `servers.files.args[1]: the environment variable NO_WORD is not set; set it or write \${NO_WORD:-default}`,
+      'export NO_WORD=…',
+    ]
+    assert.deepEqual((await run({ start: true })).wrong[0], said)
+    assert.equal(
+      (await run({ start: true })).wrong.filter(([, text]) => /NO_WORD|no such folder/.test(text ?? '')).length,
+      1,
+    )
+  })
+
   it('names a store that the gateway cannot open', async (t) => {
     const { run, config } = world(t)
     const folder = path.join(path.dirname(config), '.toolgate')
@@ -158,7 +172,10 @@ describe('toolgate doctor', () => {
     const { exit, wrong } = await run()
     assert.deepEqual(
       [exit, wrong],
-      ['ok', [[config, 'it holds keys, and other users of this machine can read it', `chmod 600 ${config}`]]],
+      [
+        'ok',
+        [[config, 'it holds keys or secrets, and other users of this machine can read it', `chmod go= ${config}`]],
+      ],
     )
   })
 

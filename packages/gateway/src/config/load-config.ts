@@ -110,7 +110,11 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     groupNames: keysOf(source, ['groups']),
   })
   if (source.problems.length > 0)
-    throw new ConfigFileError(source.problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
+    throw new ConfigFileError(
+      [...source.problems, ...[...source.absent.values()].flat()].toSorted(
+        (a, b) => a.line - b.line || a.column - b.column,
+      ),
+    )
   for (const login of proxySecrets(config)) secrets.addFilled('proxy', login)
   for (const password of storeSecrets(config.stores)) secrets.addKey(password)
   for (const key of inputKeys(config.audit)) secrets.addKey(key)

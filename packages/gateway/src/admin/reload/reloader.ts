@@ -6,6 +6,7 @@ import { ConfigError } from '@toolgate/core'
 import { ApiFault } from '../../model/faults.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { replaceSection } from '../../config/places.ts'
+import { ConfigFileError } from '../../config/problems.ts'
 import { checkUsable } from '../../config/usable.ts'
 import { nextTurn } from '../../util/next-turn.ts'
 import type { RetiredServer } from '../../servers/fleet.ts'
@@ -261,6 +262,7 @@ export class Reloader {
     const config = given ?? (await this.#read())
     checkUsable(config)
     const before = revisions.current
+    checkKept(before.servers, config.servers)
     const next = revisions.next(config)
     const name = this.#nameOf(config, before, next)
     if (preview !== undefined && preview !== name) throw outdated()
@@ -345,6 +347,17 @@ export class Reloader {
 /** @throws {ConfigError} */
 function checkRunning({ stopping: { isStopping } }: Heart['door']): void {
   if (isStopping) throw new ConfigError('reload', 'is not possible while the gateway stops')
+}
+
+/**
+ * Checks that no server loses a value that it has: a password manager that is locked for a moment stops no server.
+ *
+ * @throws {ConfigFileError}
+ */
+function checkKept(before: GatewayConfig['servers'], next: GatewayConfig['servers']): void {
+  const complete = new Set(before.filter(({ absent }) => !absent).map(({ name }) => name))
+  const lost = next.flatMap(({ name, absent = [] }) => (complete.has(name) ? absent : []))
+  if (lost.length > 0) throw new ConfigFileError(lost)
 }
 
 const NAME_LENGTH = 16
