@@ -1,4 +1,4 @@
-import type { TargetOptions } from '../client.ts'
+import type { TargetOptions } from '../target.ts'
 import type { BackupOptions } from '../commands/backup.ts'
 import type { HaltOptions, ReleaseOptions } from '../commands/halts.ts'
 import type { ReloadCommandOptions } from '../commands/reload.ts'

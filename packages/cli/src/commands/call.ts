@@ -8,6 +8,7 @@ import { readInput } from '../given.ts'
 import { parseObject } from '../json.ts'
 import { type Io, printable, printJson, printLine } from '../io.ts'
 import type { StopSignals } from '../stop-signals.ts'
+import { checkSendable } from '../usable-key.ts'
 
 export interface CallOptions {
   readonly input?: string
@@ -64,17 +65,20 @@ async function findEndpoint(
   const address = url ?? (env['TOOLGATE_URL'] || undefined)
   const ownKey = key ?? (as === undefined ? env['TOOLGATE_KEY'] || undefined : undefined)
   const isElsewhere = address !== undefined || (config === undefined && !existsSync(DEFAULT_CONFIG))
+  if (ownKey !== undefined) checkSendable({ key: ownKey, from: key === undefined ? 'TOOLGATE_KEY' : '--key' })
   if (ownKey !== undefined && isElsewhere) return { url: mcpUrlOf(address ?? DEFAULT_URL, app), key: ownKey }
-  const [{ openConfig }, { findAgent, listenUrl }] = await Promise.all([
+  const [{ openConfig }, { findAgent, listenUrl }, { readRunning }] = await Promise.all([
     import('../project/config-file.ts'),
     import('../project/callers.ts'),
+    import('../project/running-file.ts'),
   ])
   const file = openConfig(config ?? DEFAULT_CONFIG)
-  const endpoint = mcpUrlOf(address ?? listenUrl(file), app)
+  const endpoint = mcpUrlOf(address ?? readRunning(file.file)?.url ?? listenUrl(file), app)
   if (ownKey !== undefined) return { url: endpoint, key: ownKey }
   const agent = findAgent(file, as)
   if (agent.key === undefined)
     throw new CliError('usage', `The key of ${printable(agent.user)} is known by its hash only. Give it with --key.`)
+  checkSendable({ key: agent.key, from: file.file })
   return { url: endpoint, key: agent.key }
 }
 

@@ -1,6 +1,7 @@
 import { messageOf } from '@toolgate/values'
 import type { ServerRow } from '@toolgate/gateway'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import { CliError } from '../exit.ts'
 import type { Io } from '../io.ts'
 import { readyText } from '../notes.ts'
@@ -22,12 +23,12 @@ const ASK_MS = 2_000
  */
 export async function checkGateway(
   options: TargetOptions,
-  { env }: Pick<Io, 'env'>,
+  io: Pick<Io, 'env' | 'stderr'>,
 ): Promise<readonly Finding[] | undefined> {
-  const target = { ...findTarget(options, env), timeoutMs: ASK_MS }
+  const target = { ...findTarget({ ...options, json: true }, io), timeoutMs: ASK_MS }
   const { url } = target
   if (!(await isHealthy(url))) {
-    const isNamed = options.url !== undefined || options.key !== undefined || Boolean(env['TOOLGATE_URL'])
+    const isNamed = options.url !== undefined || options.key !== undefined || Boolean(io.env['TOOLGATE_URL'])
     if (!isNamed) return undefined
     return [{ level: 'error', about: url, text: 'no gateway answers there', mend: 'toolgate serve --config <file>' }]
   }

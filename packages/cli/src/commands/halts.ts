@@ -1,5 +1,6 @@
 import type { HaltReach, HaltRow, InForceBody } from '@toolgate/gateway'
-import { type Api, createApi, findTarget, type TargetOptions } from '../client.ts'
+import { type Api, createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { count } from '../render.ts'
@@ -28,7 +29,7 @@ const FIELDS = ['user', 'session', 'tool', 'tenant'] as const
 
 /** `toolgate halts`: prints the halts, newest first. */
 export async function haltsCommand(options: TargetOptions & { json?: boolean }, io: Io): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).halts()
+  const body = await createApi(findTarget(options, io)).halts()
   if (options.json) printJson(io.stdout, body)
   else if (body.halts.length === 0) printLine(io.stdout, 'Nothing is halted.')
   else {
@@ -48,7 +49,7 @@ export async function haltsCommand(options: TargetOptions & { json?: boolean }, 
 /** `toolgate halt`: sets a halt, which is in effect when the command ends. Warns if the target matches nothing now. */
 export async function haltCommand(options: HaltOptions, io: Io): Promise<ExitName> {
   const { reason } = options
-  const row = await createApi(findTarget(options, io.env)).halt({ ...targetOf(options), reason })
+  const row = await createApi(findTarget(options, io)).halt({ ...targetOf(options), reason })
   if (options.json) printJson(io.stdout, row)
   else {
     const paint = painter(io.stdout, io.env)
@@ -62,7 +63,7 @@ export async function haltCommand(options: HaltOptions, io: Io): Promise<ExitNam
 
 /** `toolgate release`: ends a halt, by its id or its target. */
 export async function releaseCommand(options: ReleaseOptions, io: Io): Promise<ExitName> {
-  const api = createApi(findTarget(options, io.env))
+  const api = createApi(findTarget(options, io))
   const row = await api.release(await findId(options, api))
   if (options.json) printJson(io.stdout, row)
   else printLine(io.stdout, `released  ${printable(wordsOf(row.target))} (${printable(row.reason)})`)

@@ -1,6 +1,7 @@
 import { nearestOf } from '@toolgate/values'
 import type { PinRow } from '@toolgate/gateway'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { count } from '../render.ts'
@@ -21,7 +22,7 @@ const SHOWN_DIGITS = 12
 
 /** `toolgate pins`: prints the tools whose definition needs a review. With `--all` it prints all tools. */
 export async function pinsCommand(options: PinsCommandOptions, io: Io): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).pins()
+  const body = await createApi(findTarget(options, io)).pins()
   if (options.json) {
     printJson(io.stdout, body)
     return 'ok'
@@ -52,7 +53,7 @@ export async function pinsCommand(options: PinsCommandOptions, io: Io): Promise<
  * There are two steps, so that people accept exactly what they have reviewed.
  */
 export async function acceptPinCommand(tool: string, options: AcceptPinOptions, io: Io): Promise<ExitName> {
-  const api = createApi(findTarget(options, io.env))
+  const api = createApi(findTarget(options, io))
   const { pins } = await api.pins()
   // If users have their own lists, a tool may have several definitions.
   const definitions = pins.filter((one) => one.tool === tool)

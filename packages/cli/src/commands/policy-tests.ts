@@ -11,7 +11,7 @@ import {
   toClauseRows,
   toRows,
 } from '@toolgate/gateway'
-import type { TargetOptions } from '../client.ts'
+import type { TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'

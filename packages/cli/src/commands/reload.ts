@@ -1,4 +1,5 @@
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, printable, printJson, printLine } from '../io.ts'
 
@@ -15,7 +16,7 @@ export async function reloadCommand(
   { dryRun, publish, force, preview, ...options }: ReloadCommandOptions,
   io: Io,
 ): Promise<ExitName> {
-  const reload = await createApi(findTarget(options, io.env)).reload({
+  const reload = await createApi(findTarget(options, io)).reload({
     dryRun: dryRun === true,
     ...(publish === true && { publish }),
     ...(force === true && { force }),

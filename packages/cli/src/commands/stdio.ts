@@ -7,6 +7,7 @@ import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, printable, printLine } from '../io.ts'
 import { readRunning } from '../project/running-file.ts'
+import { checkSendable } from '../usable-key.ts'
 import type { ServeDeps } from './serve.ts'
 
 export interface StdioOptions {
@@ -61,9 +62,11 @@ const EXITS_OF = { served: 'ok', refused: 'key', unreachable: 'unreachable' } as
 
 function runningGateway({ url, key, app }: StdioOptions, env: Io['env']): GatewayEndpoint {
   const given = url ?? (env['TOOLGATE_URL'] || undefined)
+  const own = key ?? (env['TOOLGATE_KEY'] || undefined)
+  if (own !== undefined) checkSendable({ key: own, from: key === undefined ? 'TOOLGATE_KEY' : '--key' })
   return {
     url: mcpUrlOf(given ?? DEFAULT_URL, app),
-    key: key ?? (env['TOOLGATE_KEY'] || undefined),
+    key: own,
     hints: {
       start: 'Start it with "toolgate serve", or give another address with --url.',
       key: "Give an agent's key with --key or TOOLGATE_KEY.",

@@ -2,7 +2,8 @@ import { defineCaller, ToolgateError } from '@toolgate/core'
 import { toJsonText } from '@toolgate/values/json'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { CallersBody, NeedRow, NeedsBody, ToolRow, ToolsBody } from '@toolgate/gateway'
-import { createApi, findTarget, type TargetOptions, type Whose } from '../client.ts'
+import { createApi, type Whose } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { parseJson } from '../json.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
@@ -21,7 +22,7 @@ export interface ToolsOptions extends TargetOptions, WhoseOptions {
  * each caller sees.
  */
 export async function toolsCommand(options: ToolsOptions, io: Io): Promise<ExitName> {
-  const api = createApi(findTarget(options, io.env))
+  const api = createApi(findTarget(options, io))
   if (options.as === undefined && options.caller === undefined) {
     const body = await api.callers()
     if (options.json) printJson(io.stdout, body)
@@ -74,7 +75,7 @@ export interface NeedsOptions extends TargetOptions {
 
 /** `toolgate needs [app]`: prints the dependencies of an app's tools. Ends with `no` if one is not available. */
 export async function needsCommand(app: string | undefined, options: NeedsOptions, io: Io): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).needs(app)
+  const body = await createApi(findTarget(options, io)).needs(app)
   if (options.json) printJson(io.stdout, body)
   else printNeeds(body, io)
   return body.needs.every(isAvailable) ? 'ok' : 'no'
