@@ -65,9 +65,13 @@ export const OPERATION_COMMANDS: readonly CommandRow[] = [
   row(
     'halt',
     'stop what all the options match, now: new, waiting and running calls',
-    (command) => targetOptions(gatewayOptions(command)).option('--reason <text>', 'the reason; the model sees it'),
+    (command) =>
+      targetOptions(gatewayOptions(command)).option(
+        '--reason <text>',
+        'the reason, which the model sees; default: a person has halted it',
+      ),
     async (options: HaltOptions, { io }) => (await import('../commands/halts.ts')).haltCommand(options, io),
-    [['needs', '--reason'], ['needs', ...TARGET_FLAGS], ...TARGET_RULES],
+    [['needs', ...TARGET_FLAGS], ...TARGET_RULES],
   ),
   row(
     'release',
