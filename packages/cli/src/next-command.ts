@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { printable } from './io.ts'
 
 /** The options that a printed command repeats. */
@@ -24,11 +25,22 @@ const REPEATED = ['config', 'url', 'file', 'tenant', 'app'] as const
  */
 export function nextCommand(words: string, given: RepeatedOptions = {}): string {
   const options = REPEATED.flatMap((name) => {
-    const value = given[name]
+    const value = name === 'config' ? nearPath(given[name]) : given[name]
     return value === undefined || value === DEFAULTS.get(name) ? [] : [`--${name} ${quoted(value)}`]
   })
   const key = given.key === undefined ? [] : ['TOOLGATE_KEY=…']
   return [...key, 'toolgate', words, ...options].join(' ')
+}
+
+/** Returns a path below the current folder without that folder. */
+function nearPath(file: string | undefined): string | undefined {
+  const relative = file === undefined ? '' : path.relative('', file)
+  return relative === '' || relative.startsWith('..') ? file : relative
+}
+
+/** Returns the options that name the gateway, for a command that takes these only. */
+export function gatewayOf({ config, url, key }: RepeatedOptions): RepeatedOptions {
+  return { config, url, key }
 }
 
 /** Returns a text as one word of a POSIX shell. */

@@ -6,6 +6,7 @@ import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, jsonText, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { count } from '../render.ts'
+import { gatewayOf, nextCommand } from '../next-command.ts'
 
 export interface ApprovalsOptions extends TargetOptions {
   readonly status: ApprovalStatus
@@ -34,7 +35,7 @@ export async function approvalsCommand(options: ApprovalsOptions, io: Io): Promi
     if (approvals.some(({ status }) => status === 'pending'))
       printLine(
         io.stdout,
-        '"toolgate approvals approve <id>" approves one call with exactly this input; "reject <id>" rejects it.',
+        `"${nextCommand('approvals approve <id>', gatewayOf(options))}" approves one call with exactly this input; "reject <id>" rejects it.`,
       )
   }
   return 'ok'

@@ -3,7 +3,7 @@ import { type Api, createApi } from '../client.ts'
 import { findTarget, type TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
-import { nextCommand } from '../next-command.ts'
+import { gatewayOf, nextCommand } from '../next-command.ts'
 import { count } from '../render.ts'
 import { renderTable } from '../table.ts'
 
@@ -59,7 +59,7 @@ export async function haltCommand(options: HaltOptions, io: Io): Promise<ExitNam
     const paint = painter(io.stdout, io.env)
     printLine(io.stdout, `${paint('red', 'halted')}  ${printable(wordsOf(row.target))}: ${reachWords(row)} now`)
     if (row.inForce) printLine(io.stdout, forceWords(row.inForce))
-    printLine(io.stdout, `To undo it: ${nextCommand(`release --id ${printable(row.id)}`, placeOf(options))}`)
+    printLine(io.stdout, `To undo it: ${nextCommand(`release --id ${printable(row.id)}`, gatewayOf(options))}`)
   }
   warn(row, io)
   return 'ok'
@@ -83,7 +83,7 @@ async function findId(options: ReleaseOptions, api: Api): Promise<string> {
   const found = halts.find(({ target }) => wordsOf(target) === wordsOf(wanted))
   if (found) return found.id
   throw new CliError('usage', `There is no such halt: ${printable(wordsOf(wanted))}.`, {
-    hint: `"${nextCommand('halts', placeOf(options))}" lists the halts.`,
+    hint: `"${nextCommand('halts', gatewayOf(options))}" lists the halts.`,
   })
 }
 
@@ -109,11 +109,6 @@ function reachWords({ target, reach: { tools, people } }: Pick<HaltRow, 'target'
     ...(people === undefined ? [] : [count(people, 'person', 'people')]),
   ]
   return counted.join(', ')
-}
-
-/** The gateway that a printed command asks. The tenant is a part of the target. */
-function placeOf({ config, url, key }: TargetOptions): TargetOptions {
-  return { ...(config && { config }), ...(url && { url }), ...(key && { key }) }
 }
 
 /** Returns a text about the replicas on which a halt is in force. */

@@ -2,6 +2,7 @@ import { createApi } from '../client.ts'
 import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, printable, printJson, printLine } from '../io.ts'
+import { gatewayOf, nextCommand } from '../next-command.ts'
 
 export interface ReloadCommandOptions extends TargetOptions {
   readonly dryRun?: boolean
@@ -31,7 +32,7 @@ export async function reloadCommand(
   if (reload.preview !== undefined && waits)
     printLine(
       io.stdout,
-      `to apply exactly this: toolgate reload ${publish === true ? '--publish ' : ''}--preview ${reload.preview}`,
+      `to apply exactly this: ${nextCommand(`reload ${publish === true ? '--publish ' : ''}--preview ${reload.preview}`, gatewayOf(options))}`,
     )
   return 'ok'
 }

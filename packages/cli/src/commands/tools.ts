@@ -10,6 +10,7 @@ import { type Io, type Paint, painter, printable, printJson, printLine } from '.
 import { groupNotes, listNotes, serverNotes } from '../notes.ts'
 import { count, dependsOn, outcomeWord } from '../render.ts'
 import { renderTable } from '../table.ts'
+import { gatewayOf, nextCommand } from '../next-command.ts'
 
 export interface ToolsOptions extends TargetOptions, WhoseOptions {
   readonly all?: boolean
@@ -26,7 +27,7 @@ export async function toolsCommand(options: ToolsOptions, io: Io): Promise<ExitN
   if (options.as === undefined && options.caller === undefined) {
     const body = await api.callers()
     if (options.json) printJson(io.stdout, body)
-    else printCallers(body, io)
+    else printCallers(body, options, io)
     return 'ok'
   }
   const whose = whoseOf(options)
@@ -36,7 +37,7 @@ export async function toolsCommand(options: ToolsOptions, io: Io): Promise<ExitN
   return 'ok'
 }
 
-function printCallers({ callers }: CallersBody, io: Io): void {
+function printCallers({ callers }: CallersBody, options: TargetOptions, io: Io): void {
   const rows = callers.map((row) => [
     printable(row.user),
     row.for,
@@ -44,7 +45,7 @@ function printCallers({ callers }: CallersBody, io: Io): void {
     String(row.visible),
   ])
   printLine(io.stdout, renderTable(['CALLER', 'KEY FOR', 'ROLES', 'TOOLS'], rows, io.stdout))
-  printLine(io.stdout, '\n"toolgate tools --as <caller>" lists them.')
+  printLine(io.stdout, `\n"${nextCommand('tools --as <caller>', gatewayOf(options))}" lists them.`)
 }
 
 function printTools(body: ToolsBody, whose: Whose, all: boolean, io: Io): void {
