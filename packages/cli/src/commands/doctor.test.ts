@@ -146,11 +146,12 @@ describe('toolgate doctor', () => {
   })
 
   it('starts the servers, and shows what a failed one wrote and how to see more', async (t) => {
-    const { exit, wrong } = await world(t).run({ start: true })
+    const { run, config } = world(t)
+    const { exit, wrong } = await run({ start: true })
     assert.equal(exit, 'no')
     assert.deepEqual(wrong, [
       ['server files', 'exited with code 1 (Error: no such folder)', "node server.js 'a b'"],
-      ['reader', 'the policy shows this agent no tool', 'toolgate why files:read --as reader'],
+      ['reader', 'the policy shows this agent no tool', `toolgate why files:read --as reader --config ${config}`],
     ])
   })
 
@@ -192,7 +193,7 @@ describe('toolgate doctor', () => {
     const { exit, wrong } = await run()
     assert.equal(exit, 'no')
     assert.deepEqual(wrong[0]?.slice(0, 2), [`http://127.0.0.1:${port}`, 'another program has the port'])
-    assert.match(wrong[0]?.[2] ?? '', /toolgate serve --config .* --port \d+$/)
+    assert.match(wrong[0]?.[2] ?? '', /toolgate serve --port \d+ --config .*$/)
   })
 
   it('compares the clock with that of remote servers', async (t) => {
@@ -224,7 +225,7 @@ describe('toolgate doctor', () => {
     ])
     entry([config, 'stdio', '--config', config, '--as', 'reder'])
     assert.deepEqual((await run()).wrong, [
-      ['Cursor: toolgate', 'No agent is named "reder". Did you mean reader?', 'toolgate connect cursor --as <user>'],
+      ['Cursor: toolgate', 'No agent is named "reder". Did you mean reader?', `toolgate connect cursor --as <user> --config ${config}`],
     ])
     entry([config, 'stdio', '--config', config, '--as', 'reader'])
     assert.deepEqual((await run()).wrong, [])
