@@ -72,8 +72,7 @@ for (const provider of [keycloak, entra, okta])
 
     it('have changed roles at the next token and the next login', async () => {
       const { standIn, gateway, visitor, tools } = await world(provider)
-      const before = await standIn.accessToken('bob')
-      assert.deepEqual(await tools(before), ['up__open'])
+      assert.deepEqual(await tools(await standIn.accessToken('bob')), ['up__open'])
       const { bob, ann } = standIn.people
       assert.ok(bob && ann)
       standIn.people['bob'] = { ...bob, groups: ann.groups }

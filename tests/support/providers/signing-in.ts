@@ -95,12 +95,15 @@ export interface World {
   tools(token: string): Promise<readonly string[] | number>
   /** Waits for the text of the gateway's log, and returns the line. */
   logged(pattern: RegExp): string
+  /** Starts another gateway for the same stand-in. */
+  again(given: Partial<GatewayConfig>, change?: Change): Promise<TestGateway>
   close(): Promise<void>
 }
 
 async function openGateway(standIn: StandIn, change: Change | undefined, given: Partial<GatewayConfig>) {
   try {
-    return await startTestGateway({ ...configOf(standIn, change), ...given })
+    const stores = { state: { store: 'memory' }, audit: { store: 'memory', mode: 'batched' } } as const
+    return await startTestGateway({ ...configOf(standIn, change), ...stores, ...given })
   } catch (error) {
     await standIn.close()
     throw error
@@ -141,6 +144,7 @@ export async function startWorld(
       if (line === undefined) throw new Error(`no line of the log matches ${pattern}:\n${lines.join('\n')}`)
       return line
     },
+    again: (more, other) => openGateway(standIn, other, { ...given, ...more }),
     async close() {
       await gateway.close()
       await standIn.close()

@@ -113,7 +113,7 @@ function openOidc(heart: Heart, sessions: readonly LoginSessions[]): OidcRoutes 
     clock,
     state: stores.state,
     log: (message, level = 'warn') => log({ level, message }),
-    onLogout: (logout) => endLogins(logout, oidc, sessions, heart),
+    onLogout: (ended) => endLogins(ended, oidc, sessions, heart),
   })
 }
 

@@ -291,7 +291,7 @@ const MAX_REASON = 300
 /** Returns the error of an answer (RFC 6749 §4.1.2.1, §5.2), as the end of a message for the log. */
 function reasonIn(answer: { get(name: string): unknown }): string {
   const parts = [answer.get('error'), answer.get('error_description')].filter((part) => typeof part === 'string')
-  return parts.length === 0 ? '' : `: ${JSON.stringify(parts.join(': ').slice(0, MAX_REASON))}`
+  return parts.length === 0 ? '' : ` (${JSON.stringify(parts.join(': ').slice(0, MAX_REASON))})`
 }
 
 function random(): string {

@@ -25,10 +25,10 @@ function readOAuth(reading: Reading, key: string): GatewayConfig['oauth'] {
   if (!input) return undefined
   checkPublicUrl(source, 'oauth', 'tokens are for a URL that clients know')
   const issuers = input.issuers.map((one) => toIssuer(reading, one))
-  for (const [i, one] of issuers.entries()) {
-    const { issuer, name, tenant, claims, introspection, roles } = one
+  for (const [i, own] of issuers.entries()) {
+    const { issuer, name, tenant, claims, introspection, roles } = own
     const at = ['oauth', 'issuers', i]
-    const taken = namesOf(one).find((iss) => issuers.some((other) => other !== one && namesOf(other).includes(iss)))
+    const taken = namesOf(own).find((iss) => issuers.some((other) => other !== own && namesOf(other).includes(iss)))
     if (taken !== undefined && taken !== issuer)
       source.report([...at, 'issuerAliases'], `found ${JSON.stringify(taken)} of another issuer, expected its own`)
     if (roles && claims.roles === undefined)
