@@ -98,6 +98,34 @@ describe('a session that the provider ends', () => {
     assert.equal((await visitor.logIn('ann')).status, 303)
   })
 
+  it('ends the streams and the MCP sessions of its tokens', async () => {
+    const all = await world(keycloak)
+    const { standIn, gateway } = all
+    const listen = async (token: string) => {
+      const headers = { authorization: `Bearer ${token}`, accept: 'application/json, text/event-stream' }
+      const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+      const begun = await fetch(gateway.mcpUrl, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
+      })
+      const session = begun.headers.get('mcp-session-id') ?? ''
+      await begun.text()
+      const stream = await fetch(gateway.mcpUrl, { headers: { ...headers, 'mcp-session-id': session } })
+      assert.equal(stream.status, 200)
+      return { reading: stream.text() }
+    }
+    const ann = await listen(await standIn.accessToken('ann'))
+    const bob = await listen(await standIn.accessToken('bob', { sid: 'of-bob' }))
+    const over: string[] = []
+    const noted = [ann, bob].map(({ reading }, n) => reading.catch(() => '').then(() => over.push(`${n}`)))
+    await all.tools(await standIn.accessToken('ann'))
+    assert.deepEqual(over, [])
+    assert.equal((await report(all, logoutOf(standIn))).status, 200)
+    await noted[0]
+    assert.deepEqual(over, ['0'])
+  })
+
   it('ends for every token of a person that was issued before, if no session is named', async () => {
     const all = await world(keycloak)
     const { standIn, gateway, visitor, tools } = all

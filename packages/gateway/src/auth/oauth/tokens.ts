@@ -245,7 +245,6 @@ export class Tokens implements CredentialSource {
     const source = this.#sources.get(jwt.claims.iss ?? '')
     if (!source) return undefined
     checkIsAccessToken(jwt)
-    if (this.#deps.logouts?.isRead === false) throw new IssuerError('the logouts of its issuer are not known yet')
     const known = this.#known(bearer)
     const { issuer, introspection } = source
     if (!issuer.isFresh && !known) {
@@ -294,6 +293,7 @@ export class Tokens implements CredentialSource {
     const expiresAtMs = (claims.exp as number) * 1000 + config.clockSkewMs
     const identity = this.#identities.of(claims, config)
     const issued = { source, issuedTo: toIssuedTo(claims), issuedAtMs: claims.iat && claims.iat * 1000 }
+    if (this.#deps.logouts?.isRead === false) throw new IssuerError('the logouts of the issuer are not known yet')
     if (this.#isLoggedOut(issued)) throw new TokenProblem('logged_out', 'the issuer has ended the session of the token')
     const lack = lackOf(claims, identity.caller, config)
     if (lack !== undefined) this.#deps.refusals.note(config.name, lack)
