@@ -113,7 +113,16 @@ describe('a session that the provider ends', () => {
       await begun.text()
       const stream = await fetch(gateway.mcpUrl, { headers: { ...headers, 'mcp-session-id': session } })
       assert.equal(stream.status, 200)
-      return { reading: stream.text() }
+      return { session, reading: stream.text() }
+    }
+    const statusIn = async (session: string, token: string) => {
+      const headers = { authorization: `Bearer ${token}`, accept: 'application/json, text/event-stream' }
+      const answer = await fetch(gateway.mcpUrl, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json', 'mcp-session-id': session },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'ping' }),
+      })
+      return answer.status
     }
     const ann = await listen(await standIn.accessToken('ann'))
     const bob = await listen(await standIn.accessToken('bob', { sid: 'of-bob' }))
@@ -121,9 +130,13 @@ describe('a session that the provider ends', () => {
     const noted = [ann, bob].map(({ reading }, n) => reading.catch(() => '').then(() => over.push(`${n}`)))
     await all.tools(await standIn.accessToken('ann'))
     assert.deepEqual(over, [])
+    // Of the same second as the logout, a token could be older.
+    const later = Math.floor(Date.now() / 1000) + 5
     assert.equal((await report(all, logoutOf(standIn))).status, 200)
     await noted[0]
     assert.deepEqual(over, ['0'])
+    assert.equal(await statusIn(ann.session, await standIn.accessToken('ann', { sid: 'new', iat: later })), 404)
+    assert.equal(await statusIn(bob.session, await standIn.accessToken('bob', { sid: 'of-bob' })), 200)
   })
 
   it('ends for every token of a person that was issued before, if no session is named', async () => {
