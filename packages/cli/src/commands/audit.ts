@@ -198,6 +198,7 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   run_started: 'blue',
   run_ended: 'dim',
   login_failed: 'red',
+  login_ended: 'yellow',
   audit_opened: 'dim',
   audit_closed: 'dim',
   audit_dropped: 'red',

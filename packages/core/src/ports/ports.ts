@@ -222,6 +222,7 @@ const GATE_EVENTS = [
   'run_started',
   'run_ended',
   'login_failed',
+  'login_ended',
   'audit_opened',
   'audit_closed',
   'audit_dropped',

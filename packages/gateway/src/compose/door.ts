@@ -31,7 +31,7 @@ export async function openDoor(
   const publicUrl = written ?? (isLoopback(host) ? toUrl(listen, port) : undefined)
   const keys = new Keys({ revisions, clock, onFault })
   const runs = new Runs({ revisions, clock, keys, onFault })
-  const opened = await openAuthenticator([keys, runs], { oauth, publicUrl, clock, log })
+  const opened = await openAuthenticator([keys, runs], { oauth, publicUrl, clock, log, onFault })
   const known = written === undefined ? listed : [...listed, written]
   const origins = createOriginRules({ host, port, isTls: tls !== undefined, origins: known, corsOrigins })
   return {

@@ -54,6 +54,8 @@ export interface IssuerRow {
   readonly status: 'unknown' | 'up' | 'down'
   /** The reason why it is down. Only for console keys. */
   readonly problem?: string
+  /** It can report ended sessions: OpenID Connect Back-Channel Logout. */
+  readonly reportsLogouts?: true
 }
 
 /** `GET /readyz`: 200 once each server has answered or failed to start, else 503. Only console keys get `servers`. */
