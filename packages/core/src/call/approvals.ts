@@ -7,7 +7,7 @@ import {
   checkOther,
   type DecidedFields,
 } from '../memory/approval-rules.ts'
-import { namesBehind, NOBODY } from '../memory/four-eyes.ts'
+import { voterOf } from '../memory/four-eyes.ts'
 import type {
   Approval,
   ApprovalBinding,
@@ -85,7 +85,8 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
       const input = frozenPatch(verdict.input)
       const approval = await approvals.get(id, clock.wallMs())
       if (!approval) throw new ToolgateError('approval_unknown', `No approval has the id "${id}".`)
-      const made = { decision, by: approver.user ?? NOBODY, reason }
+      const voter = voterOf(approver)
+      const made = { decision, by: voter.by, reason }
       try {
         if (!isAllowed(approver, approval))
           throw new ToolgateError(
@@ -98,11 +99,10 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
         const decided = await approvals.decide(id, {
           decision,
           reason,
-          by: made.by,
+          ...voter,
           atMs: clock.wallMs(),
           ...(loginAt !== undefined && { loginAt }),
           ...(input !== undefined && { input }),
-          ...behindOf(approver),
           ...placesOf(approver, approval, mayApprove),
         })
         onDecided?.(decided, made)
@@ -130,11 +130,6 @@ const REFUSED: ReadonlySet<string> = new Set([
   'approval_needs_login',
   'approval_edit_refused',
 ])
-
-function behindOf(approver: Caller): Pick<ApprovalVerdict, 'behind'> {
-  const behind = namesBehind(approver)
-  return behind.length === 0 ? {} : { behind }
-}
 
 /** Returns what an approver counts for, if roles are demanded. */
 function placesOf(approver: Caller, approval: Approval, mayApprove: MayApprove): Pick<ApprovalVerdict, 'fills'> {

@@ -26,8 +26,8 @@ export function editCall(
   const stop = replaceInput(attempt, tool, input)
   if (stop) return stop
   const known = new Set(asking.map(toClause))
-  return chain(attempt.hooks.length > 0 ? askHooks(attempt, tool) : undefined, (refused) => {
-    if (refused) return refused
+  return chain(attempt.hooks.length > 0 ? askHooks(attempt, tool) : undefined, (denied) => {
+    if (denied) return denied
     return newAskingReasons(attempt).every((one) => known.has(toClause(one))) ? undefined : askAgain()
   })
 }

@@ -96,6 +96,8 @@ export interface CallFailed {
   /** The error of `execute`, or the abort's reason. For the log. */
   readonly error: unknown
   readonly durationMs: number
+  /** What an approver changed of the input, for the model. `text` begins with it. */
+  readonly note?: string | undefined
   readonly text: string
 }
 

@@ -158,7 +158,16 @@ function toFailed(attempt: Attempt, code: CallFailed['code'], error: unknown, du
   const event = code === 'tool_aborted' ? 'tool_abandoned' : 'tool_result'
   const reason = halted ? 'halted' : (stopReasonOf(error) ?? code)
   const fields = { duration_ms: toMicros(durationMs), reason, error: cutText(messageOf(error), MAX_ERROR_LENGTH) }
-  return { outcome: { status: 'failed', callId, code, error, durationMs, text }, event, fields }
+  const outcome = {
+    status: 'failed',
+    callId,
+    code,
+    error,
+    durationMs,
+    ...(note !== undefined && { note }),
+    text,
+  } as const
+  return { outcome, event, fields }
 }
 
 function stopReasonOf(error: unknown): Reason['code'] | undefined {

@@ -1,5 +1,5 @@
 import type { Caller } from '../ports/caller.ts'
-import type { Approval, ApprovalBinding } from '../ports/ports.ts'
+import type { Approval, ApprovalBinding, ApprovalVote } from '../ports/ports.ts'
 
 /** The name of an approver whose identity has no user. */
 export const NOBODY = 'unknown'
@@ -25,10 +25,16 @@ export function behindOf(caller: Caller): Pick<ApprovalBinding, 'keyMadeBy' | 'b
 }
 
 /** Returns everyone behind a person's credential, and the person's other names, without their user name. */
-export function namesBehind(person: Caller): readonly string[] {
+function namesBehind(person: Caller): readonly string[] {
   const names = new Set([...makersOf(person), ...(person.aliases ?? [])])
   if (person.user !== undefined) names.delete(person.user)
   return [...names].toSorted()
+}
+
+/** Returns a person as an approver, under all their names. */
+export function voterOf(person: Caller): Pick<ApprovalVote, 'by' | 'behind'> {
+  const behind = namesBehind(person)
+  return { by: person.user ?? NOBODY, ...(behind.length > 0 && { behind }) }
 }
 
 /**
