@@ -2,6 +2,7 @@ import { type Caller, ConfigError } from '@toolgate/core'
 import type { Clock } from '@toolgate/core/stores'
 import type { IssuerRow } from '../model/rows.ts'
 import type { OAuthConfig } from '../config/oauth.ts'
+import type { NamingIssuer } from '../config/other-names.ts'
 import { type Authenticator, createAuthenticator, type CredentialSource } from './credential.ts'
 import type { LogLine } from '../model/log-line.ts'
 import type { ProtectedResources } from './oauth/protected-resource.ts'
@@ -22,6 +23,8 @@ export interface OpenedAuthenticator {
 
 interface AuthenticatorOptions {
   readonly oauth: OAuthConfig | undefined
+  /** All issuers that name people. Default: those of `oauth`. */
+  readonly naming?: readonly NamingIssuer[]
   readonly publicUrl: string | undefined
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
   readonly log: (line: LogLine) => void
@@ -35,7 +38,7 @@ interface AuthenticatorOptions {
  */
 export async function openAuthenticator(
   own: readonly CredentialSource[],
-  { oauth, publicUrl, clock, log }: AuthenticatorOptions,
+  { oauth, naming, publicUrl, clock, log }: AuthenticatorOptions,
 ): Promise<OpenedAuthenticator> {
   if (!oauth)
     return { authenticator: createAuthenticator(own), issuers: () => [], signedIn: () => [], refusedTokens: () => [] }
@@ -47,7 +50,7 @@ export async function openAuthenticator(
     import('./oauth/protected-resource.ts'),
   ])
   const refusals = new TokenRefusals(clock, log)
-  const tokens = new Tokens(oauth, { clock, publicUrl, refusals })
+  const tokens = new Tokens(oauth, { clock, publicUrl, refusals, naming })
   const resources = protectedResources(oauth, publicUrl)
   void tokens.start()
   return {

@@ -1,6 +1,7 @@
 import { messageOf } from '@toolgate/values'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { boundLines } from '../../auth/bounded-lines.ts'
+import type { OidcLoginDeps } from '../../auth/oauth/oidc-login.ts'
 import type { OidcConfig } from '../../config/oidc.ts'
 import { once } from '../../util/lifecycle.ts'
 import { type AccessRules, openSession, readCookie } from '../http/access.ts'
@@ -9,6 +10,7 @@ import { toResponse } from '../http/page.ts'
 
 interface OidcDeps {
   readonly config: OidcConfig
+  readonly naming?: OidcLoginDeps['naming']
   readonly publicUrl: string
   readonly clock: Clock
   readonly state: Pick<StateStore, 'get' | 'add'>
@@ -25,13 +27,13 @@ export interface OidcRoutes {
 const BACK = /^\/(?:(?:approvals|connect)\/[\w%.~-]{1,300})?$/
 
 /** Returns the routes. Their code is loaded at the first login. */
-export function createOidcRoutes({ config, publicUrl, clock, state, log }: OidcDeps): OidcRoutes {
+export function createOidcRoutes({ config, naming, publicUrl, clock, state, log }: OidcDeps): OidcRoutes {
   const isSecure = publicUrl.startsWith('https:')
   const logFailure = boundLines(log, clock)
   const open = once(async () => {
     const { ATTEMPT_MS, OidcLogin } = await import('../../auth/oauth/oidc-login.ts')
     const [redirectUri, homeUrl] = [`${publicUrl}/api/oidc/callback`, `${publicUrl}/`]
-    return { login: new OidcLogin(config, { clock, state, redirectUri, homeUrl }), seconds: ATTEMPT_MS / 1000 }
+    return { login: new OidcLogin(config, { clock, state, redirectUri, homeUrl, naming }), seconds: ATTEMPT_MS / 1000 }
   })
   // No other host of the same domain can set this cookie, and so start a login in another person's browser.
   const nameOf = ({ cookieName }: AccessRules) => `${isSecure ? '__Host-' : ''}${cookieName}_oidc`

@@ -2,6 +2,7 @@ import type { Caller } from '@toolgate/core'
 import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
 import type { Route } from '../../heart/route.ts'
+import { namingIssuers } from '../../config/other-names.ts'
 import type { LoginsBody } from '../../model/rows.ts'
 import { type AccessRules, createSessions, login, logout, sessionRoute, type LoginSessions } from '../http/access.ts'
 import { nothingAt, parseQuery, queryOf } from '../http/request.ts'
@@ -91,7 +92,14 @@ function openOidc({ config, door, clock, stores, log }: Heart): OidcRoutes | und
   const { publicUrl } = door
   if (!oidc || publicUrl === undefined) return undefined
   const warn = (message: string) => log({ level: 'warn', message })
-  return createOidcRoutes({ config: oidc, publicUrl, clock, state: stores.state, log: warn })
+  return createOidcRoutes({
+    config: oidc,
+    naming: namingIssuers(config),
+    publicUrl,
+    clock,
+    state: stores.state,
+    log: warn,
+  })
 }
 
 /** Whether there are tenants, either in tokens or in the keys of the file. */
