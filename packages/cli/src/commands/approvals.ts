@@ -75,14 +75,11 @@ const STYLES = {
   consumed: 'dim',
 } as const satisfies Record<ApprovalStatus, Parameters<Paint>[0]>
 
-/** An approval, as a person or a program sees it. */
-type AnyApproval = Omit<Approval, 'approvedBy'>
-
-function statusWord({ status }: AnyApproval, paint: Paint): string {
+function statusWord({ status }: Approval, paint: Paint): string {
   return paint(STYLES[status], status)
 }
 
-function forWhom({ user, tenant, keyMadeBy, behind = [] }: AnyApproval): string {
+function forWhom({ user, tenant, keyMadeBy, behind = [] }: Approval): string {
   const who = `for ${printable(user ?? 'an unknown user')}`
   const where = tenant === undefined ? '' : ` of ${printable(tenant)}`
   const maker = keyMadeBy === undefined ? '' : `, with a key made by ${printable(keyMadeBy)}`
@@ -119,13 +116,13 @@ function editLines({ edit, mayEdit }: Pick<ApprovalRow, 'edit' | 'mayEdit'>): re
   return mayEdit ? ['  you may change the input: --set <field>=<value>'] : []
 }
 
-function timeOf({ status, requestedAt, expiresAt }: AnyApproval, nowMs: number): string {
+function timeOf({ status, requestedAt, expiresAt }: Approval, nowMs: number): string {
   const isOpen = status === 'pending' || status === 'approved'
   if (!isOpen) return `asked for at ${new Date(requestedAt).toISOString()}`
   return `expires in ${count(Math.max(1, Math.ceil((expiresAt - nowMs) / 60_000)), 'minute')}`
 }
 
-function decidedLine({ decidedBy, decidedAt, reason }: AnyApproval): string[] {
+function decidedLine({ decidedBy, decidedAt, reason }: Approval): string[] {
   if (decidedBy === undefined) return []
   const why = reason === undefined ? '' : `: ${printable(reason)}`
   const when = decidedAt === undefined ? '' : ` at ${new Date(decidedAt).toISOString()}`

@@ -22,7 +22,7 @@ export interface WaitingApprovalRow {
 }
 
 /** An approval for one person. `/api/live` sends the same text to everybody, so it leaves out these two fields. */
-export interface ApprovalRow extends Omit<Approval, 'approvedBy'> {
+export interface ApprovalRow extends Approval {
   /** Whether this person may decide it now: approve or reject a pending one, revoke an approved one. */
   readonly mayDecide: boolean
   /** The users whose console keys may approve it, as far as this person may see them. Empty if it is already decided. */
