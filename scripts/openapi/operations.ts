@@ -105,6 +105,7 @@ const approvalFaults = [
   'approval_forbidden',
   'approval_needs_other',
   'approval_needs_login',
+  'approval_edit_refused',
 ] as const
 
 export const OPERATIONS: Readonly<Record<string, Operation>> = {

@@ -1,4 +1,4 @@
-import { type Approval, FAULTS } from '@toolgate/core'
+import { FAULTS } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { errnoOf, messageOf } from '@toolgate/values'
 import { isObject, type JsonObject, readOwnJson, toJsonText } from '@toolgate/values/json'
@@ -8,6 +8,7 @@ import {
   type AcceptPinBody,
   type ApprovalsBody,
   type ApprovalComparisonBody,
+  type ApprovalRow,
   type ApprovalVerdictBody,
   type AuditBody,
   type CallersBody,
@@ -92,7 +93,7 @@ export interface Api extends AuditReader, AuditExporter {
   releasePolicy(): Promise<Reload>
   rotateAudit(): Promise<{ readonly closed: string | null }>
   approvals(filter: ApprovalFilter): Promise<ApprovalsBody>
-  decide(id: string, verdict: ApprovalVerdictBody): Promise<Approval>
+  decide(id: string, verdict: ApprovalVerdictBody): Promise<ApprovalRow>
   compareApproval(id: string): Promise<ApprovalComparisonBody>
 }
 
@@ -140,7 +141,7 @@ export function createApi(target: GatewayAddress): Api {
     acceptReplicas: (what) => change<ReplicasBody>('POST', '/api/replicas/accept', { what }),
     reload: (how) => change<Reload>('POST', '/api/reload', how),
     approvals: (filter) => get<ApprovalsBody>('/api/approvals', { ...filter }),
-    decide: (id, verdict) => change<Approval>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),
+    decide: (id, verdict) => change<ApprovalRow>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),
     compareApproval: (id) => change<ApprovalComparisonBody>('POST', `/api/approvals/${encodeURIComponent(id)}/compare`),
     async query({ beforeSeq, afterSeq, ...filter }) {
       const body = await get<AuditBody>('/api/audit', { ...filter, before: beforeSeq, after: afterSeq })

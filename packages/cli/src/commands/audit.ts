@@ -185,6 +185,7 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   policy_recorded: 'dim',
   config_changed: 'blue',
   approval_decided: 'blue',
+  approval_refused: 'red',
   tool_changed: 'yellow',
   tool_flagged: 'yellow',
   tool_accepted: 'blue',

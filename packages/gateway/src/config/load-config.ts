@@ -3,6 +3,7 @@ import path from 'node:path'
 import { checkShape, errnoOf, messageOf, sha256Hex, shapeOf } from '@toolgate/values'
 import { INSTALLED_FROM } from '../files.ts'
 import { findUnexplainedAsks } from './ask-warnings.ts'
+import { withOtherNames } from './other-names.ts'
 import { checkPolicy as checkWithCore } from './policy.ts'
 import { createSecretList } from './secret-list.ts'
 import type { Section } from './section.ts'
@@ -134,6 +135,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     source.warn(warning)
   return {
     ...config,
+    callers: withOtherNames(config),
     ...(config.stores && { text }),
     textHash: sha256Hex(text),
     places,
