@@ -11,21 +11,23 @@ const MAX_RENDERED = 80
 describeConsole('the page of calls', (stage) => {
   it('has no fault, light and dark, wide and narrow', async () => {
     await withPage({}, {}, async ({ page }) => {
-      await page.getByText('All fields').click()
-      await page.getByLabel('Tenant, exactly').waitFor()
-      await checkForms(page, 'the calls')
+      await page.getByLabel('Filter').fill('t')
+      await page.getByRole('option', { name: /^tenant:/ }).waitFor()
+      await checkForms(page, 'the calls', [1440, 2560, 390])
+      await page.getByLabel('Filter').fill('')
       await page.locator('a.opener').first().click()
-      await page.getByRole('dialog').waitFor()
-      await checkForms(page, 'a call')
+      await page.getByRole('complementary', { name: /^Call of/ }).waitFor()
+      await checkForms(page, 'a call', [1440, 2560, 390])
     })
   })
 
   it('shows a call as one row, with its records inside', async () => {
     await withPage({}, {}, async ({ page }) => {
-      await page.getByLabel('Outcome').selectOption('done')
+      await page.getByLabel('Filter').fill('outcome:done')
+      await page.getByLabel('Filter').press('Enter')
       await page.locator('tr.record .badge').filter({ hasText: 'done' }).first().waitFor()
       await page.locator('a.opener').first().press('Enter')
-      const dialog = page.getByRole('dialog')
+      const dialog = page.getByRole('complementary', { name: /^Call of/ })
       assert.deepEqual(await dialog.locator('h3 .badge').allInnerTexts(), ['tool_call', 'tool_result'])
       await page.keyboard.press('Escape')
       await dialog.waitFor({ state: 'detached' })
@@ -37,8 +39,8 @@ describeConsole('the page of calls', (stage) => {
 
   it('searches a text, keeps the filter in the address, and opens a call from it', async () => {
     await withPage({}, {}, async ({ page, gateway }) => {
-      await page.getByLabel('Text').fill('enoent')
-      await page.getByLabel('Text').press('Enter')
+      await page.getByLabel('Filter').fill('enoent')
+      await page.getByLabel('Filter').press('Enter')
       await page.waitForFunction(() => location.hash === '#/calls?text=enoent')
       await page.waitForFunction(() =>
         [...document.querySelectorAll('tr.record .badge')].every((badge) => badge.textContent === 'failed'),
@@ -46,7 +48,7 @@ describeConsole('the page of calls', (stage) => {
       const id = await page.locator('a.opener').first().getAttribute('data-opens')
       await page.goto(`${gateway.url}/#/calls?text=nowhere&open=${id}`)
       await page.getByText('No call matches').waitFor()
-      await page.getByRole('dialog').locator('h3').first().waitFor()
+      await page.locator('.detail h3').first().waitFor()
     })
   })
 
@@ -65,7 +67,8 @@ describeConsole('the page of calls', (stage) => {
 
   it('exports what the filter selects', async () => {
     await withPage({}, {}, async ({ page }) => {
-      await page.getByLabel('Outcome').selectOption('refused')
+      await page.getByLabel('Filter').fill('outcome:refused')
+      await page.getByLabel('Filter').press('Enter')
       await page.waitForFunction(() => location.hash.includes('outcome=refused'))
       const coming = page.waitForEvent('download')
       await page.getByRole('link', { name: 'CSV' }).click()

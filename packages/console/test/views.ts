@@ -60,6 +60,12 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
       shows: ['pages/tools.tsx'],
       open: (page) => fold(page, /needs/i),
     },
+    {
+      name: 'a tool beside the list',
+      address: 'tools?as=bert&open=payments:transfer',
+      ready: '.detail .reasons',
+      shows: ['parts/tool-drawer.tsx'],
+    },
     { name: 'another caller', address: 'tools?caller={"user":"zoe","roles":["guest"]}', ready: '.tool' },
     { name: 'no tool of a filter', address: 'tools?as=bert&q=zzz', ready: '.panel' },
     { name: 'the resources', address: 'tools?as=bert&kind=resource', ready: '.tool' },
@@ -151,11 +157,14 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
   calls: [
     { name: 'the calls', address: 'calls', ready: '.record' },
     {
-      name: 'every field of calls',
+      name: 'the suggestions of a filter',
       address: 'calls?range=from … to',
       ready: '.record',
-      shows: ['pages/calls.tsx'],
-      open: (page) => fold(page, 'All fields'),
+      shows: ['parts/filter-box.tsx'],
+      async open(page) {
+        await page.getByLabel('Filter').fill('user:')
+        await page.getByRole('option').first().waitFor()
+      },
     },
     {
       name: 'a call',
@@ -258,8 +267,8 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
       isModal: true,
       async open(page) {
         await press(page.getByRole('link', { name: 'clara', exact: true }))
-        await page.getByRole('dialog').getByText('All runs').waitFor()
-        await page.getByRole('dialog').getByText('clara-laptop').first().waitFor()
+        await page.locator('.detail').getByText('All runs').waitFor()
+        await page.locator('.detail').getByText('clara-laptop').first().waitFor()
       },
     },
     {
@@ -270,18 +279,17 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
       isModal: true,
       async open(page) {
         await press(page.locator('.record .opener').first())
-        await page.getByRole('dialog').getByRole('link', { name: 'Connect mail' }).waitFor()
+        await page.locator('.detail').getByRole('link', { name: 'Connect mail' }).waitFor()
       },
     },
   ],
   servers: [
     { name: 'the servers', address: 'servers', ready: 'tbody tr' },
-    { name: 'a server', address: 'servers?server=broken', ready: '.server-log p' },
+    { name: 'a server', address: 'servers?server=broken', ready: '.server-log p', shows: ['pages/servers.tsx'] },
     {
       name: 'the question before a restart',
       address: 'servers?server=proc',
       ready: '.server-details',
-      shows: ['pages/servers.tsx'],
       isModal: true,
       open: (page) => press(page.getByRole('button', { name: 'Restart…' })),
     },

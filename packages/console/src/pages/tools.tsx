@@ -1,13 +1,15 @@
 import { type ReactElement, useDeferredValue, useEffect, useMemo, useRef } from 'react'
 import { useCallers } from '../callers.ts'
 import { count, listsText, toSentence } from '../format.ts'
-import { choose, useApi, useChoices } from '../hooks.ts'
+import { choose, useApi, useBeside, useChoices } from '../hooks.ts'
 import { announce } from '../parts/announcer.tsx'
 import { CallerChoice } from '../parts/caller-choice.tsx'
 import { Exact, Ids } from '../parts/exact.tsx'
 import { Chip, NoMatch, SearchField } from '../parts/filters.tsx'
 import { Select } from '../parts/form.tsx'
 import { Empty, PageHead, Pending } from '../parts/panels.tsx'
+import { Split } from '../parts/split.tsx'
+import { ToolDrawer } from '../parts/tool-drawer.tsx'
 import { ToolListing } from '../parts/tool-listing.tsx'
 import { useTools } from '../tools.ts'
 import { countOutcomes, isFiltering, OUTCOMES, toSections } from '../tool-list.ts'
@@ -72,6 +74,8 @@ function Listing({ body, apps, busy, whose }: ListingProps): ReactElement {
   const of = useChoices()
   const words = useDeferredValue(of('q'))
   const outcome = of('show')
+  const open = of('open')
+  const isBeside = useBeside()
   const app = apps.find(({ name }) => name === of('app'))
   const filter = useMemo(() => ({ words, outcome, app }), [words, outcome, app])
   const sections = useMemo(() => toSections(body, filter), [body, filter])
@@ -108,7 +112,14 @@ function Listing({ body, apps, busy, whose }: ListingProps): ReactElement {
       {body.tools.length > 0 && matching === 0 && isFiltering(filter) && (
         <NoMatch title={`No ${body.kind} matches`} names={['q', 'show', 'app']} />
       )}
-      {sections.length > 0 && <ToolListing kind={body.kind} sections={sections} whose={kept} />}
+      <Split
+        detail={
+          open !== '' &&
+          isBeside && <ToolDrawer key={open} id={open} held={body.tools.find(({ id }) => id === open)} whose={kept} />
+        }
+      >
+        {sections.length > 0 && <ToolListing kind={body.kind} sections={sections} whose={kept} />}
+      </Split>
     </div>
   )
 }
