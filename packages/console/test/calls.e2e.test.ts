@@ -37,6 +37,51 @@ describeConsole('the page of calls', (stage) => {
     })
   })
 
+  it('shows the row beside the list, which the arrow keys change and Tab does not; the right arrow key leads into it', async () => {
+    await withPage({}, {}, async ({ page }) => {
+      const opened = () => page.evaluate(() => new URLSearchParams(location.hash.split('?')[1]).get('open'))
+      const ids = await page.locator('a.opener').evaluateAll((all) => all.map((one) => one.getAttribute('data-opens')))
+      await page.locator('a.opener').first().press('Enter')
+      await page.locator('.detail').waitFor()
+      await page.keyboard.press('ArrowDown')
+      await page.keyboard.press('ArrowDown')
+      await page.waitForFunction((id) => location.hash.includes(`open=${id}`), ids[2])
+      assert.equal(await page.locator('tr.record:has(.opener[aria-current])').getAttribute('data-index'), '2')
+      for (let i = 0; i < 4; i++) await page.keyboard.press('Tab')
+      await page.locator(`a.opener[data-opens="${ids[3]}"]`).waitFor()
+      await page.waitForFunction(() => document.activeElement?.closest('[data-index="2"]') === null)
+      assert.equal(await opened(), ids[2])
+      await page.locator(`a.opener[data-opens="${ids[2]}"]`).focus()
+      await page.keyboard.press('ArrowRight')
+      await page.waitForFunction(() => document.activeElement?.matches('.detail'))
+      await page.keyboard.press('Escape')
+      await page.locator('.detail').waitFor({ state: 'detached' })
+      await page.waitForFunction((id) => document.activeElement?.getAttribute('data-opens') === id, ids[2])
+    })
+  })
+
+  it('names what is wrong with a filter, keeps the list as it was, and completes with the keyboard', async () => {
+    await withPage({}, {}, async ({ page }) => {
+      const filter = page.getByRole('combobox', { name: 'Filter' })
+      await filter.fill('usr:viewer')
+      await filter.press('Enter')
+      await page.getByRole('alert').filter({ hasText: 'There is no key “usr”: is it user?' }).waitFor()
+      assert.equal(new URL(page.url()).hash, '#/calls')
+      await filter.fill('use')
+      await filter.press('ArrowDown')
+      assert.equal(await page.getByRole('option', { selected: true }).innerText(), 'user: the user')
+      await filter.press('Enter')
+      await page.getByRole('option', { name: /^user:viewer/ }).waitFor()
+      await filter.pressSequentially('view')
+      await filter.press('ArrowDown')
+      await filter.press('Enter')
+      await page.waitForFunction(() => location.hash === '#/calls?user=viewer')
+      await page.getByRole('button', { name: 'Clear', exact: true }).click()
+      await page.waitForFunction(() => location.hash === '#/calls')
+      assert.equal(await filter.inputValue(), '')
+    })
+  })
+
   it('searches a text, keeps the filter in the address, and opens a call from it', async () => {
     await withPage({}, {}, async ({ page, gateway }) => {
       await page.getByLabel('Filter').fill('enoent')

@@ -89,9 +89,15 @@ describeConsole('with the keyboard alone, a person', (stage) => {
   })
 
   it('sees as another caller, and tries a tool with a form, without and with running it', async () => {
-    await type(page.getByLabel('See as'), 'vera (')
+    await type(page.getByLabel('See as'), 'vera')
+    await page
+      .getByRole('option', { name: /^vera \(/ })
+      .first()
+      .waitFor()
+    await page.keyboard.press('Enter')
     await page.locator('.summary').getByText(/^vera/).waitFor()
     await press(page.getByRole('link', { name: 'transfer', exact: true }))
+    await press(page.getByRole('link', { name: 'Its page, with the playground' }))
     await heading('payments:transfer').waitFor()
     const field = (name: string) => page.getByLabel(name, { exact: true })
     await type(field('to'), 'ann')
@@ -136,7 +142,12 @@ describeConsole('with the keyboard alone, a person', (stage) => {
       ['prompt', 'greet', 'Ann'],
     ] as const) {
       await goTo('Tools')
-      await type(page.getByLabel('See as'), 'vera (')
+      await type(page.getByLabel('See as'), 'vera')
+      await page
+        .getByRole('option', { name: /^vera \(/ })
+        .first()
+        .waitFor()
+      await page.keyboard.press('Enter')
       await type(page.getByLabel('Kind'), kind)
       await press(page.getByRole('link', { name, exact: true }))
       await press(page.getByRole('link', { name: 'Its page, with the playground' }))
@@ -234,7 +245,7 @@ describeConsole('with the keyboard alone, a person', (stage) => {
 
   it('restarts a server', async () => {
     await goTo('Servers')
-    await press(button('proc'))
+    await press(page.getByRole('link', { name: 'proc', exact: true }))
     await press(button('Restart…'))
     await press(button('Restart now'))
     await page.getByRole('dialog').waitFor({ state: 'hidden' })

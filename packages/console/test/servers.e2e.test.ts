@@ -101,7 +101,11 @@ describeConsole('servers in the console', (stage) => {
     await details('broken').getByText('no such thing').first().waitFor()
     await checkForms(page, 'the servers')
     await details('broken').getByRole('button', { name: 'Restart…' }).click()
-    await checkForms(page, 'the question before a restart')
+    await checkForms(page, 'the question before a restart', [1440])
+    await page.keyboard.press('Escape')
+    await page.setViewportSize({ width: 390, height: 844 })
+    await details('broken').getByRole('button', { name: 'Restart…' }).click()
+    await checkForms(page, 'the question before a restart', [390])
   })
 
   async function openAs(key: string, server = ''): Promise<void> {

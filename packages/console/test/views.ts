@@ -13,6 +13,8 @@ export interface View {
   readonly shows?: readonly string[]
   /** Brings the state about with the keyboard alone, from the page at the address. */
   readonly open?: (page: Page) => Promise<void>
+  /** The widths at which it is looked at. Default: all. */
+  readonly widths?: readonly number[]
   /** It is over the page: Escape closes it, and the focus returns. */
   readonly isModal?: boolean
 }
@@ -160,10 +162,10 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
       name: 'the suggestions of a filter',
       address: 'calls?range=from … to',
       ready: '.record',
-      shows: ['parts/filter-box.tsx'],
+      shows: ['parts/suggestions.tsx'],
       async open(page) {
         await page.getByLabel('Filter').fill('user:')
-        await page.getByRole('option').first().waitFor()
+        await page.locator('.filter-box [role=option]').first().waitFor()
       },
     },
     {
@@ -288,6 +290,8 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
     { name: 'a server', address: 'servers?server=broken', ready: '.server-log p', shows: ['pages/servers.tsx'] },
     {
       name: 'the question before a restart',
+      // A window that becomes narrow moves the detail into a dialog, and closes the question.
+      widths: [1440],
       address: 'servers?server=proc',
       ready: '.server-details',
       isModal: true,

@@ -1,5 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { type ReactElement, useCallback, useEffect, useMemo, useState } from 'react'
+import { linkTo } from '../address.ts'
 import { getJson } from '../api.ts'
 import { AUDIT_OUTCOMES, outcomeOf } from '../audit-feed.ts'
 import { CALL_FILTERS, CALL_KEYS, queryOf, type TimeRange, TIME_RANGES } from '../calls.ts'
@@ -78,7 +79,14 @@ export function CallsPage(): ReactElement {
 
 function NoCalls(): ReactElement {
   if (useIsFiltered(CALL_FILTERS)) return <NoMatch title="No call matches" names={CALL_FILTERS} />
-  return <Empty title="No calls yet" />
+  return (
+    <Empty title="No calls yet">
+      <p>
+        Connect an MCP client with a key from <a href={linkTo('people')}>People and keys</a>, or try a tool on{' '}
+        <a href={linkTo('tools')}>Tools</a>. Every call shows here.
+      </p>
+    </Empty>
+  )
 }
 
 function useCalls(query: Readonly<Record<string, string>>, round: number) {

@@ -15,7 +15,7 @@ import { Labels, RunTable, runKey, State } from '../parts/run-table.tsx'
 import { RunTimeline } from '../parts/run-timeline.tsx'
 import { Split } from '../parts/split.tsx'
 import { TenantTag } from '../parts/tenant-tag.tsx'
-import { Ago, At } from '../parts/when.tsx'
+import { Ago, At, Counting } from '../parts/when.tsx'
 import type { RunRow, RunsBody } from '../wire.ts'
 
 const PAGE = 200
@@ -42,8 +42,12 @@ export function RunsPage(): ReactElement {
       <Pending answer={answer} what="the runs" />
       {first && (
         <p className="row loose feed-bar dim" role="status">
-          {count(first.total, 'run')}
-          {!first.isComplete && ', still counting'}
+          {(first.isComplete || first.total > 0) && count(first.total, 'run')}
+          {!first.isComplete && (
+            <span>
+              <Counting to={first.countedTo} />
+            </span>
+          )}
         </p>
       )}
       {first?.isComplete && runs.length === 0 && <NoRuns />}
@@ -64,7 +68,7 @@ function NoRuns(): ReactElement {
     <Empty title="No runs yet">
       <p>
         A program starts a run for each agent with <code>POST /api/runs</code>; clients of MCP before 2026 have
-        sessions.
+        sessions. <a href={linkTo('calls')}>Calls</a> without a run are on their own page.
       </p>
     </Empty>
   )

@@ -10,7 +10,8 @@ import { Exact, JsonBlock } from '../parts/exact.tsx'
 import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import { Playground } from '../parts/playground.tsx'
 import { Decision, Details, RecentCalls, type ToolProps } from '../parts/tool-facts.tsx'
-import type { CallersBody, ToolBody, ToolExport } from '../wire.ts'
+import type { ToolBody, ToolExport } from '../wire.ts'
+import { callerOf } from '../callers-query.ts'
 import { useCallers } from '../callers.ts'
 import { useTools } from '../tools.ts'
 
@@ -20,7 +21,7 @@ const REFRESH_MS = 2000
 export function ToolPage(): ReactElement {
   const of = useChoices()
   const [id, custom, app] = [of('id'), of('caller'), of('app')]
-  const callers = useCallers().data?.callers ?? []
+  const callers = useCallers(callerOf(of('as'))).data?.callers ?? []
   const as = of('as') || (custom === '' ? (callers[0]?.user ?? '') : '')
   const whose = { as, caller: custom, app }
   const whole = useApi<ToolBody>({
@@ -42,7 +43,7 @@ export function ToolPage(): ReactElement {
       </p>
       <PageHead title={<Exact text={id === '' ? 'No tool' : id} className="id" />}>
         <div className="toolbar tight">
-          <CallerChoice callers={callers} as={as} custom={custom} />
+          <CallerChoice current={callers[0]} as={as} custom={custom} />
         </div>
       </PageHead>
       {isUnknown ? (
@@ -52,22 +53,18 @@ export function ToolPage(): ReactElement {
       ) : (
         <Pending answer={{ data: tool, error, refetch: whole.refetch }} what="the tool" />
       )}
-      {tool && <Facts key={tool.id} tool={tool} body={whole.data} whose={whose} callers={callers} />}
+      {tool && <Facts key={tool.id} tool={tool} body={whole.data} whose={whose} />}
     </>
   )
 }
 
-interface FactsProps extends ToolProps {
-  readonly callers: CallersBody['callers']
-}
-
-function Facts({ tool, body, whose, callers }: FactsProps): ReactElement {
+function Facts({ tool, body, whose }: ToolProps): ReactElement {
   return (
     <div className="stack sheet">
       <Decision tool={tool} body={body} level="h2" />
       {body && (
         <Part level="h2" title="Playground">
-          <Playground tool={tool} inputSchema={body.inputSchema} whose={whose} callers={callers} />
+          <Playground tool={tool} inputSchema={body.inputSchema} whose={whose} />
         </Part>
       )}
       <Details tool={tool} body={body} whose={whose} level="h2" />

@@ -1,4 +1,5 @@
 import { type ReactElement, useDeferredValue, useEffect, useMemo, useRef } from 'react'
+import { callerOf } from '../callers-query.ts'
 import { useCallers } from '../callers.ts'
 import { count, listsText, toSentence } from '../format.ts'
 import { choose, useApi, useBeside, useChoices } from '../hooks.ts'
@@ -22,7 +23,7 @@ const REFRESH_MS = 2000
 /** Shows the tools that one caller sees, and for every other tool the reason why it is hidden. */
 export function ToolsPage(): ReactElement {
   const of = useChoices()
-  const callers = useCallers()
+  const callers = useCallers(callerOf(of('as')))
   const apps = useApi<AppsBody>({ key: ['apps'], path: '/api/apps' }).data?.apps ?? NO_APPS
   const [custom, app, kind] = [of('caller'), of('app'), of('kind')]
   const as = of('as') || (custom === '' ? (callers.data?.callers[0]?.user ?? '') : '')
@@ -36,7 +37,7 @@ export function ToolsPage(): ReactElement {
       <PageHead title="Tools" about="The tools that a caller’s agent sees, and why not the others." />
       {callers.data && (
         <div className="toolbar">
-          <CallerChoice callers={callers.data.callers} as={as} custom={custom} />
+          <CallerChoice current={callers.data.callers.find(({ user }) => user === as)} as={as} custom={custom} />
           {apps.length > 0 && <AppChoice apps={apps} value={app} />}
           <Select label="Kind" options={KINDS} value={kind || 'tool'} apply={(to) => choose({ kind: to })} />
           <SearchField name="q" example="name, group, tag or reason" />
@@ -44,7 +45,7 @@ export function ToolsPage(): ReactElement {
         </div>
       )}
       {chosen && <AppNeeds app={chosen} />}
-      {!error && callers.data?.callers.length === 0 && custom === '' && (
+      {!error && callers.data?.callers.length === 0 && !isKnown && (
         <Empty title="No callers yet">
           <p>
             Add one under <code>callers:</code> in toolgate.yaml.

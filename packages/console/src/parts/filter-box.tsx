@@ -1,8 +1,8 @@
-import { type KeyboardEvent, type ReactElement, useEffect, useId, useRef, useState } from 'react'
+import { type KeyboardEvent, type ReactElement, useId, useRef, useState } from 'react'
 import { completeFilter, type FilterGrammar, formatFilter, parseFilter, withoutTyped } from '../filter-text.ts'
 import { choose, useChoices } from '../hooks.ts'
-import { Exact } from './exact.tsx'
 import { Field, Problem } from './form.tsx'
+import { Suggestions } from './suggestions.tsx'
 
 interface FilterBoxProps {
   readonly grammar: FilterGrammar
@@ -36,13 +36,9 @@ export function FilterBox({ grammar, example, seen, isEager = false }: FilterBox
   const [isOpen, setOpen] = useState(false)
   const [at, setAt] = useState(-1)
   const input = useRef<HTMLInputElement>(null)
-  const list = useRef<HTMLUListElement>(null)
   const text = draft?.base === applied ? draft.text : applied
   const { start, end, completions } = isOpen ? completeFilter(text, caret, grammar, seen) : NOTHING
   const active = Math.min(at, completions.length - 1)
-  useEffect(() => {
-    list.current?.children[active]?.scrollIntoView({ block: 'nearest' })
-  }, [active])
 
   /** Applies a text to the address, and shows another one in the field. Returns whether it was without a problem. */
   function apply(to: string, shown = to): boolean {
@@ -128,23 +124,15 @@ export function FilterBox({ grammar, example, seen, isEager = false }: FilterBox
           />
         )}
       </Field>
-      <ul ref={list} id={listId} role="listbox" aria-label="Suggestions" hidden={!isShown}>
-        {completions.map((completion, i) => (
-          // Options are reached with the arrow keys of the field above, which keeps the focus.
-          // eslint-disable-next-line jsx-a11y/click-events-have-key-events
-          <li
-            key={completion.text}
-            id={`${listId}-${i}`}
-            role="option"
-            aria-selected={i === active}
-            onPointerDown={(event) => event.preventDefault()}
-            onClick={() => take(i)}
-            onPointerMove={() => setAt(i)}
-          >
-            <Exact text={completion.text} className="id" /> <span className="dim">{completion.about}</span>
-          </li>
-        ))}
-      </ul>
+      <Suggestions
+        id={listId}
+        label="Suggestions"
+        options={completions}
+        active={active}
+        isShown={isShown}
+        point={setAt}
+        take={take}
+      />
       <Problem text={problems.join(' ')} />
     </div>
   )

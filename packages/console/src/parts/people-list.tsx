@@ -15,7 +15,7 @@ import { Pending } from './panels.tsx'
 import { PersonDrawer } from './person-drawer.tsx'
 import { Split } from './split.tsx'
 import { TenantTag } from './tenant-tag.tsx'
-import { Ago } from './when.tsx'
+import { Ago, Counting } from './when.tsx'
 import { WindowedTable } from './windowed-table.tsx'
 
 const REFRESH_MS = 8000
@@ -47,6 +47,17 @@ export function PeopleList(): ReactElement {
             : people.length === 1
               ? '1 person'
               : `${formatNumber(people.length)} people`}
+          {!data.isComplete && (
+            <span>
+              {data.countedTo === undefined ? (
+                'tools are being counted…'
+              ) : (
+                <>
+                  calls <Counting to={data.countedTo} />
+                </>
+              )}
+            </span>
+          )}
         </p>
       )}
       {data && people.length === 0 && <NoMatch title="Nobody matches" names={FILTERS} />}

@@ -20,6 +20,17 @@ export function At({ at }: { at: number | string }): ReactElement {
   return <Time ms={ms} text={formatTime(ms, Date.now())} />
 }
 
+/** Says that calls are still being counted, and up to which time they are. */
+export function Counting({ to }: { to: number | undefined }): ReactElement {
+  return to === undefined ? (
+    <>counting…</>
+  ) : (
+    <>
+      counted up to <At at={to} />…
+    </>
+  )
+}
+
 function Time({ ms, text }: { ms: number; text: string }): ReactElement {
   return (
     <time className="since" dateTime={new Date(ms).toISOString()} title={formatExact(ms)}>
