@@ -233,7 +233,17 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'WhyBody',
     faults: ['caller_unknown', 'app_unknown', 'tool_unknown'],
   },
-  'GET /api/callers': { who: 'person', summary: 'Lists the callers that `as` may name.', answer: 'CallersBody' },
+  'GET /api/callers': {
+    who: 'person',
+    summary: 'Lists the callers that `as` may name.',
+    query: {
+      as: { ...text, description: 'Only this caller.' },
+      text: { ...text, description: 'A part of the name, tenant or a role, in any case.' },
+      own: { schema: { enum: ['true', 'false'] }, description: 'Only callers that this person may call tools as.' },
+      limit: whole(1, 2000),
+    },
+    answer: 'CallersBody',
+  },
   'GET /api/people': {
     who: 'person',
     summary: 'Lists who can use the gateway, and who has in the last week: their callers, keys, connections and calls.',

@@ -11,6 +11,8 @@ export interface PeopleBody {
   readonly roles: readonly string[]
   /** `false`: calls are still being counted, or lists of tools are still being made. Ask again. */
   readonly isComplete: boolean
+  /** The time up to which calls are counted, while they still are. Wall-clock milliseconds. */
+  readonly countedTo?: number
 }
 
 /** A user of one tenant: with keys, with calls in the last week, or both. Times are wall-clock milliseconds. */
