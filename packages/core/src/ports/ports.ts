@@ -209,6 +209,8 @@ const GATE_EVENTS = [
   'policy_recorded',
   'config_changed',
   'approval_decided',
+  'notification_sent',
+  'notification_failed',
   'tool_changed',
   'tool_flagged',
   'tool_accepted',
