@@ -23,6 +23,9 @@ import {
   type KeysBody,
   loadConfig,
   type LimitsBody,
+  type NotificationsBody,
+  type NotificationTestBody,
+  type NotificationTestInput,
   type LogsBody,
   type NeedsBody,
   type NewKeyBody,
@@ -165,6 +168,8 @@ export interface Api extends AuditReader, AuditExporter {
   ): Promise<RunsBody>
   endRun(id: string): Promise<EndedRunBody>
   limits(range: { readonly limit?: number }): Promise<LimitsBody>
+  notifications(): Promise<NotificationsBody>
+  testNotifications(asked: NotificationTestInput): Promise<NotificationTestBody>
   replicas(): Promise<ReplicasBody>
   acceptReplicas(what: AcceptReplicasBody['what']): Promise<ReplicasBody>
   /** Makes the gateway read its file again. */
@@ -204,6 +209,8 @@ export function createApi(target: GatewayAddress): Api {
     runs: (filter) => get<RunsBody>('/api/runs', filter),
     endRun: (id) => change<EndedRunBody>('DELETE', `/api/runs/${encodeURIComponent(id)}`),
     limits: (range) => get<LimitsBody>('/api/limits', range),
+    notifications: () => get<NotificationsBody>('/api/notifications'),
+    testNotifications: (asked) => change<NotificationTestBody>('POST', '/api/notifications/test', asked),
     rotateAudit: () => change('POST', '/api/audit/rotate', {}),
     replicas: () => get<ReplicasBody>('/api/replicas'),
     acceptReplicas: (what) => change<ReplicasBody>('POST', '/api/replicas/accept', { what }),

@@ -1,5 +1,5 @@
 import { messageOf } from '@toolgate/values'
-import type { ServerRow } from '@toolgate/gateway'
+import type { NotificationsBody, ReceiverRow, ServerRow } from '@toolgate/gateway'
 import { createApi, findTarget, type TargetOptions } from '../client.ts'
 import { CliError } from '../exit.ts'
 import type { Io } from '../io.ts'
@@ -33,8 +33,11 @@ export async function checkGateway(
   }
   const runs: Finding = { level: 'ok', about: url, text: 'a gateway runs there' }
   try {
-    const { servers } = await createApi(target).tools({ caller: '{}' })
-    return [runs, ...servers.map(describeServer)]
+    const api = createApi(target)
+    const { servers } = await api.tools({ caller: '{}' })
+    // A gateway of an earlier version has no receivers.
+    const { receivers = [] }: Partial<NotificationsBody> = await api.notifications().catch(() => ({}))
+    return [runs, ...servers.map(describeServer), ...receivers.map(describeReceiver)]
   } catch (error) {
     const mend = error instanceof CliError && error.exit === 'key' ? 'export TOOLGATE_KEY=<a console key>' : undefined
     return [runs, { level: 'warn', about: url, text: messageOf(error), ...(mend && { mend }) }]
@@ -60,4 +63,11 @@ function describeServer(row: ServerRow): Finding {
     return { level: 'warn', about, text: `it is still starting${why}`, mend }
   }
   return { level: 'error', about, text: reason ?? status, mend: `toolgate logs ${name}` }
+}
+
+function describeReceiver({ name, failing, waiting }: ReceiverRow): Finding {
+  const about = `receiver ${name}`
+  if (!failing) return { level: 'ok', about, text: 'it takes notifications of approvals' }
+  const text = `it takes no notifications since ${failing.since}: ${failing.why}; ${waiting} wait`
+  return { level: 'warn', about, text, mend: `toolgate notify test ${name}` }
 }

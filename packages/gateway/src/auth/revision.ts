@@ -11,10 +11,7 @@ export const RULES = ['policy', 'callers', 'limits', 'groups', 'aliases', 'label
 export type Rules = Pick<GatewayConfig, (typeof RULES)[number]>
 
 /** The part of `approvals` that a reload replaces. */
-export const ASKING = ['notify', 'wait'] as const
-
-/** How people are asked. */
-export type Asking = Pick<ApprovalsConfig, (typeof ASKING)[number]>
+type Asking = Pick<ApprovalsConfig, 'notify' | 'wait'>
 
 /** The part of a configuration that is read once, when the gateway starts. */
 export type Settings = Omit<GatewayConfig, keyof Rules>

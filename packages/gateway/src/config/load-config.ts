@@ -114,7 +114,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
   if (source.problems.length > 0)
     throw new ConfigFileError(source.problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
   for (const login of proxySecrets(config)) secrets.addFilled('proxy', login)
-  for (const text of notifySecrets(config.approvals)) secrets.addKey(text)
+  for (const secret of notifySecrets(config.approvals)) secrets.addKey(secret)
   for (const password of storeSecrets(config.stores)) secrets.addKey(password)
   for (const key of inputKeys(config.audit)) secrets.addKey(key)
   for (const { demoKey } of config.callers) if (demoKey !== undefined) secrets.addKey(demoKey)

@@ -6,7 +6,7 @@ import { proxyFor } from '../../util/proxy-rules.ts'
 import { toJson } from './formats/json.ts'
 import { toSlack } from './formats/slack.ts'
 import { toTeams } from './formats/teams.ts'
-import type { Message } from './message.ts'
+import type { NoticeMessage } from './message.ts'
 import { signedHeaders } from './sign.ts'
 
 /** What became of one POST. */
@@ -26,7 +26,7 @@ const MAX_SHOWN_CHARS = 200
 /** Sends one message, once. Redirects are not followed. Never rejects. */
 export async function deliver(
   receiver: ReceiverConfig,
-  message: Message,
+  message: NoticeMessage,
   { id, atMs, timeoutMs = TIMEOUT_MS }: { readonly id: string; readonly atMs: number; readonly timeoutMs?: number },
 ): Promise<Delivery> {
   const url = new URL(receiver.url)
@@ -53,7 +53,7 @@ export async function deliver(
   }
 }
 
-function bodyFor({ format }: ReceiverConfig, message: Message, atMs: number): object {
+function bodyFor({ format }: ReceiverConfig, message: NoticeMessage, atMs: number): object {
   if (format === 'json') return toJson(message, atMs)
   return format === 'slack' ? toSlack(message) : toTeams(message)
 }

@@ -1,7 +1,7 @@
 import type { Approval } from '@toolgate/core'
 
 /** What receivers are told, in no format yet. Its texts come from outside: each format escapes them. */
-export type Message = ApprovalMessage | GroupMessage
+export type NoticeMessage = ApprovalMessage | GroupMessage
 
 /** One approval: that a call waits, or how that ended. */
 export interface ApprovalMessage {
@@ -49,7 +49,7 @@ export function plainText(text: string, maxChars = MAX_FIELD_CHARS): string {
 }
 
 /** Returns the title of a message. Its parts from outside are plain text. */
-export function titleOf(message: Message): string {
+export function titleOf(message: NoticeMessage): string {
   if (message.about === 'group') {
     const { waiting, ended } = message
     const waits = waiting === 0 ? [] : [`${waiting} more ${waiting === 1 ? 'call waits' : 'calls wait'} for approval`]
@@ -71,7 +71,7 @@ const ENDS = {
 } as const satisfies Record<Approval['status'], string>
 
 /** Returns the facts of a message as labels and plain texts, for people. */
-export function factsOf(message: Message): readonly (readonly [label: string, text: string])[] {
+export function factsOf(message: NoticeMessage): readonly (readonly [label: string, text: string])[] {
   if (message.about === 'group')
     return message.tools.length === 0 ? [] : [['Tools', plainText(message.tools.join(', '))]]
   const { user, tenant, client, why, expiresAt, decidedBy, reason, about, input } = message

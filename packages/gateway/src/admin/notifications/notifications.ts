@@ -12,7 +12,7 @@ import { Leases } from '../../util/leases.ts'
 import { deliver } from './deliver.ts'
 import type { ApprovalMessage } from './message.ts'
 import { Outbox, type Queued, type ReceiverState } from './outbox.ts'
-import { type Outcome, OUTCOMES, type Receiver, sendDue, type SenderDeps } from './sender.ts'
+import { type SendOutcome, OUTCOMES, type Receiver, sendDue, type SenderDeps } from './sender.ts'
 import { messagesOf, whyOf } from './words.ts'
 
 /** How often queued messages are looked for. Those of this process leave at once. */
@@ -24,6 +24,8 @@ const MAX_COMPARED = 1_000
 const MAX_SEEN = 10_000
 /** How long a stopping gateway waits for a message on its way. Another process sends it again. */
 const STOP_MS = 2_000
+/** The time limit of a test message, whose answer a person waits for. */
+const TEST_MS = 8_000
 /** The least time between two log lines about a full queue. */
 const LOG_MS = 60_000
 
@@ -83,7 +85,11 @@ export class Notifications {
       chosen.map(async ({ key, config }) => {
         const atMs = this.#heart.clock.wallMs()
         const message = exampleOf(this.#heart.door.publicUrl, atMs)
-        const { outcome, text } = await deliver(config, message, { id: `msg_test_${atMs}_${key}`, atMs })
+        const { outcome, text } = await deliver(config, message, {
+          id: `msg_test_${atMs}_${key}`,
+          atMs,
+          timeoutMs: TEST_MS,
+        })
         const { name, format } = config
         return { name, format, isTaken: outcome === 'sent', text: this.#heart.redact.redactText(text) }
       }),
@@ -273,7 +279,12 @@ export class Notifications {
     }
   }
 
-  #onOutcome({ config }: Receiver, { approval, tool, tenant, about }: Queued, outcome: Outcome, text: string): void {
+  #onOutcome(
+    { config }: Receiver,
+    { approval, tool, tenant, about }: Queued,
+    outcome: SendOutcome,
+    text: string,
+  ): void {
     this.#count(config.name, outcome)
     if (outcome !== 'sent' && outcome !== 'failed') return
     const { stores, clock, gate, redact } = this.#heart
@@ -303,7 +314,7 @@ export class Notifications {
       log({ level: 'info', message: `the receiver "${config.name}" takes notifications again` })
   }
 
-  #count(receiver: string, outcome: Outcome): void {
+  #count(receiver: string, outcome: SendOutcome): void {
     const key = `${outcome} ${receiver}`
     this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
   }

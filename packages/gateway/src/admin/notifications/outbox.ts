@@ -13,7 +13,7 @@ export interface Queued {
 }
 
 /** What a receiver has been told of an approval. */
-export type Told = 'alone' | 'in a group' | 'ended'
+type ToldState = 'alone' | 'in a group' | 'ended'
 
 /** How a receiver is doing. Only the holder of its lease writes it. */
 export interface ReceiverState {
@@ -42,7 +42,7 @@ const STATES = 'gateway/notifications/receivers/'
 const FRESH: ReceiverState = { failures: 0, notBeforeMs: 0, window: { atMs: 0, count: 0 } }
 
 /** An approval, as far as the outbox needs it. */
-interface Named {
+interface ApprovalTimes {
   readonly id: string
   readonly tool: string
   readonly tenant?: string | undefined
@@ -64,7 +64,7 @@ export class Outbox {
    * Adds a message, once for all replicas. Returns `false` if the queue of the receiver is full. A request is tried as
    * long as its approval lives, and each message for an hour at most.
    */
-  async add(receiver: string, about: Queued['about'], approval: Named): Promise<boolean> {
+  async add(receiver: string, about: Queued['about'], approval: ApprovalTimes): Promise<boolean> {
     const { id, tool, tenant, requestedAt, expiresAt } = approval
     const told = await this.told(receiver, id)
     if (about === 'requested' ? told !== undefined : told === 'ended') return true
@@ -97,16 +97,16 @@ export class Outbox {
     await this.#state.take(key)
   }
 
-  async told(receiver: string, approval: string): Promise<Told | undefined> {
-    return (await this.#state.get(`${TOLD}${receiver}/${approval}`)) as Told | undefined
+  async told(receiver: string, approval: string): Promise<ToldState | undefined> {
+    return (await this.#state.get(`${TOLD}${receiver}/${approval}`)) as ToldState | undefined
   }
 
-  async setTold(receiver: string, approval: string, told: Told, expiresAt: number): Promise<void> {
+  async setTold(receiver: string, approval: string, told: ToldState, expiresAt: number): Promise<void> {
     await this.#state.set(`${TOLD}${receiver}/${approval}`, told, { expiresAt: expiresAt + KEPT_MS })
   }
 
   /** Remembers that the end of an approval is to be sent. */
-  async open({ id, expiresAt }: Named): Promise<void> {
+  async open({ id, expiresAt }: ApprovalTimes): Promise<void> {
     await this.#state.add(OPEN + id, expiresAt, { expiresAt: expiresAt + KEPT_MS })
   }
 

@@ -3,7 +3,7 @@ import type { Clock } from '@toolgate/core/stores'
 import type { ReceiverConfig } from '../../config/config.ts'
 import type { Leases } from '../../util/leases.ts'
 import type { deliver, Delivery } from './deliver.ts'
-import type { ApprovalMessage, GroupMessage, Message } from './message.ts'
+import type { ApprovalMessage, GroupMessage, NoticeMessage } from './message.ts'
 import type { Outbox, Queued, ReceiverState } from './outbox.ts'
 
 /** A receiver with the key of its entries in the state, which hides its URL. */
@@ -17,7 +17,7 @@ export interface Receiver {
  * no longer waited before the message left.
  */
 export const OUTCOMES = ['sent', 'retried', 'failed', 'dropped', 'unneeded'] as const
-export type Outcome = (typeof OUTCOMES)[number]
+export type SendOutcome = (typeof OUTCOMES)[number]
 
 export interface SenderDeps {
   readonly outbox: Outbox
@@ -29,7 +29,7 @@ export interface SenderDeps {
   readonly toMessage: (approval: Approval, about: Queued['about'], receiver: ReceiverConfig) => Promise<ApprovalMessage>
   /** The page that lists what waits. */
   readonly listUrl: string | undefined
-  readonly onOutcome: (receiver: Receiver, queued: Queued, outcome: Outcome, text: string) => void
+  readonly onOutcome: (receiver: Receiver, queued: Queued, outcome: SendOutcome, text: string) => void
   /** Called when a receiver begins to fail, and when it takes messages again. */
   readonly onState: (receiver: Receiver, state: ReceiverState) => void
   readonly isClosed: () => boolean
@@ -138,7 +138,7 @@ function idOf({ key }: Receiver, together: readonly Ready[]): string {
   return `msg_${approval}_${about}_${key}${more.length === 0 ? '' : `_${more.length}`}`
 }
 
-async function toMessage({ config }: Receiver, together: readonly Ready[], deps: SenderDeps): Promise<Message> {
+async function toMessage({ config }: Receiver, together: readonly Ready[], deps: SenderDeps): Promise<NoticeMessage> {
   const [first] = together
   if (first && together.length === 1) return deps.toMessage(first.approval, first.queued.about, config)
   const waiting = together.filter(({ queued }) => queued.about === 'requested')

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { text } from './values.ts'
 
 /** The formats of messages: those of two chats, and signed JSON for programs. */
-export const NOTIFY_FORMATS = ['slack', 'teams', 'json'] as const
+const NOTIFY_FORMATS = ['slack', 'teams', 'json'] as const
 
 /** A receiver of notifications, as people write it. */
 export const receiverSchema = z.strictObject({

@@ -1,11 +1,11 @@
-import { type ApprovalMessage, type GroupMessage, type Message, plainText } from '../message.ts'
+import { type ApprovalMessage, type GroupMessage, type NoticeMessage, plainText } from '../message.ts'
 
 /** The longest input in a message for programs, in characters of JSON. */
 const MAX_INPUT_CHARS = 16_384
 const TYPES = { requested: 'approval.requested', ended: 'approval.ended', test: 'notification.test' } as const
 
 /** Returns a message for programs: the payload of Standard Webhooks. */
-export function toJson(message: Message, atMs: number): object {
+export function toJson(message: NoticeMessage, atMs: number): object {
   const timestamp = new Date(atMs).toISOString()
   return message.about === 'group'
     ? { type: 'approval.several', timestamp, data: groupData(message) }

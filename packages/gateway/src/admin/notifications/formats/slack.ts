@@ -1,4 +1,4 @@
-import { factsOf, type Message, titleOf } from '../message.ts'
+import { factsOf, type NoticeMessage, titleOf } from '../message.ts'
 
 /** The longest text of a block. Slack rejects a longer one. */
 const MAX_TEXT_CHARS = 3_000
@@ -9,7 +9,7 @@ const MAX_TEXT_CHARS = 3_000
  * `&`, `<` and `>` are escaped, so a name cannot become a link or a mention, and `verbatim` keeps Slack from looking for
  * names and addresses in the text. The link is the only one.
  */
-export function toSlack(message: Message): object {
+export function toSlack(message: NoticeMessage): object {
   const title = titleOf(message)
   const facts = factsOf(message).map(([label, text]) => `*${label}:* ${escaped(text)}`)
   const links = message.url === undefined ? [] : [`<${linkOf(message.url)}|Open in Toolgate>`]

@@ -1,4 +1,4 @@
-import { factsOf, type Message, titleOf } from '../message.ts'
+import { factsOf, type NoticeMessage, titleOf } from '../message.ts'
 
 /**
  * Returns a message for a webhook of Teams' Workflows: an Adaptive Card.
@@ -6,7 +6,7 @@ import { factsOf, type Message, titleOf } from '../message.ts'
  * Each text is a `TextRun`, which is the element without Markdown, so names cannot become links. Mentions need an entity
  * that the card does not have.
  */
-export function toTeams(message: Message): object {
+export function toTeams(message: NoticeMessage): object {
   const facts = factsOf(message).map(([label, text]) => line([run(`${label}: `, { isBold: true }), run(text)]))
   const open = { type: 'Action.OpenUrl', title: 'Open in Toolgate', url: message.url }
   return {
