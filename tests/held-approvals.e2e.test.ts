@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import { join } from 'node:path'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { GatewayConfig } from '@toolgate/gateway'
 import { KEYS } from './support/keys.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
@@ -162,5 +165,26 @@ describe('a held call', () => {
   it('is not held without the setting', async () => {
     await start(0)
     assert.match(textOf(await call(MODERN, 1)), /^Waiting for approval/)
+  })
+})
+
+describe('a held call of a client on stdio', () => {
+  it('runs once a person has approved, and its client gets progress meanwhile', async () => {
+    await start(60_000)
+    const client = new Client({ name: 'test', version: '1' })
+    const cli = join(import.meta.dirname, '../packages/cli/bin/toolgate.js')
+    const args = ['--conditions=toolgate-source', cli, 'stdio', '--url', gateway.url, '--key', KEYS.viewer]
+    await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: 'ignore' }))
+    try {
+      const told: (string | undefined)[] = []
+      const onprogress = ({ message }: { readonly message?: string | undefined }) => void told.push(message)
+      const calling = client.callTool({ name: 'pay__send', arguments: { cents: 1 } }, { onprogress })
+      await until(() => told.length > 0)
+      await decide('approve')
+      assert.match(JSON.stringify(await calling), /send ran/)
+      assert.match(told[0] ?? '', /^Waiting for approval of pay__send\./)
+    } finally {
+      await client.close()
+    }
   })
 })

@@ -300,6 +300,7 @@ describe('two gateways with one state', () => {
       await pay(one, 150)
       await until(() => one.log.some(({ message }) => message === 'the receiver "r1" takes no notifications'))
       await one.close()
+      assert.doesNotMatch(JSON.stringify(one.log), /\/hook/)
       receiver = await startNoticeReceiver(port)
       await start([{}], { state })
       const [message] = await got(1)

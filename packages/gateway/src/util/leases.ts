@@ -13,7 +13,7 @@ interface LeasesOptions {
 const DEFAULT_LEASE_MS = 10_000
 
 /** Gives each piece of work, such as a task, to one process at a time, of all that share a state store. */
-export class Leases {
+export class WorkLeases {
   readonly leaseMs: number
   readonly #state: LeasesOptions['state']
   readonly #clock: LeasesOptions['clock']

@@ -8,7 +8,7 @@ import type { Heart } from '../../heart/heart.ts'
 import type { ReceiverRow, ReceiverTestRow } from '../../model/notifications.ts'
 import { type Family, gauge } from '../../telemetry/exposition.ts'
 import { endsWithin } from '@toolgate/values'
-import { Leases } from '../../util/leases.ts'
+import { WorkLeases } from '../../util/leases.ts'
 import { deliver } from './deliver.ts'
 import type { ApprovalMessage } from './message.ts'
 import { Outbox, type Queued, type ReceiverState } from './outbox.ts'
@@ -33,7 +33,7 @@ const LOG_MS = 60_000
 export class Notifications {
   readonly #heart: Heart
   readonly #outbox: Outbox
-  readonly #leases: Leases
+  readonly #leases: WorkLeases
   readonly #approvals: Heart['gate']['approvals']
   readonly #messages: () => readonly string[]
   readonly #unsubscribe: () => void
@@ -56,7 +56,7 @@ export class Notifications {
     const { gate, stores, clock, redact, revisions } = heart
     this.#heart = heart
     this.#outbox = new Outbox(stores.state, clock)
-    this.#leases = new Leases({
+    this.#leases = new WorkLeases({
       state: stores.state,
       clock,
       prefix: 'gateway/notifications/leases/',

@@ -1,7 +1,7 @@
 import type { Approval } from '@toolgate/core'
 import type { Clock } from '@toolgate/core/stores'
 import type { ReceiverConfig } from '../../config/config.ts'
-import type { Leases } from '../../util/leases.ts'
+import type { WorkLeases } from '../../util/leases.ts'
 import type { deliver, Delivery } from './deliver.ts'
 import type { ApprovalMessage, GroupMessage, NoticeMessage } from './message.ts'
 import type { Outbox, Queued, ReceiverState } from './outbox.ts'
@@ -21,7 +21,7 @@ export type SendOutcome = (typeof OUTCOMES)[number]
 
 export interface SenderDeps {
   readonly outbox: Outbox
-  readonly leases: Leases
+  readonly leases: WorkLeases
   readonly clock: Pick<Clock, 'wallMs'>
   readonly deliver: typeof deliver
   /** Returns the approval as approvers see it. */

@@ -1,6 +1,6 @@
 import { type AuditReader, TERMINAL_EVENTS } from '@toolgate/core/audit'
 import { type Clock, memoryState, type StateStore } from '@toolgate/core/stores'
-import { Leases } from '../../util/leases.ts'
+import { WorkLeases } from '../../util/leases.ts'
 import { ApprovalTasks, type ApprovalTasksDeps } from './approval-tasks.ts'
 import { TaskStore, type TaskStoreOptions } from './task-store.ts'
 import { Tasks, type TasksDeps } from './tasks.ts'
@@ -34,7 +34,7 @@ export function createTasks({ state: kept, audit, readOwner, ...options }: TaskO
   const deps = { ...options, store, isKept: kept !== undefined }
   const hasEnded = async (call: string) => (await audit.query({ call })).some(({ event }) => TERMINAL_EVENTS.has(event))
   // Each kind has its own leases, so that a process does not block itself.
-  const newLeases = () => new Leases({ state, clock, prefix: LEASES })
+  const newLeases = () => new WorkLeases({ state, clock, prefix: LEASES })
   const approvalTasks = new ApprovalTasks({ ...deps, state, hasEnded, leases: newLeases() })
   const tasks = new Tasks({ ...deps, leases: newLeases() })
   return {
