@@ -169,6 +169,18 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     query: { limit: whole(1, 1000) },
     answer: 'LimitsBody',
   },
+  'GET /api/notifications': {
+    who: 'person',
+    summary: 'Returns the receivers of notifications about approvals, and how they are doing.',
+    answer: 'NotificationsBody',
+  },
+  'POST /api/notifications/test': {
+    who: 'person',
+    summary: 'Sends an example to receivers, and returns what they answered.',
+    body: 'NotificationTestInput',
+    answer: 'NotificationTestBody',
+    faults: ['notification_forbidden', 'receiver_unknown'],
+  },
   'GET /api/openapi.json': { who: 'everyone', summary: 'Returns this document.', answer: 'OpenapiBody' },
   'GET /api/login': {
     who: 'everyone',
