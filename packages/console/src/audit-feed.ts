@@ -14,6 +14,7 @@ export const EVENTS: readonly AuditEvent[] = [
   'policy_recorded',
   'config_changed',
   'approval_decided',
+  'approval_refused',
   'tool_changed',
   'tool_flagged',
   'tool_accepted',

@@ -2,6 +2,7 @@ import { type Caller, ConfigError } from '@toolgate/core'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { IssuerRow } from '../model/rows.ts'
 import type { OAuthConfig } from '../config/oauth.ts'
+import type { NamingIssuer } from '../config/other-names.ts'
 import { type Authenticator, createAuthenticator, type CredentialSource } from './credential.ts'
 import type { LogLine } from '../model/log-line.ts'
 import type { Logout } from './issued-to.ts'
@@ -34,6 +35,8 @@ export interface TokenLogouts {
 
 interface AuthenticatorOptions {
   readonly oauth: OAuthConfig | undefined
+  /** All issuers that name people. Default: those of `oauth`. */
+  readonly naming?: readonly NamingIssuer[]
   readonly publicUrl: string | undefined
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
   readonly log: (line: LogLine) => void
@@ -48,7 +51,7 @@ interface AuthenticatorOptions {
  */
 export async function openAuthenticator(
   own: readonly CredentialSource[],
-  { oauth, publicUrl, clock, log, onFault }: AuthenticatorOptions,
+  { oauth, naming, publicUrl, clock, log, onFault }: AuthenticatorOptions,
 ): Promise<OpenedAuthenticator> {
   if (!oauth)
     return { authenticator: createAuthenticator(own), issuers: () => [], signedIn: () => [], refusedTokens: () => [] }
@@ -62,7 +65,7 @@ export async function openAuthenticator(
   ])
   const refusals = new TokenRefusals(clock, log)
   const logouts = new Logouts({ clock, onFault })
-  const tokens = new Tokens(oauth, { clock, publicUrl, refusals, logouts })
+  const tokens = new Tokens(oauth, { clock, publicUrl, refusals, logouts, naming })
   const resources = protectedResources(oauth, publicUrl)
   void tokens.start()
   return {

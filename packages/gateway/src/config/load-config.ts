@@ -3,6 +3,7 @@ import path from 'node:path'
 import { checkShape, errnoOf, messageOf, sha256Hex, shapeOf } from '@toolgate/values'
 import { INSTALLED_FROM } from '../files.ts'
 import { findUnexplainedAsks } from './ask-warnings.ts'
+import { withOtherNames } from './other-names.ts'
 import { checkPolicy as checkWithCore } from './policy.ts'
 import { createSecretList } from './secret-list.ts'
 import type { Section } from './section.ts'
@@ -110,7 +111,11 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     groupNames: keysOf(source, ['groups']),
   })
   if (source.problems.length > 0)
-    throw new ConfigFileError(source.problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
+    throw new ConfigFileError(
+      [...source.problems, ...[...source.absent.values()].flat()].toSorted(
+        (a, b) => a.line - b.line || a.column - b.column,
+      ),
+    )
   for (const login of proxySecrets(config)) secrets.addFilled('proxy', login)
   for (const password of storeSecrets(config.stores)) secrets.addKey(password)
   for (const key of inputKeys(config.audit)) secrets.addKey(key)
@@ -130,6 +135,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     source.warn(warning)
   return {
     ...config,
+    callers: withOtherNames(config),
     ...(config.stores && { text }),
     textHash: sha256Hex(text),
     places,

@@ -97,10 +97,13 @@ export interface Door extends OpenedAuthenticator {
   certificateExpiresAtMs(): number | undefined
 }
 
+/** How a configuration is read. `text` replaces the text of the file. */
+type ReadHow = Pick<LoadConfigOptions, 'mayRun' | 'text'>
+
 /** The program around the rooms: its options, how it reads its file, and how it replaces the rules. */
 export interface Host extends HostOptions {
   /** Reads the file or the published text again. Throws `ConfigFileError`. */
-  read(how?: Pick<LoadConfigOptions, 'mayRun'>): Promise<GatewayConfig>
+  read(how?: ReadHow): Promise<GatewayConfig>
   /**
    * Reads the certificate again. If it has changed, returns the function that starts serving it. Throws `ConfigError`.
    */

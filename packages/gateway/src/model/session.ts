@@ -76,7 +76,7 @@ export interface ReadyBody {
    * the message.
    */
   readonly state?: { readonly code: string; readonly message?: string }
-  readonly servers?: readonly { readonly name: string; readonly status: ServerRow['status'] }[]
+  readonly servers?: readonly Pick<ServerRow, 'name' | 'status' | 'waitsFor'>[]
   /** Absent without OAuth. An issuer that is down does not make the gateway unready. */
   readonly issuers?: readonly IssuerRow[]
   /** The reason why the current text of the watched file is not in force. Only for console keys. */

@@ -36,6 +36,8 @@ export interface OpenedReplica {
   readonly otherFile: () => string | undefined
   /** Reads the published configuration again, with the current values of its variables. */
   readonly read: () => Promise<GatewayConfig>
+  /** Reads a text in place of the published one. */
+  readonly readText: (text: string) => Promise<GatewayConfig>
   /** Reads the local file again. */
   readonly readFile: () => Promise<GatewayConfig>
   /** Reads the local file again. Returns a line for the log if it differs from the published configuration. */
@@ -149,6 +151,7 @@ async function openPublished(local: GatewayConfig, joined: JoinedReplica): Promi
     config: isSame ? local : await readFirst(publication, read),
     otherFile: () => file.otherId(),
     read: async () => read(publication.candidate.text),
+    readText: (text) => read(text),
     readFile: () => file.read(),
     noteOnFile: () => file.note(),
     async follow({ reload, check, restart }) {

@@ -90,6 +90,7 @@ ${limitTables(schema)}
   inputTables,
   shadowHistories,
   findOwner,
+  (schema) => `ALTER TABLE ${schema}.approvals ADD COLUMN votes text`,
 ]
 
 /** The version that this program creates and supports. */

@@ -251,7 +251,7 @@ function toFault(path: string, error: unknown): ToolgateError {
 
 /** `TGST`, which marks a database as a Toolgate state. */
 const APPLICATION_ID = 0x54475354
-const SCHEMA_VERSION = 6
+const SCHEMA_VERSION = 7
 
 /** The tables of histories. Owners and names are JSON, which can escape a lone surrogate. */
 const HISTORIES = `
@@ -365,6 +365,7 @@ const TABLES = `
     decided_by TEXT,
     reason TEXT,
     spend TEXT,
+    votes TEXT,
     characters INTEGER NOT NULL,
     request TEXT NOT NULL
   ) STRICT;
@@ -416,5 +417,6 @@ export const STATE: Schema = {
     [3, HISTORIES],
     [4, CLAUSES],
     [5, SHADOWS],
+    [6, 'ALTER TABLE approvals ADD COLUMN votes TEXT'],
   ]),
 }

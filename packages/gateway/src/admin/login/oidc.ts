@@ -2,6 +2,7 @@ import { messageOf } from '@toolgate/values'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { boundLines } from '../../auth/bounded-lines.ts'
 import type { Logout } from '../../auth/issued-to.ts'
+import type { OidcLoginDeps } from '../../auth/oauth/oidc-login.ts'
 import type { OidcConfig } from '../../config/oidc.ts'
 import { ApiFault } from '../../model/faults.ts'
 import { once } from '../../util/lifecycle.ts'
@@ -12,6 +13,7 @@ import { invalidBody } from '../http/request.ts'
 
 interface OidcDeps {
   readonly config: OidcConfig
+  readonly naming?: OidcLoginDeps['naming']
   readonly publicUrl: string
   readonly clock: Clock
   readonly state: Pick<StateStore, 'get' | 'add' | 'take'>
@@ -35,7 +37,7 @@ export const LOGOUT_PATH = '/api/oidc/backchannel-logout'
 const BACK = /^\/(?:(?:approvals|connect)\/[\w%.~-]{1,300})?$/
 
 /** Returns the routes. Their code is loaded at the first login. */
-export function createOidcRoutes({ config, publicUrl, clock, state, log, onLogout }: OidcDeps): OidcRoutes {
+export function createOidcRoutes({ config, naming, publicUrl, clock, state, log, onLogout }: OidcDeps): OidcRoutes {
   const isSecure = publicUrl.startsWith('https:')
   const logFailure = boundLines(log, clock)
   const open = once(async () => {
@@ -45,7 +47,7 @@ export function createOidcRoutes({ config, publicUrl, clock, state, log, onLogou
       import('../../auth/oauth/token-problem.ts'),
     ])
     const [redirectUri, homeUrl] = [`${publicUrl}/api/oidc/callback`, `${publicUrl}/`]
-    const login = new OidcLogin(config, { clock, state, redirectUri, homeUrl })
+    const login = new OidcLogin(config, { clock, state, redirectUri, homeUrl, naming })
     return { login, IssuerError, TokenProblem, seconds: ATTEMPT_MS / 1000 }
   })
   const offer = once(() =>

@@ -4,6 +4,7 @@ import type { OidcConfig } from '../../config/oidc.ts'
 import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
 import type { Route } from '../../heart/route.ts'
+import { namingIssuers } from '../../config/other-names.ts'
 import type { LoginsBody } from '../../model/rows.ts'
 import { type AccessRules, createSessions, login, logout, sessionRoute, type LoginSessions } from '../http/access.ts'
 import { nothingAt, parseQuery, queryOf } from '../http/request.ts'
@@ -109,6 +110,7 @@ function openOidc(heart: Heart, sessions: readonly LoginSessions[]): OidcRoutes 
   if (!oidc || publicUrl === undefined) return undefined
   return createOidcRoutes({
     config: oidc,
+    naming: namingIssuers(config),
     publicUrl,
     clock,
     state: stores.state,

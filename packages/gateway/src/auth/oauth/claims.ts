@@ -2,6 +2,8 @@ import { hash } from 'node:crypto'
 import { type Caller, defineCaller } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { IssuerConfig } from '../../config/oauth.ts'
+import type { NamingIssuer } from '../../config/other-names.ts'
+import { aliasesOf } from './aliases.ts'
 import { remember } from './remember.ts'
 import { claimAt, listAt, namesOf, rolesAt, textAt, textOf } from './read-claims.ts'
 import { TokenProblem } from './token-problem.ts'
@@ -27,10 +29,15 @@ export class Identities {
   /** Oldest first. */
   readonly #known = new Map<string, Identity>()
   readonly #nameOf: NameOfClient
+  readonly #issuers: readonly NamingIssuer[]
 
-  /** `nameOf` returns the name of another issuer, for the actors of a token. */
-  constructor(nameOf: NameOfClient = () => undefined) {
+  /**
+   * `nameOf` returns the name of another issuer, for the actors of a token. `issuers`: all that name people, for the other
+   * names of a person.
+   */
+  constructor(nameOf: NameOfClient = () => undefined, issuers: readonly NamingIssuer[] = []) {
     this.#nameOf = nameOf
+    this.#issuers = issuers
   }
 
   /**
@@ -49,7 +56,8 @@ export class Identities {
     const tenant = tenantOf(claims, config)
     const actors = actorsOf(claims['act'], config, this.#nameOf)
     const who = [config.issuer, tenant ?? null, user, client ?? null, actors]
-    const key = JSON.stringify([...who, roles, scopes])
+    const aliases = aliasesOf(user, config.issuer, (path) => claimAt(claims, path), this.#issuers)
+    const key = JSON.stringify([...who, roles, scopes, aliases])
     const known = this.#known.get(key)
     if (known) return known
     const caller = defineCaller({
@@ -58,6 +66,7 @@ export class Identities {
       scopes,
       ...(tenant === undefined ? {} : { tenant }),
       ...(client === undefined ? {} : { client }),
+      ...(aliases.length === 0 ? {} : { aliases }),
       ...(actors.length === 0 ? {} : { actor: actors[0], actChain: actors }),
     })
     const identity = {

@@ -4,6 +4,7 @@ import { type Caller, defineCaller } from '@toolgate/core'
 import { isObject, type JsonObject, readOwnJson } from '@toolgate/values/json'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { OidcConfig } from '../../config/oidc.ts'
+import type { NamingIssuer } from '../../config/other-names.ts'
 import { Identities, labelOf, lackOf } from './claims.ts'
 import { fetchJson, IssuerError } from './fetch-json.ts'
 import { toBasic } from './introspection.ts'
@@ -22,6 +23,8 @@ export interface OidcLoginDeps {
   /** The URL to which it returns people after a logout. */
   readonly homeUrl: string
   readonly state: Pick<StateStore, 'get' | 'add' | 'take'>
+  /** All issuers that name people. Default: the one of this login. */
+  readonly naming?: readonly NamingIssuer[] | undefined
 }
 
 /** Options of one login. */
@@ -250,15 +253,16 @@ export class OidcLogin {
     const { server, roles: rolesOf } = this.#config
     // Claims about the client do not identify the person.
     const { azp, client_id: client, appid, cid, act, scope, scp, ...own } = all
-    const { caller } = new Identities().of(own, server)
+    const { caller } = new Identities(undefined, this.#deps.naming ?? [server]).of(own, server)
     const groups = (caller.roles ?? []).filter((group) => rolesOf.has(group))
     if (groups.length === 0) {
       const lack = lackOf(own, { roles: groups }, server)
       throw new LoginProblem(`this person may not log in here: ${lack}`)
     }
     const roles = [...new Set(groups.flatMap((group) => rolesOf.get(group) ?? []))]
-    const { user, tenant } = caller
-    const person = defineCaller({ user, roles, ...(tenant === undefined ? {} : { tenant }) })
+    const { user, tenant, aliases } = caller
+    const of = { ...(tenant === undefined ? {} : { tenant }), ...(aliases && { aliases }) }
+    const person = defineCaller({ user, roles, ...of })
     const logoutUrl = this.#logoutUrl(idToken)
     const endsAtMs = (claims.exp as number) * 1000
     const { auth_time: loginAt, sub = '', sid } = claims

@@ -297,6 +297,7 @@ describe('Tokens', () => {
       roles: ['admin', 'editor'],
       scopes: ['a', 'b'],
       client: 'app',
+      aliases: ['corp/vera', 'corp/vera@example.com'],
     })
     // Without its tenant, the caller would be nobody's.
     assert.match((await refuse(await issuer.sign({ ...claims, org: undefined }))).detail ?? '', /org/)

@@ -4,6 +4,7 @@ import type { JsonObject } from '@toolgate/values/json'
 import { messageOf } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 import type { OAuthConfig } from '../../config/oauth.ts'
+import type { NamingIssuer } from '../../config/other-names.ts'
 import type { Bearer, Credential, CredentialSource, Refusal } from '../credential.ts'
 import { Identities, labelOf, lackOf } from './claims.ts'
 import { IssuerError } from './fetch-json.ts'
@@ -26,6 +27,8 @@ export interface TokensDeps {
   readonly refusals: Pick<TokenRefusals, 'add' | 'note'>
   /** The logouts that issuers have reported. */
   readonly logouts?: Pick<Logouts, 'hasEnded' | 'isRead'>
+  /** All issuers that name people. Default: those of the tokens. */
+  readonly naming?: readonly NamingIssuer[] | undefined
 }
 
 /** A verified token. */
@@ -83,10 +86,12 @@ export class Tokens implements CredentialSource {
    * expired.
    */
   readonly #over = new Map<string, number>()
-  readonly #identities = new Identities((issuer) => this.#sources.get(issuer)?.issuer.config.name)
+  readonly #identities: Identities
 
   constructor({ issuers }: OAuthConfig, deps: TokensDeps) {
     this.#deps = deps
+    const nameOf = (issuer: string) => this.#sources.get(issuer)?.issuer.config.name
+    this.#identities = new Identities(nameOf, deps.naming ?? issuers)
     this.#sources = new Map(
       issuers
         .map((config) => {
