@@ -1,12 +1,12 @@
 /** The person and the session at the issuer that a login or a token belongs to. */
 export interface IssuedTo {
   readonly sub?: string
-  /** OpenID Connect Front-Channel Logout §3: unique at the issuer. */
+  /** OpenID Connect Front-Channel ReportedLogout §3: unique at the issuer. */
   readonly sid?: string
 }
 
 /** The end of a session at an issuer, or of all sessions of a person. */
-export interface Logout extends IssuedTo {
+export interface ReportedLogout extends IssuedTo {
   /** The name of the issuer. */
   readonly issuer: string
   /** When the issuer ended them, in wall-clock milliseconds. */

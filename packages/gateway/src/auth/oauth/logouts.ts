@@ -53,7 +53,7 @@ export class Logouts {
   }
 
   /** Resolves when every replica knows the logout. */
-  async add(logout: Logout): Promise<void> {
+  async add(logout: ReportedLogout): Promise<void> {
     const { issuer, sub, sid } = logout
     const key = PREFIX + hash('sha256', JSON.stringify([issuer, sub ?? null, sid ?? null]), 'hex')
     const expiresAt = this.#deps.clock.wallMs() + KEEP_MS
@@ -73,7 +73,7 @@ export class Logouts {
   }
 
   #replace(entries: readonly StateEntry[]): void {
-    const known = new Map<string, Logout[]>()
+    const known = new Map<string, ReportedLogout[]>()
     for (const logout of entries.flatMap(toLogout)) {
       const { issuer, sub, sid } = logout
       for (const key of [keyOf(issuer, 'sid', sid), keyOf(issuer, 'sub', sub)])
