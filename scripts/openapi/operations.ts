@@ -169,6 +169,18 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     query: { limit: whole(1, 1000) },
     answer: 'LimitsBody',
   },
+  'GET /api/notifications': {
+    who: 'person',
+    summary: 'Returns the receivers of notifications about approvals, and how they are doing.',
+    answer: 'NotificationsBody',
+  },
+  'POST /api/notifications/test': {
+    who: 'person',
+    summary: 'Sends an example to receivers, and returns what they answered.',
+    body: 'NotificationTestInput',
+    answer: 'NotificationTestBody',
+    faults: ['notification_forbidden', 'receiver_unknown'],
+  },
   'GET /api/openapi.json': { who: 'everyone', summary: 'Returns this document.', answer: 'OpenapiBody' },
   'GET /api/login': {
     who: 'everyone',
@@ -233,7 +245,17 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'WhyBody',
     faults: ['caller_unknown', 'app_unknown', 'tool_unknown'],
   },
-  'GET /api/callers': { who: 'person', summary: 'Lists the callers that `as` may name.', answer: 'CallersBody' },
+  'GET /api/callers': {
+    who: 'person',
+    summary: 'Lists the callers that `as` may name.',
+    query: {
+      as: { ...text, description: 'Only this caller.' },
+      text: { ...text, description: 'A part of the name, tenant or a role, in any case.' },
+      own: { schema: { enum: ['true', 'false'] }, description: 'Only callers that this person may call tools as.' },
+      limit: whole(1, 2000),
+    },
+    answer: 'CallersBody',
+  },
   'GET /api/people': {
     who: 'person',
     summary: 'Lists who can use the gateway, and who has in the last week: their callers, keys, connections and calls.',

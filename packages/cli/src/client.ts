@@ -20,6 +20,9 @@ import {
   type KeyRow,
   type KeysBody,
   type LimitsBody,
+  type NotificationsBody,
+  type NotificationTestBody,
+  type NotificationTestInput,
   type LogsBody,
   type NeedsBody,
   type NewKeyBody,
@@ -80,6 +83,8 @@ export interface Api extends AuditReader, AuditExporter {
   ): Promise<RunsBody>
   endRun(id: string): Promise<EndedRunBody>
   limits(range: { readonly limit?: number }): Promise<LimitsBody>
+  notifications(): Promise<NotificationsBody>
+  testNotifications(asked: NotificationTestInput): Promise<NotificationTestBody>
   replicas(): Promise<ReplicasBody>
   acceptReplicas(what: AcceptReplicasBody['what']): Promise<ReplicasBody>
   /** Makes the gateway read its file again. */
@@ -136,6 +141,8 @@ export function createApi(target: GatewayAddress): Api {
     policyRevision: (id) => get<PolicyRevisionBody>(`/api/policy/revisions/${encodeURIComponent(id)}`),
     restorePolicy: (id, how) => change<Reload>('POST', `/api/policy/revisions/${encodeURIComponent(id)}`, how),
     releasePolicy: () => change<Reload>('DELETE', '/api/policy/restored'),
+    notifications: () => get<NotificationsBody>('/api/notifications'),
+    testNotifications: (asked) => change<NotificationTestBody>('POST', '/api/notifications/test', asked),
     rotateAudit: () => change('POST', '/api/audit/rotate', {}),
     replicas: () => get<ReplicasBody>('/api/replicas'),
     acceptReplicas: (what) => change<ReplicasBody>('POST', '/api/replicas/accept', { what }),

@@ -206,6 +206,8 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   audit_pruned: 'yellow',
   audit_restored: 'yellow',
   inputs_pruned: 'yellow',
+  notification_sent: 'dim',
+  notification_failed: 'red',
   input_opened: 'blue',
 }
 

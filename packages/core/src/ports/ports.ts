@@ -265,6 +265,8 @@ const GATE_EVENTS = [
   'config_changed',
   'approval_decided',
   'approval_refused',
+  'notification_sent',
+  'notification_failed',
   'tool_changed',
   'tool_flagged',
   'tool_accepted',

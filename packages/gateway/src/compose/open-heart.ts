@@ -6,6 +6,7 @@ import { memoryLock } from '@toolgate/core/stores'
 import { ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
 import type { RunRecord } from '../auth/made-run.ts'
 import type { Rules, Settings } from '../auth/revision.ts'
+import { whoDecides } from '../calls/deciders.ts'
 import { unlockByCalls } from '../calls/sessions.ts'
 import type { Heart, HeartCatalog, Host, HostOptions, Servers } from '../heart/heart.ts'
 import { createWarnings } from '../heart/warnings.ts'
@@ -96,6 +97,12 @@ export async function openHeart(known: HeartServices, options: HeartOptions): Pr
     onWarning: warnings.logOfGate,
     telemetry: counts,
     redactor: known.redact,
+    whoDecides: (approval) =>
+      whoDecides(approval, {
+        approvals: made.approvals,
+        callers: revisions.current.callers,
+        publicUrl: door.publicUrl,
+      }),
     ...toGateOptions(config, rules),
     history: { ...stores.ofGate.history, ...config.history },
   })

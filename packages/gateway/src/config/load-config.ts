@@ -9,6 +9,8 @@ import { createSecretList } from './secret-list.ts'
 import type { Section } from './section.ts'
 import { SECTIONS } from './sections.ts'
 import { findApproverWarnings } from './approver-warnings.ts'
+import { notifySecrets } from './sections/approvals.ts'
+import { findNotifyWarnings } from './notify-warnings.ts'
 import { proxySecrets } from './sections/proxy.ts'
 import { storeSecrets } from './sections/stores.ts'
 import type { GatewayConfig } from './config.ts'
@@ -117,6 +119,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
       ),
     )
   for (const login of proxySecrets(config)) secrets.addFilled('proxy', login)
+  for (const secret of notifySecrets(config.approvals)) secrets.addKey(secret)
   for (const password of storeSecrets(config.stores)) secrets.addKey(password)
   for (const key of inputKeys(config.audit)) secrets.addKey(key)
   for (const { demoKey } of config.callers) if (demoKey !== undefined) secrets.addKey(demoKey)
@@ -130,6 +133,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     ...findUnexplainedAsks(config),
     ...findOwnerWarnings(config),
     ...findPublicUrlWarnings(config),
+    ...findNotifyWarnings(config),
     ...findFetchWarnings(config),
   ])
     source.warn(warning)

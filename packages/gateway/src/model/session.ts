@@ -79,6 +79,8 @@ export interface ReadyBody {
   readonly servers?: readonly Pick<ServerRow, 'name' | 'status' | 'waitsFor'>[]
   /** Absent without OAuth. An issuer that is down does not make the gateway unready. */
   readonly issuers?: readonly IssuerRow[]
+  /** The receivers that take no notifications of approvals. Only for console keys. */
+  readonly notifications?: readonly { readonly name: string; readonly why: string }[]
   /** The reason why the current text of the watched file is not in force. Only for console keys. */
   readonly reload?: string
 }

@@ -6,6 +6,7 @@ import type {
   Clock,
   CounterStore,
   HistoryStore,
+  PersonStore,
   SessionLock,
   StateStore,
 } from '@toolgate/core/stores'
@@ -54,6 +55,7 @@ export interface OpenedReplica {
   }
   readonly lock: SessionLock
   readonly clauses: ClauseCountStore
+  readonly people: PersonStore
   /** Returns the forwarding to other replicas, and registers this replica's sessions and homes for them. */
   open(here: Here): Elsewhere
   /** Returns the result of `open`. */
@@ -163,6 +165,7 @@ async function openPublished(local: GatewayConfig, joined: JoinedReplica): Promi
     stores: { approvals: engines.approvals, state, counters: engines.counters, history: { store: engines.histories } },
     lock: engines.lock,
     clauses: engines.clauses,
+    people: engines.people,
     ...forwarding,
     checkStart() {
       if (membership.lapse()) throw new LeaseEndedError()
