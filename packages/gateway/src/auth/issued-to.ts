@@ -1,7 +1,7 @@
 /** The person and the session at the issuer that a login or a token belongs to. */
 export interface IssuedTo {
   readonly sub?: string
-  /** OpenID Connect Front-Channel ReportedLogout §3: unique at the issuer. */
+  /** OpenID Connect Front-Channel Logout §3: unique at the issuer. */
   readonly sid?: string
 }
 
