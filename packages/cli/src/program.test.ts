@@ -299,9 +299,10 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       const { port } = new URL(gateway.url)
       const text = `${BASE}\nlisten: { port: ${port} }\ncallers: [{ key: a-secret-console-key, user: owner, for: console }]`
       const file = write('target.yaml', text)
-      const { code } = await run(['tools', '--config', file], { env: { TOOLGATE_URL: '' } })
+      const { code, err } = await run(['tools', '--config', file], { env: { TOOLGATE_URL: '' } })
       assert.equal(code, EXITS.key.code)
       assert.equal(gateway.requests.length, 1)
+      assert.ok(err.includes(`The key is that in ${file}:`), err)
     })
   })
 
@@ -320,6 +321,26 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       const { code, out } = await run(['check', write('good.yaml', `${BASE}\naudit: { store: memory }`)])
       assert.equal(code, 0)
       assert.match(out, /^ok {2}.*good\.yaml: 0 servers, 0 callers, 0 groups, 1 policy, 0 limits, audit in memory\n$/)
+    })
+
+    it('names what a server waits for, says that the gateway starts, and is content without secrets', async () => {
+      const text = `${BASE}\naudit: { store: memory }`.replace(
+        /servers:.*/,
+        'servers: { a: { command: a, env: { A_TOKEN: "${TOOLGATE_NO_TOKEN}" } }, b: { command: b } }',
+      )
+      const file = write('waits.yaml', text)
+      const { code, out, err } = await run(['check', file])
+      assert.equal(code, EXITS.no.code)
+      assert.match(out, /^starts {2}.*waits\.yaml: 2 servers, 1 waiting, /)
+      assert.match(
+        err,
+        /^error {2}.*waits\.yaml:\d+:\d+: servers\.a\.env\.A_TOKEN: .* TOOLGATE_NO_TOKEN is not set.*\nThe gateway/,
+      )
+      const json = JSON.parse((await run(['check', file, '--json'])).out)
+      assert.deepEqual([json.ok, json.problems, json.absent.length], [false, [], 1])
+      const inCi = await run(['check', file, '--no-secrets'])
+      assert.equal(inCi.code, 0)
+      assert.match(inCi.err, /^warn {2}.*TOOLGATE_NO_TOKEN is not set/)
     })
 
     it('shows what servers may ask clients for', async () => {

@@ -26,6 +26,7 @@ export const EVENTS: readonly AuditEvent[] = [
   'run_started',
   'run_ended',
   'login_failed',
+  'login_ended',
   'halt_set',
   'halt_released',
   'audit_opened',

@@ -5,6 +5,7 @@ import type { CompareApprovalOptions } from '../commands/approvals-compare.ts'
 import type { ApprovalsOptions, DecideOptions } from '../commands/approvals.ts'
 import type { CreateKeyOptions, KeysOptions } from '../commands/keys.ts'
 import type { LimitsOptions } from '../commands/limits.ts'
+import type { NotifyOptions } from '../commands/notify.ts'
 import type { AcceptPinOptions, PinsCommandOptions } from '../commands/pins.ts'
 import type { RunsOptions } from '../commands/runs.ts'
 import { type CommandRow, row } from './row.ts'
@@ -43,6 +44,23 @@ export const PEOPLE_COMMANDS: readonly CommandRow[] = [
     (command) => gatewayOptions(command).argument('<id>', 'as "toolgate approvals" shows it'),
     async (options: CompareApprovalOptions, { io }, id) =>
       (await import('../commands/approvals-compare.ts')).compareApprovalCommand(id, options, io),
+  ),
+  { name: 'notify', does: 'list who is told of approvals, and send an example', define: gatewayOptions },
+  {
+    ...row(
+      'notify list',
+      'list the receivers of notifications: what waits for them, and their last problem',
+      gatewayOptions,
+      async (options: NotifyOptions, { io }) => (await import('../commands/notify.ts')).notifyCommand(options, io),
+    ),
+    isDefault: true,
+  },
+  row(
+    'notify test',
+    'send an example to a receiver, or to all, and print what it answers',
+    (command) => gatewayOptions(command).argument('[receiver]', 'as "toolgate notify" shows it'),
+    async (options: NotifyOptions, { io }, receiver: string | undefined) =>
+      (await import('../commands/notify.ts')).notifyTestCommand(receiver, options, io),
   ),
   row(
     'pins',

@@ -131,6 +131,7 @@ export const SETUP_COMMANDS: readonly CommandRow[] = [
       command
         .argument('[file]', 'the configuration', DEFAULT_CONFIG)
         .option('--servers', 'start its servers, too, for warnings about what they offer')
+        .option('--no-secrets', 'variables and files that servers need may be absent here, as in CI')
         .option('--json', 'for programs'),
     async (options: CheckOptions, deps, file) =>
       (await import('../commands/check.ts')).checkCommand(file, options, deps),

@@ -2,10 +2,12 @@ import type { Approval } from '@toolgate/core'
 import { trailLines } from '@toolgate/core/call'
 import type { ApprovalRow } from '@toolgate/gateway'
 import type { ApprovalDecision, ApprovalFilter, ApprovalStatus } from '@toolgate/core/stores'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, jsonText, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { count } from '../render.ts'
+import { gatewayOf, nextCommand } from '../next-command.ts'
 import { toPatch } from './changed-fields.ts'
 
 export interface ApprovalsOptions extends TargetOptions {
@@ -26,7 +28,7 @@ export interface DecideOptions extends TargetOptions {
 
 /** `toolgate approvals`: prints approvals with their inputs, newest first. */
 export async function approvalsCommand(options: ApprovalsOptions, io: Io): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).approvals(filterOf(options))
+  const body = await createApi(findTarget(options, io)).approvals(filterOf(options))
   const { approvals } = body
   if (options.json) printJson(io.stdout, body)
   else if (approvals.length === 0) printLine(io.stdout, options.all ? 'No approvals.' : `Nothing is ${options.status}.`)
@@ -37,7 +39,7 @@ export async function approvalsCommand(options: ApprovalsOptions, io: Io): Promi
     if (approvals.some(({ status }) => status === 'pending'))
       printLine(
         io.stdout,
-        '"toolgate approvals approve <id>" approves one call with exactly this input; "reject <id>" rejects it.',
+        `"${nextCommand('approvals approve <id>', gatewayOf(options))}" approves one call with exactly this input; "reject <id>" rejects it.`,
       )
   }
   return 'ok'
@@ -51,7 +53,7 @@ export async function decideCommand(
 ): Promise<ExitName> {
   const { reason, set, json } = options
   const verdict = { decision, ...(reason === undefined ? {} : { reason }), ...(set && { input: toPatch(set) }) }
-  const approval = await createApi(findTarget(options, io.env)).decide(id, verdict)
+  const approval = await createApi(findTarget(options, io)).decide(id, verdict)
   if (json) printJson(io.stdout, approval)
   else
     printLine(

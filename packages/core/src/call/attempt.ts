@@ -242,6 +242,8 @@ export interface CallPorts {
   readonly maxOutputChars: number
   /** Called when an approval is requested. */
   readonly onApproval: (approval: Approval) => void
+  /** Returns who can decide an approval, as a sentence for the model. */
+  readonly whoDecides?: ((approval: Approval) => string | undefined) | undefined
   /** Receives errors that do not change an answer, such as a terminal record that could not be written. */
   readonly onFault: (error: unknown) => void
 }

@@ -146,6 +146,17 @@ async function waitFor(attempt: Attempt, approval: Approval, decision: Decision)
   const fields = { reason: 'approval_required', detail: first?.text, clause: first && ruleText(first) }
   await writeLast(attempt, 'tool_approval_required', { ...fields, approval_id: approval.id })
   attempt.trace?.end({ status: 'waiting', code: 'approval_required', input: attempt.input })
-  const text = withNote(attempt, textFor(attempt, decision))
+  const waiting = [textFor(attempt, decision), whoDecides(attempt, approval)].filter(Boolean).join(' ')
+  const text = withNote(attempt, waiting)
   return { status: 'waiting', callId: attempt.callId, decision, approval, text }
+}
+
+/** Returns the host's sentence about who decides. An error of the host does not change the outcome. */
+function whoDecides({ ports }: Attempt, approval: Approval): string | undefined {
+  try {
+    return ports.whoDecides?.(approval)
+  } catch (error) {
+    ports.onFault(error)
+    return undefined
+  }
 }

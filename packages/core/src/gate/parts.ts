@@ -515,6 +515,7 @@ function createPorts(
     hookDeadlineMs: checkDeadline('hookDeadlineMs', options.hookDeadlineMs ?? DEFAULT_WAIT_MS),
     maxOutputChars: checkCount('maxOutputChars', options.maxOutputChars ?? DEFAULT_MAX_OUTPUT_CHARS),
     onApproval: recorder.requested,
+    whoDecides: options.whoDecides,
     onFault,
   }
   return ports

@@ -38,6 +38,7 @@ export async function openDoor(
     publicUrl,
     clock,
     log,
+    onFault,
   })
   const known = written === undefined ? listed : [...listed, written]
   const origins = createOriginRules({ host, port, isTls: tls !== undefined, origins: known, corsOrigins })

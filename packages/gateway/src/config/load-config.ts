@@ -10,6 +10,8 @@ import type { Section } from './section.ts'
 import { SECTIONS } from './sections.ts'
 import { findApproverRoleWarnings } from './approver-role-warnings.ts'
 import { findApproverWarnings } from './approver-warnings.ts'
+import { notifySecrets } from './sections/approvals.ts'
+import { findNotifyWarnings } from './notify-warnings.ts'
 import { proxySecrets } from './sections/proxy.ts'
 import { storeSecrets } from './sections/stores.ts'
 import type { GatewayConfig } from './config.ts'
@@ -112,8 +114,13 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     groupNames: keysOf(source, ['groups']),
   })
   if (source.problems.length > 0)
-    throw new ConfigFileError(source.problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
+    throw new ConfigFileError(
+      [...source.problems, ...[...source.absent.values()].flat()].toSorted(
+        (a, b) => a.line - b.line || a.column - b.column,
+      ),
+    )
   for (const login of proxySecrets(config)) secrets.addFilled('proxy', login)
+  for (const secret of notifySecrets(config.approvals)) secrets.addKey(secret)
   for (const password of storeSecrets(config.stores)) secrets.addKey(password)
   for (const key of inputKeys(config.audit)) secrets.addKey(key)
   for (const { demoKey } of config.callers) if (demoKey !== undefined) secrets.addKey(demoKey)
@@ -128,6 +135,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     ...findUnexplainedAsks(config),
     ...findOwnerWarnings(config),
     ...findPublicUrlWarnings(config),
+    ...findNotifyWarnings(config),
     ...findFetchWarnings(config),
   ])
     source.warn(warning)

@@ -1,6 +1,6 @@
 import type { Answer } from '../../heart/route.ts'
 import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
-import { type Approvals, hasApproved, notOther, voterOf } from '@toolgate/core/call'
+import type { Approvals } from '@toolgate/core/call'
 import type { ApprovalVerdict, Clock } from '@toolgate/core/stores'
 import type { CallerConfig } from '../../config/config.ts'
 import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
@@ -16,6 +16,7 @@ import { openComparisons } from './comparisons.ts'
 import type { Comparisons } from './comparisons.ts'
 import { mayEdit, needsOf } from './needs.ts'
 import { APPROVAL_PATH } from '../../calls/approval-doors.ts'
+import { decidersOf } from '../../calls/deciders.ts'
 import { invalidBody, oneOf, parseQuery, readBody, shortText, taggedJson, wholeNumber } from '../http/request.ts'
 import { approvalFor } from '../http/rule-text.ts'
 import type { ApprovalRow, ApprovalsBody, WaitingApprovalsBody } from '../../model/rows.ts'
@@ -184,15 +185,8 @@ function toApprovalRow(
   const people = needsOf(given, person, approvedBy)
   const needs = people ? { needs: people } : {}
   if (!isOpen(approval)) return { ...approval, ...needs, mayDecide: false, deciders: [] }
-  const able = callers().filter(
-    ({ for: use, caller }) =>
-      use === 'console' &&
-      maySee(person, caller) &&
-      approvals.mayDecide(caller, given) &&
-      !hasApproved(given, voterOf(caller)) &&
-      notOther(given, caller) === undefined,
-  )
-  const names = new Set(able.map(({ caller }) => toName(caller)))
+  const able = [...decidersOf(given, { approvals, callers: callers() })]
+  const names = new Set(able.filter((caller) => maySee(person, caller)).map(toName))
   const mayDecide = approvals.mayDecide(person, given)
   return {
     ...approval,
