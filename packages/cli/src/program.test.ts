@@ -299,9 +299,10 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       const { port } = new URL(gateway.url)
       const text = `${BASE}\nlisten: { port: ${port} }\ncallers: [{ key: a-secret-console-key, user: owner, for: console }]`
       const file = write('target.yaml', text)
-      const { code } = await run(['tools', '--config', file], { env: { TOOLGATE_URL: '' } })
+      const { code, err } = await run(['tools', '--config', file], { env: { TOOLGATE_URL: '' } })
       assert.equal(code, EXITS.key.code)
       assert.equal(gateway.requests.length, 1)
+      assert.ok(err.includes(`The key is that in ${file}:`), err)
     })
   })
 

@@ -5,6 +5,7 @@ import { BIN } from '../files.ts'
 import { findAgent, listenUrl } from '../project/callers.ts'
 import { openConfig } from '../project/config-file.ts'
 import type { ClientRow } from './table.ts'
+import { checkSendable } from '../usable-key.ts'
 
 export interface EntryOptions {
   readonly config: string
@@ -45,6 +46,7 @@ function overHttp({ title, http }: ClientRow, { config, as, app, url, key }: Ent
   const file = url !== undefined && key !== undefined ? undefined : openConfig(config)
   const agent = file && key === undefined ? findAgent(file, as) : undefined
   const given = key ?? agent?.key
+  if (given !== undefined) checkSendable({ key: given, from: key === undefined ? config : '--key' })
   if (given === undefined)
     throw new CliError(
       'usage',

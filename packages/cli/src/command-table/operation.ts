@@ -1,4 +1,4 @@
-import type { TargetOptions } from '../client.ts'
+import type { TargetOptions } from '../target.ts'
 import type { BackupOptions } from '../commands/backup.ts'
 import type { HaltOptions, ReleaseOptions } from '../commands/halts.ts'
 import type { ReloadCommandOptions } from '../commands/reload.ts'
@@ -65,9 +65,13 @@ export const OPERATION_COMMANDS: readonly CommandRow[] = [
   row(
     'halt',
     'stop what all the options match, now: new, waiting and running calls',
-    (command) => targetOptions(gatewayOptions(command)).option('--reason <text>', 'the reason; the model sees it'),
+    (command) =>
+      targetOptions(gatewayOptions(command)).option(
+        '--reason <text>',
+        'the reason, which the model sees; default: a person has halted it',
+      ),
     async (options: HaltOptions, { io }) => (await import('../commands/halts.ts')).haltCommand(options, io),
-    [['needs', '--reason'], ['needs', ...TARGET_FLAGS], ...TARGET_RULES],
+    [['needs', ...TARGET_FLAGS], ...TARGET_RULES],
   ),
   row(
     'release',

@@ -3,6 +3,7 @@ import { findClientFile, hostOf, readClientFile, withEntries } from '../clients/
 import { type EntryOptions, gatewayEntry } from '../clients/gateway-entry.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { nextCommand, quoted } from '../next-command.ts'
 
 export interface ConnectCommandOptions extends EntryOptions {
   readonly name: string
@@ -35,9 +36,15 @@ export async function connectCommand(name: string, options: ConnectCommandOption
   printLine(io.stdout, `  ${client.restart}`)
   printLine(
     io.stdout,
-    `  To take it back: toolgate connect ${printable(name)} --undo. The file as it was, with its secrets, for your eyes only: ${printable(backupPath(file))}`,
+    `  To take it back: ${undoOf(name, options)}. The file as it was, with its secrets, for your eyes only: ${printable(backupPath(file))}`,
   )
   return 'ok'
+}
+
+/** Returns the command that takes a change of a client's file back. It names the same file. */
+function undoOf(name: string, { file, project, local }: ConnectCommandOptions): string {
+  const which = `${project ? ' --project' : ''}${local ? ' --local' : ''}`
+  return nextCommand(`connect ${quoted(name)} --undo${which}`, { file })
 }
 
 /** Reverts the last `import` or `connect`. */

@@ -55,7 +55,19 @@ type ApprovalRequest = Parameters<ApprovalStore['request']>
 
 function newApproval(
   id: string,
-  { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy, behind, asked }: ApprovalRequest[0],
+  {
+    tenant,
+    user,
+    tool,
+    definitionHash,
+    inputHash,
+    run,
+    approver,
+    keyMadeBy,
+    behind,
+    aliases,
+    asked,
+  }: ApprovalRequest[0],
   input: unknown,
   { chat, why, trail, asker }: NonNullable<ApprovalRequest[3]>,
   requestedAt: number,
@@ -72,6 +84,7 @@ function newApproval(
     run,
     ...(keyMadeBy !== undefined && { keyMadeBy }),
     ...(behind !== undefined && { behind }),
+    ...(aliases !== undefined && { aliases }),
     ...(approver !== undefined && { approver }),
     ...(asked !== undefined && { asked }),
     ...(chat !== undefined && { chat }),

@@ -16,6 +16,7 @@ import type { ConfigProblem, ConfigWarning } from './problems.ts'
 import type { secretCommandsSchema } from './schema/secret-commands.ts'
 import type { auditSchema } from './schema/audit.ts'
 import type { approvalsSchema } from './schema/calls.ts'
+import type { receiverSchema } from './schema/notify.ts'
 import type { probeSchemas } from './schema/groups.ts'
 import type { historySchema } from './schema/policy.ts'
 import type { compareSchema, instancesSchema, itemOverlaySchema, namesSchema, overlaySchema } from './schema/servers.ts'
@@ -272,7 +273,18 @@ interface CallsConfig {
   readonly concurrency: readonly (string | ConcurrencyCap)[]
 }
 
-export type ApprovalsConfig = Written<typeof approvalsSchema>
+/** A receiver of notifications about approvals. */
+export interface ReceiverConfig extends Written<typeof receiverSchema> {
+  /** Unique in the file. Logs and metrics have it, so it contains no secret. */
+  readonly name: string
+  /** How the URL is reached. Absent: directly. */
+  readonly proxy?: ProxyRules
+}
+
+export interface ApprovalsConfig extends Omit<Written<typeof approvalsSchema>, 'notify'> {
+  /** Default: nobody is told. */
+  readonly notify?: readonly ReceiverConfig[]
+}
 
 /** Where signed checkpoints are stored, and how often they are made. */
 export interface CheckpointConfig {

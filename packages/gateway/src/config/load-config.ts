@@ -3,11 +3,14 @@ import path from 'node:path'
 import { checkShape, errnoOf, messageOf, sha256Hex, shapeOf } from '@toolgate/values'
 import { INSTALLED_FROM } from '../files.ts'
 import { findUnexplainedAsks } from './ask-warnings.ts'
+import { withOtherNames } from './other-names.ts'
 import { checkPolicy as checkWithCore } from './policy.ts'
 import { createSecretList } from './secret-list.ts'
 import type { Section } from './section.ts'
 import { SECTIONS } from './sections.ts'
 import { findApproverWarnings } from './approver-warnings.ts'
+import { notifySecrets } from './sections/approvals.ts'
+import { findNotifyWarnings } from './notify-warnings.ts'
 import { proxySecrets } from './sections/proxy.ts'
 import { storeSecrets } from './sections/stores.ts'
 import type { GatewayConfig } from './config.ts'
@@ -116,6 +119,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
       ),
     )
   for (const login of proxySecrets(config)) secrets.addFilled('proxy', login)
+  for (const secret of notifySecrets(config.approvals)) secrets.addKey(secret)
   for (const password of storeSecrets(config.stores)) secrets.addKey(password)
   for (const key of inputKeys(config.audit)) secrets.addKey(key)
   for (const { demoKey } of config.callers) if (demoKey !== undefined) secrets.addKey(demoKey)
@@ -129,11 +133,13 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     ...findUnexplainedAsks(config),
     ...findOwnerWarnings(config),
     ...findPublicUrlWarnings(config),
+    ...findNotifyWarnings(config),
     ...findFetchWarnings(config),
   ])
     source.warn(warning)
   return {
     ...config,
+    callers: withOtherNames(config),
     ...(config.stores && { text }),
     textHash: sha256Hex(text),
     places,

@@ -54,6 +54,8 @@ export interface IssuerRow {
   readonly status: 'unknown' | 'up' | 'down'
   /** The reason why it is down. Only for console keys. */
   readonly problem?: string
+  /** It can report ended sessions: OpenID Connect Back-Channel Logout. */
+  readonly reportsLogouts?: true
 }
 
 /** `GET /readyz`: 200 once each server has answered or failed to start, else 503. Only console keys get `servers`. */
@@ -75,6 +77,8 @@ export interface ReadyBody {
   readonly servers?: readonly Pick<ServerRow, 'name' | 'status' | 'waitsFor'>[]
   /** Absent without OAuth. An issuer that is down does not make the gateway unready. */
   readonly issuers?: readonly IssuerRow[]
+  /** The receivers that take no notifications of approvals. Only for console keys. */
+  readonly notifications?: readonly { readonly name: string; readonly why: string }[]
   /** The reason why the current text of the watched file is not in force. Only for console keys. */
   readonly reload?: string
 }

@@ -5,11 +5,13 @@ import type {
   ClauseCountStore,
   CounterStore,
   HistoryStore,
+  PersonStore,
   SessionLock,
   StateStore,
 } from '@toolgate/core/stores'
 import type { PostgresStores } from '@toolgate/stores/postgres'
 import type { ApprovalsConfig } from '../config/config.ts'
+import { approvalOptions } from '../config/open-stores.ts'
 import type { StoresConfig } from '../config/sections/stores.ts'
 import { LEASE_MS } from '@toolgate/stores/replica'
 import type { OwnerStore, ReplicaStore } from './replica-store.ts'
@@ -21,6 +23,7 @@ export interface Engines {
   readonly counters: CounterStore
   readonly histories: HistoryStore
   readonly clauses: ClauseCountStore
+  readonly people: PersonStore
   readonly lock: SessionLock
   readonly replicas: ReplicaStore
   readonly owners: OwnerStore
@@ -62,9 +65,10 @@ export async function openEngines(
   onNotice: () => void,
 ): Promise<Engines> {
   const { openPostgresStores } = await import('@toolgate/stores/postgres')
-  const postgres = await openPostgresStores({ url, ...(forApprovals && { approvals: forApprovals }) }).catch(
-    toProblem('postgres'),
-  )
+  const postgres = await openPostgresStores({
+    url,
+    ...(forApprovals && { approvals: approvalOptions(forApprovals) }),
+  }).catch(toProblem('postgres'))
   const { approvals, state } = postgres
   try {
     const replicas = postgres.openReplicas({ leaseMs: LEASE_MS, answerMs: ANSWER_MS, onNotice })
@@ -75,6 +79,7 @@ export async function openEngines(
       counters: opened?.counters ?? postgres.counters,
       histories: postgres.histories,
       clauses: postgres.clauses,
+      people: postgres.people,
       lock: postgres.lock,
       limits: opened?.limits,
       replicas,

@@ -44,9 +44,9 @@ type BoundRequest = ApprovalBinding & Pick<ApprovalAbout, 'why' | 'trail' | 'ask
 
 /** Returns a new approval as its columns. `keys` are for its binding and its asker. */
 export function toNewRow(binding: ApprovalBinding, input: unknown, about: ApprovalAbout) {
-  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked } = binding
+  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, aliases, approver, asked } = binding
   const { why, trail, asker } = about
-  const bound = { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked }
+  const bound = { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, aliases, approver, asked }
   return {
     keys: approvalKeys(binding),
     id: crypto.randomUUID(),
@@ -129,7 +129,7 @@ function statusIn(row: Row): ApprovalStatus {
 
 export function toApproval(row: Row): Approval {
   const request = parseRequest(textIn(row, 'request'))
-  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked } = request
+  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, aliases, approver, asked } = request
   const { input, why, trail, asker } = request
   return Object.freeze({
     id: textIn(row, 'id'),
@@ -141,6 +141,7 @@ export function toApproval(row: Row): Approval {
     run,
     ...(keyMadeBy === undefined ? {} : { keyMadeBy }),
     ...(behind === undefined ? {} : { behind }),
+    ...(aliases === undefined ? {} : { aliases }),
     ...(approver === undefined ? {} : { approver }),
     ...(asked === undefined ? {} : { asked }),
     ...(why === undefined ? {} : { why }),
@@ -152,7 +153,16 @@ export function toApproval(row: Row): Approval {
     ...(row['decided_at'] === null ? {} : { decidedAt: numberIn(row, 'decided_at') }),
     ...(row['decided_by'] === null ? {} : { decidedBy: textIn(row, 'decided_by') }),
     ...(row['reason'] === null ? {} : { reason: textIn(row, 'reason') }),
+    ...(typeof row['votes'] === 'string' ? (readOwnJson(row['votes'], 'exact') as StoredVotes) : {}),
   })
+}
+
+/** The parts of an approval that each approver adds to, as stored in one column. */
+type StoredVotes = Pick<Approval, 'approvedBy' | 'edit'>
+
+/** Returns the column `votes` of an approval. Nothing else writes it. */
+export function votesOf({ approvedBy, edit }: StoredVotes): string | null {
+  return approvedBy === undefined && edit === undefined ? null : (toJsonText({ approvedBy, edit }) ?? null)
 }
 
 /** Parses a text that `toNewRow` wrote. Nothing else writes this column. */
