@@ -208,7 +208,11 @@ describe('toolgate doctor', () => {
     ])
     entry([config, 'stdio', '--config', config, '--as', 'reder'])
     assert.deepEqual((await run()).wrong, [
-      ['Cursor: toolgate', 'No agent is named "reder". Did you mean reader?', `toolgate connect cursor --as <user> --config ${config}`],
+      [
+        'Cursor: toolgate',
+        'No agent is named "reder". Did you mean reader?',
+        `toolgate connect cursor --as <user> --config ${config}`,
+      ],
     ])
     entry([config, 'stdio', '--config', config, '--as', 'reader'])
     assert.deepEqual((await run()).wrong, [])
