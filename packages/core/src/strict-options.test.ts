@@ -146,7 +146,7 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
     ['halt', 'usr', 'user', () => gateOf({}).halt(loose({ usr: 'vera', reason: 'r' }))],
     ['release', 'usr', 'user', () => gateOf({}).release(loose({ usr: 'vera' }))],
     ['approvals.list', 'statuss', 'status', () => gateOf({}).approvals.list(loose({ statuss: 'pending' }))],
-    ['grants', 'maxMS', 'maxMs', () => createGate(loose({ grants: loose({ maxMS: 5 }) }))],
+    ['grants', 'maxMS', 'maxMs', () => createGate({ grants: loose({ maxMS: 5 }) })],
     [
       'approvals.decide',
       'decison',

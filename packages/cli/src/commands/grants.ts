@@ -2,10 +2,11 @@ import type { GrantFilter, GrantRequest, NamedField } from '@toolgate/core/store
 import type { GrantRow } from '@toolgate/gateway'
 import { grantText } from '@toolgate/core/call'
 import { JsonFault, readJson } from '@toolgate/values/json'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { renderTable } from '../table.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 
 /** The options of `toolgate approvals approve` that make a grant. */
 export interface GrantOptions {
@@ -80,7 +81,7 @@ export async function grantsCommand(options: GrantsOptions, io: Io): Promise<Exi
   const { status, all, user, tool, tenant, limit } = options
   const filter = { status: all ? undefined : status, user, tool, tenant, limit }
   const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
-  const body = await createApi(findTarget(options, io.env)).grants(given)
+  const body = await createApi(findTarget(options, io)).grants(given)
   if (options.json) printJson(io.stdout, body)
   else {
     if (!body.bounds) printLine(io.stdout, 'Grants are switched off: the file has no "grants". No grant covers a call.')
@@ -104,7 +105,7 @@ export async function revokeGrantCommand(
   io: Io,
 ): Promise<ExitName> {
   const { reason, json } = options
-  const row = await createApi(findTarget(options, io.env)).revokeGrant(id, reason)
+  const row = await createApi(findTarget(options, io)).revokeGrant(id, reason)
   if (json) printJson(io.stdout, row)
   else {
     const word = painter(io.stdout, io.env)('red', 'revoked')

@@ -55,15 +55,10 @@ function isBoundTo(grant: Grant, binding: ApprovalBinding): boolean {
   return isOfRun && partsOf(grant) === partsOf(binding)
 }
 
-function partsOf({
-  tenant,
-  user,
-  tool,
-  definitionHash,
-  keyMadeBy,
-  behind,
-}: Omit<ApprovalBinding, 'inputHash'>): string {
-  return JSON.stringify([tenant ?? null, user ?? null, tool, definitionHash, keyMadeBy ?? null, behind ?? null])
+function partsOf(bound: Omit<ApprovalBinding, 'inputHash'>): string {
+  const { tenant, user, tool, definitionHash, keyMadeBy, behind, aliases } = bound
+  const who = [tenant ?? null, user ?? null, keyMadeBy ?? null, behind ?? null, aliases ?? null]
+  return JSON.stringify([...who, tool, definitionHash])
 }
 
 /** Returns whether a grant answers these reasons: its approver saw each rule that asks, and all the facts or worse ones. */
@@ -86,7 +81,7 @@ function approvalOrGrant(attempt: Attempt, tool: Tool, grant: Grant): MaybePromi
   const { ports, view, decided, withInput } = attempt
   const { id, grantedBy, approver, asked } = grant
   const byGrant = { approval: { id, decidedBy: grantedBy, approver, asked }, spend: undefined, grant }
-  const wanted = demandOf(askingReasons(view, decided, withInput))
+  const wanted = demandOf(askingReasons(view, decided, withInput), attempt.request)
   return chain(storeInTime(ports, ports.approvals.get(id, ports.clock.wallMs())), (approval) =>
     approval?.status === 'approved' && keyOf(approval) === keyOf(bindingOf(attempt, tool, wanted))
       ? { approval, spend: undefined }

@@ -1,6 +1,7 @@
 import { ToolgateError } from '@toolgate/values'
 import { type Caller, defineCaller } from '../ports/caller.ts'
 import { NOBODY, notOther } from '../memory/four-eyes.ts'
+import { peopleOf } from '../policy/approver.ts'
 import {
   checkGrantFilter,
   checkGrantRequest,
@@ -12,7 +13,7 @@ import {
 import { fixedPart, parseFields } from '../memory/granted-input.ts'
 import { GRANT_COVERS } from '../ports/grants.ts'
 import type { Grant, GrantFilter, GrantRequest, GrantStore, NewGrant } from '../ports/grants.ts'
-import type { Approval, ApprovalStore, Clock, MayApprove } from '../ports/ports.ts'
+import type { Approval, ApprovalStore, Clock, DecisionMade, MayApprove } from '../ports/ports.ts'
 import { type GrantMaker, isShownWhole } from './approvals.ts'
 
 /** Lists and revokes grants, on behalf of people. Grants are made with `approvals.decide`. */
@@ -43,7 +44,7 @@ export interface GrantingPorts {
   readonly clock: Clock
   readonly onGranted: (grant: Grant) => void
   readonly onRevoked: (grant: Grant) => void
-  readonly onDecided: (approval: Approval) => void
+  readonly onDecided: (approval: Approval, made: DecisionMade) => void
 }
 
 /** Makes and ends grants when an approval is decided. */
@@ -125,7 +126,8 @@ async function revokeApproval(
 ): Promise<void> {
   if ((await approvals.get(id, clock.wallMs()))?.status !== 'approved') return
   try {
-    onDecided(await approvals.decide(id, { decision: 'revoke', by, reason, atMs: clock.wallMs() }))
+    const made = { decision: 'revoke', by, reason } as const
+    onDecided(await approvals.decide(id, { ...made, atMs: clock.wallMs() }), made)
   } catch (error) {
     // Its call has just used it.
     if (!(error instanceof ToolgateError) || error.code !== 'approval_not_revocable') throw error
@@ -157,18 +159,13 @@ function problemOf(
   if (approval.user === undefined) return 'The caller has no user, so a grant would cover everybody.'
   if (approval.clauses === undefined)
     return 'An earlier version asked for this approval. Approve it, and grant the next.'
-  if (needsSeveral(approval)) return 'Several people must approve each such call, so one person cannot grant it.'
+  if (peopleOf(approval.approver) > 1)
+    return 'Several people must approve each such call, so one person cannot grant it.'
   if (rules.by === 'other' && notOther(asOther(approval), person) !== undefined)
     return 'Another person than the one who asked must grant this call.'
   if (covers !== 'tool' && !isShownWhole(approval))
     return 'Parts of the input are masked, so nobody saw what such a grant would cover. Cover the tool instead.'
   return undefined
-}
-
-/** Each field of a rule about the approver must be one that a single decision meets. */
-function needsSeveral({ approver }: Approval): boolean {
-  const count: unknown = approver && 'count' in approver ? approver.count : 1
-  return count !== 1
 }
 
 function asOther(approval: Approval) {
@@ -177,7 +174,8 @@ function asOther(approval: Approval) {
 
 /** Returns what a grant is bound to: what the approval is bound to, and what the approver chose of its input. */
 function boundOf(approval: Approval, request: GrantRequest) {
-  const { id, tenant, user, tool, definitionHash, run, keyMadeBy, behind, approver, asked, clauses = [] } = approval
+  const { id, tenant, user, tool, definitionHash, run, keyMadeBy, behind, aliases, approver, asked } = approval
+  const { clauses = [] } = approval
   const { covers, anyRun } = request
   if (anyRun !== undefined && (anyRun as unknown) !== true)
     throw new ToolgateError('grant_invalid', 'The field "anyRun" can only be true.')
@@ -192,6 +190,7 @@ function boundOf(approval: Approval, request: GrantRequest) {
     covers,
     ...(keyMadeBy !== undefined && { keyMadeBy }),
     ...(behind !== undefined && { behind }),
+    ...(aliases !== undefined && { aliases }),
     ...(approver !== undefined && { approver }),
     ...(asked !== undefined && { asked }),
     ...(anyRun && { anyRun }),

@@ -39,6 +39,7 @@ export type {
   NewGrant,
 } from '../ports/grants.ts'
 export type { ClauseBatch, ClauseCount, ClauseCountStore } from '../ports/clause-counts.ts'
+export { MAX_PEOPLE, type PeopleAnswer, type PersonDoor, type PersonStore, type SeenPerson } from '../ports/people.ts'
 export type {
   HistoryAddition,
   HistoryAnswer,
@@ -57,6 +58,7 @@ export { systemClock } from '../memory/clock.ts'
 export { memoryCounters, type MemoryCounters } from '../memory/counters.ts'
 export { memoryHistories, type MemoryHistories } from '../memory/histories.ts'
 export { memoryLock, type MemoryLock } from '../memory/lock.ts'
+export { joinedPerson, memoryPeople, toPersonKey } from '../memory/people.ts'
 export { memoryState, type MemoryState } from '../memory/state.ts'
 
 // For authors of stores

@@ -10,6 +10,7 @@ export interface RuleChange {
     | 'limits'
     | 'grants'
     | 'policy'
+    | 'approvals'
     | 'listen'
   readonly what: 'added' | 'removed' | 'changed'
   /** Such as the name of a server, a limit as it is written, or `policy[0].deny[1]`. */

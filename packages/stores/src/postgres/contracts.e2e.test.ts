@@ -7,6 +7,7 @@ import {
   auditSinkContract,
   clauseCountStoreContract,
   grantStoreContract,
+  personStoreContract,
   historyStoreContract,
   sessionLockContract,
   stateStoreContract,
@@ -57,6 +58,12 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       await postgres.clear()
       const options = { clock: { ...systemClock, wallMs: () => clock.wallMs() } }
       const open = async () => (await postgres.open(t, options)).clauses
+      return { store: await open(), beside: open }
+    })
+
+    personStoreContract('openPostgresStores', async (t, { max }) => {
+      await postgres.clear()
+      const open = async () => (await postgres.open(t, { people: { max } })).people
       return { store: await open(), beside: open }
     })
 

@@ -6,6 +6,7 @@ import { clauseTables } from './clause-counts.ts'
 import { grantTables } from './grants.ts'
 import { historyTables, shadowHistories } from './histories.ts'
 import { findOwner, ownerTables } from './owners.ts'
+import { peopleTable } from './people.ts'
 import { inputTables } from './audit/input-tables.ts'
 import { auditTables } from './audit/tables.ts'
 import { replicaTables } from './replicas.ts'
@@ -91,6 +92,8 @@ ${limitTables(schema)}
   inputTables,
   shadowHistories,
   findOwner,
+  (schema) => `ALTER TABLE ${schema}.approvals ADD COLUMN votes text`,
+  peopleTable,
   grantTables,
 ]
 

@@ -1,4 +1,4 @@
--- The schema of a state of version 6, as commit 36878df9 made it, with a few rows.
+-- The schema of a state of version 6: that of version 5, and histories for shadows, with a few rows.
 CREATE TABLE machine (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   boot_id TEXT,
@@ -110,23 +110,6 @@ CREATE TABLE clause_counts (
   named_at REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
 PRAGMA application_id = 1413960532;
-  ALTER TABLE histories ADD COLUMN shadow INTEGER NOT NULL DEFAULT 0;
-  DROP TRIGGER history_made;
-  DROP TRIGGER history_changed;
-  DROP TRIGGER history_ended;
-  CREATE TRIGGER history_made AFTER INSERT ON histories BEGIN
-    INSERT INTO history_sums VALUES (iif(NEW.shadow, 'shadows', 'all'), NEW.bytes), ('of ' || NEW.owner, NEW.bytes)
-      ON CONFLICT (whose) DO UPDATE SET bytes = bytes + excluded.bytes;
-  END;
-  CREATE TRIGGER history_changed AFTER UPDATE OF bytes ON histories BEGIN
-    UPDATE history_sums SET bytes = bytes + NEW.bytes - OLD.bytes
-      WHERE whose IN (iif(NEW.shadow, 'shadows', 'all'), 'of ' || NEW.owner);
-  END;
-  CREATE TRIGGER history_ended AFTER DELETE ON histories BEGIN
-    UPDATE history_sums SET bytes = bytes - OLD.bytes
-      WHERE whose IN (iif(OLD.shadow, 'shadows', 'all'), 'of ' || OLD.owner);
-    DELETE FROM history_sums WHERE whose = 'of ' || OLD.owner AND bytes <= 0;
-  END;
 PRAGMA user_version = 6;
 
 INSERT INTO machine VALUES (1, 'boot-1', 1000.0, 1.7e12, 7, 3, 1);
@@ -136,3 +119,20 @@ INSERT INTO counter_uses VALUES (1, 1, 900.0);
 INSERT INTO approvals (seq, id, binding, asker, tenant, user, tool, status, requested_at, expires_at, decided_at, decided_by, characters, request)
   VALUES (1, 'a-1', 'b', 'u', NULL, '"vera"', '"t"', 'approved', 1000.0, 9e15, 1500.0, 'ada', 2,
     '{"user":"vera","tool":"t","definitionHash":"d","inputHash":"i","input":{}}');
+ALTER TABLE histories ADD COLUMN shadow INTEGER NOT NULL DEFAULT 0;
+DROP TRIGGER history_made;
+DROP TRIGGER history_changed;
+DROP TRIGGER history_ended;
+CREATE TRIGGER history_made AFTER INSERT ON histories BEGIN
+  INSERT INTO history_sums VALUES (iif(NEW.shadow, 'shadows', 'all'), NEW.bytes), ('of ' || NEW.owner, NEW.bytes)
+    ON CONFLICT (whose) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER history_changed AFTER UPDATE OF bytes ON histories BEGIN
+  UPDATE history_sums SET bytes = bytes + NEW.bytes - OLD.bytes
+    WHERE whose IN (iif(NEW.shadow, 'shadows', 'all'), 'of ' || NEW.owner);
+END;
+CREATE TRIGGER history_ended AFTER DELETE ON histories BEGIN
+  UPDATE history_sums SET bytes = bytes - OLD.bytes
+    WHERE whose IN (iif(OLD.shadow, 'shadows', 'all'), 'of ' || OLD.owner);
+  DELETE FROM history_sums WHERE whose = 'of ' || OLD.owner AND bytes <= 0;
+END;
