@@ -381,6 +381,17 @@ describe('approvals.decide with a grant', () => {
       assert.equal(await refused(request), 'grant_invalid')
     })
 
+  it('makes none where several people must approve, nor of a changed call', async () => {
+    const two: GateOptions = { policy: { ask: [{ ...ASK, approvers: 2 }] } }
+    assert.equal(await refused(TOOL, { options: two }), 'grant_forbidden')
+    const { gate, call } = setUp({ policy: { ask: [{ ...ASK, edit: true }] } })
+    const asked = await call(PAID, { edits: true })
+    const id = asked.status === 'waiting' ? asked.approval.id : ''
+    const changed = { decision: 'approve', grant: TOOL, input: { amount: 120 } } as const
+    await assert.rejects(gate.approvals.decide(OLGA, id, changed), { code: 'grant_forbidden' })
+    assert.equal((await gate.approvals.get(id))?.status, 'pending')
+  })
+
   it('refuses an unknown cover and an unknown field, naming it', async () => {
     assert.equal(await refused({ ...TOOL, covers: 'all' as 'tool' }), 'grant_forbidden')
     assert.equal(await refused({ ...TOOL, use: 3 } as GrantRequest), 'config_invalid')

@@ -38,7 +38,7 @@ export interface Grants {
   problem(person: Caller, approval: Approval, covers?: GrantRequest['covers']): string | undefined
 }
 
-export interface GrantingPorts {
+interface GrantingPorts {
   readonly grants: OpenGrants
   readonly approvals: Pick<ApprovalStore, 'get' | 'decide'>
   readonly clock: Clock
@@ -48,7 +48,7 @@ export interface GrantingPorts {
 }
 
 /** Makes and ends grants when an approval is decided. */
-export interface Granting extends Grants, GrantMaker {}
+interface Granting extends Grants, GrantMaker {}
 
 /** Returns the grants of a gate, over the store that its calls use. */
 export function createGranting(ports: GrantingPorts, mayApprove: MayApprove): Granting {

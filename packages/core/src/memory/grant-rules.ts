@@ -11,9 +11,9 @@ import type {
 import { CLOCK_TOLERANCE_MS } from './approval-rules.ts'
 
 /** More than a person keeps in mind. */
-export const MAX_LIVE_PER_USER = 100
+const MAX_LIVE_PER_USER = 100
 export const MAX_GRANTS = 10_000
-export const DEFAULT_USES = 100
+const DEFAULT_USES = 100
 const MAX_USES = 1000
 const MAX_LIFE_MS = 30 * 86_400_000
 
@@ -24,7 +24,7 @@ export function grantAt(grant: Grant, nowMs: number): Grant {
 }
 
 /** The fields of a grant that decide its status. */
-export type DatedGrant = Pick<Grant, 'status' | 'grantedAt' | 'expiresAt' | 'uses' | 'used'>
+type DatedGrant = Pick<Grant, 'status' | 'grantedAt' | 'expiresAt' | 'uses' | 'used'>
 
 function statusAt({ status, grantedAt, expiresAt, uses, used }: DatedGrant, nowMs: number): GrantStatus {
   if (status === 'revoked' || status === 'expired') return status

@@ -277,7 +277,7 @@ interface CallsConfig {
 }
 
 /** The bounds of grants, with their defaults. */
-export type GrantsConfig = GrantRules & { readonly maxUses: number }
+type GrantsConfig = GrantRules & { readonly maxUses: number }
 
 /** A receiver of notifications about approvals. */
 export interface ReceiverConfig extends Written<typeof receiverSchema> {

@@ -8,9 +8,6 @@ import { textOf } from './approval-rows.ts'
 export const GRANT_HISTORY_MS = 30 * 86_400_000
 export const DEFAULT_LIMIT = 100
 
-/** The columns that decide the status of a grant. A revocation or a seen end is stored, and all else is computed. */
-export const GRANT_DATED = 'seq, id, status, granted_at, expires_at, uses, used'
-
 /** The parts of a grant that are stored in one column. */
 type GrantBody = Omit<Grant, 'status' | 'used' | 'revokedBy' | 'revokedAt' | 'revokeReason'>
 
