@@ -41,7 +41,8 @@ export function whoDecides(
   }
   const others = approval.approver?.by === 'other' ? 'another person with' : 'somebody with'
   const who = [...names].toSorted().join(', ')
-  const all = who === '' ? `${others} the role approver` : `${who} or ${others} the role approver`
+  const roles = Object.keys(approval.approver?.roles ?? { approver: 1 }).join(' or ')
+  const all = who === '' ? `${others} the role ${roles}` : `${who} or ${others} the role ${roles}`
   const url = approvalUrl(approval.id, deps.publicUrl)
   const text = `${all} can decide${url === undefined ? '' : ` at ${url}`}.`
   // A name keeps its case.

@@ -1,6 +1,6 @@
 import type { Answer } from '../../heart/route.ts'
 import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
-import { type Approvals } from '@toolgate/core/call'
+import type { Approvals } from '@toolgate/core/call'
 import type { ApprovalVerdict, Clock } from '@toolgate/core/stores'
 import type { CallerConfig } from '../../config/config.ts'
 import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
