@@ -118,6 +118,20 @@ describe('a receiver of signed JSON', () => {
     assert.deepEqual(dataOf(message)['input'], { cents: 150, to: '[redacted:github-token]' })
   })
 
+  it('learns of the end of an approval that needs several people after the last one', async () => {
+    const policy = [{ ask: [{ match: 'pay:send', approvers: 2 }] }]
+    const callers = [...CALLERS, callerConfig('key-of-bo', { user: 'bo', roles: ['approver'] }, 'console')]
+    const gateway = await start([{}], { policy, callers })
+    await pay(gateway, 150)
+    await got(1)
+    await decide(gateway, 'approve')
+    const [{ id } = { id: '' }] = await gateway.gate.approvals.list({ status: 'pending' })
+    const body = { decision: 'approve' }
+    await gateway.api(`/api/approvals/${id}`, { method: 'POST', body, key: 'key-of-bo' })
+    const [, ended] = await got(2)
+    assert.deepEqual([ended?.body.type, dataOf(ended)['status']], ['approval.ended', 'approved'])
+  })
+
   it('learns that an approval has expired', async () => {
     const gateway = await start([{}], {}, { ttlMs: 1_500 })
     await pay(gateway, 150)
