@@ -47,7 +47,7 @@ import {
 import { CliError, EXITS, type ExitName } from './exit.ts'
 import { parseObject } from './json.ts'
 import { printable } from './io.ts'
-import { Keyring } from './keyring.ts'
+import { TriedKeys } from './tried-keys.ts'
 import type { GatewayAddress } from './target.ts'
 
 /** The caller of a view: a configured caller by name, or any other as JSON. Optionally in an app. */
@@ -105,12 +105,12 @@ export interface Api extends AuditReader, AuditExporter {
 const TIMEOUT_MS = 10_000
 
 /** A gateway, and the keys of which it knows some. */
-interface Line extends GatewayAddress {
-  readonly keyring: Keyring
+interface KeyedAddress extends GatewayAddress {
+  readonly triedKeys: TriedKeys
 }
 
 export function createApi(target: GatewayAddress): Api {
-  const line: Line = { ...target, keyring: new Keyring(target) }
+  const line: KeyedAddress = { ...target, triedKeys: new TriedKeys(target) }
   const get = <T>(path: string, query: QueryParameters = {}): Promise<T> => request<T>(line, path, query)
   const change = <T>(method: ApiChange['method'], path: string, body?: object): Promise<T> =>
     request<T>(line, path, {}, { method, body })
@@ -173,7 +173,7 @@ interface ApiChange {
 type QueryParameters = Readonly<Record<string, string | number | undefined>>
 
 /** Returns the body of an answer. Command and gateway have one version, so the wire types are not checked again. */
-async function request<T>(target: Line, path: string, query: QueryParameters, change?: ApiChange): Promise<T> {
+async function request<T>(target: KeyedAddress, path: string, query: QueryParameters, change?: ApiChange): Promise<T> {
   const { status, body } = await answerOf(target, urlOf(target, path, query), change)
   if (status === 200 && body) return body as T
   throw faultOf(target, status, body)
@@ -204,11 +204,11 @@ function isErrorBody(error: unknown): error is ErrorBody['error'] {
 }
 
 /** Opens a stream. The timeout covers only the response headers, because a long export takes time. */
-async function openStream(target: Line, url: URL): Promise<Response> {
+async function openStream(target: KeyedAddress, url: URL): Promise<Response> {
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(new DOMException('', 'TimeoutError')), timeoutOf(target))
   try {
-    return await target.keyring.send((key) =>
+    return await target.triedKeys.send((key) =>
       fetch(url, { headers: keyHeader(key), redirect: 'error', signal: late.signal }),
     )
   } catch (cause) {
@@ -235,7 +235,7 @@ function keyHeader(key: string | undefined): Record<string, string> {
 }
 
 async function answerOf(
-  target: Line,
+  target: KeyedAddress,
   url: URL,
   change?: ApiChange,
 ): Promise<{ status: number; body: JsonObject | undefined }> {
@@ -244,7 +244,7 @@ async function answerOf(
     const type = sent === undefined ? {} : { 'content-type': 'application/json' }
     const body = sent === undefined ? {} : { body: toJsonText(sent) }
     const signal = AbortSignal.timeout(timeoutOf(target))
-    const response = await target.keyring.send((key) =>
+    const response = await target.triedKeys.send((key) =>
       fetch(url, { method, headers: { ...keyHeader(key), ...type }, ...body, redirect: 'error', signal }),
     )
     return { status: response.status, body: parseObject(await response.text()) }
