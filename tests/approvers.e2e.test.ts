@@ -152,7 +152,7 @@ describe('an approval by two people', () => {
 })
 
 describe('a changed call', () => {
-  for (const era of [LEGACY, MODERN])
+  for (const era of [LEGACY, MODERN] as const)
     it(`runs as a person changed it, and the model is told (${era})`, async () => {
       const { id, input, repeat } = await ask('send', { to: 'bob', password: 'hunter2-hunter2' }, era)
       const { body } = await say('ada', id, { decision: 'approve', input: { to: 'eve' } })

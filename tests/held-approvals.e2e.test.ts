@@ -118,6 +118,12 @@ describe('a held call', () => {
     assert.equal(server.calls('send').length, 0)
   })
 
+  it('gets the text when its approval has expired, and asks nobody again', async () => {
+    await start(60_000, { approvals: { wait: { ms: 60_000 }, ttlMs: 300 } })
+    assert.match(textOf(await call(MODERN, 1)), /^Waiting for approval of /)
+    assert.equal((await gateway.gate.approvals.list({})).length, 1)
+  })
+
   it('sends progress to a client that wants it, with who can decide', async () => {
     await start(60_000)
     const params = { name: 'pay__send', arguments: { cents: 1 }, _meta: { progressToken: 'p' } }

@@ -211,14 +211,15 @@ describe('a receiver that fails', () => {
     receiver.answer = (response) => {
       response.writeHead(200)
       const write = (): void => {
-        while (!response.destroyed && response.write('x'.repeat(65_536))) sent += 65_536
-        if (!response.destroyed) response.once('drain', write)
+        if (response.destroyed) return
+        sent += 65_536
+        response.write('x'.repeat(65_536), write)
       }
       write()
     }
     await pay(gateway, 150)
     await sentRecord(gateway)
-    assert.ok(sent < 64 * 1024 * 1024, `${sent} bytes`)
+    assert.ok(sent < 8 * 1024 * 1024, `${sent} bytes`)
   })
 
   it('refuses one message, which is not sent again', async () => {

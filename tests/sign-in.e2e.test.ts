@@ -47,7 +47,7 @@ for (const provider of [keycloak, entra, okta])
       const { standIn, gateway, visitor, tools, ask } = await world(provider)
       const ann = standIn.people['ann']?.id
       assert.equal((await visitor.logIn('ann')).status, 303)
-      assert.deepEqual(await visitor.session(), { user: `acme/${ann}`, roles: ['approver'] })
+      assert.deepEqual(await visitor.session(), { user: `acme/${ann}`, label: 'Ann Archer', roles: ['approver'] })
       assert.deepEqual(await tools(await standIn.accessToken('ann')), BOTH)
       assert.deepEqual(await tools(await standIn.accessToken('bob')), ['up__open'])
       assert.deepEqual(await tools(await standIn.accessToken('eve')), [])
@@ -78,7 +78,7 @@ for (const provider of [keycloak, entra, okta])
       standIn.people['bob'] = { ...bob, groups: ann.groups }
       assert.deepEqual(await tools(await standIn.accessToken('bob')), BOTH)
       assert.equal((await visitor.logIn('bob')).status, 303)
-      assert.deepEqual(await visitor.session(), { user: `acme/${bob.id}`, roles: ['approver'] })
+      assert.deepEqual(await visitor.session(), { user: `acme/${bob.id}`, label: bob.name, roles: ['approver'] })
       standIn.people['bob'] = { ...bob, groups: [] }
       assert.deepEqual(await tools(await standIn.accessToken('bob')), [])
       assert.equal((await new Visitor(gateway, standIn).logIn('bob')).status, 403)
@@ -214,7 +214,8 @@ describe('people of Google', () => {
   it('log in with an address that is listed and verified', async () => {
     const { standIn, visitor, logged } = await world(google)
     assert.equal((await visitor.logIn('ann')).status, 303)
-    assert.deepEqual(await visitor.session(), { user: `acme/${standIn.people['ann']?.id}`, roles: ['approver'] })
+    const { id, name } = standIn.people['ann'] ?? {}
+    assert.deepEqual(await visitor.session(), { user: `acme/${id}`, label: name, roles: ['approver'] })
     assert.equal((await visitor.logIn('eve')).status, 403)
     for (const verified of [false, 'false', null]) {
       standIn.inIdToken = { email_verified: verified }

@@ -1,6 +1,6 @@
 import { because } from '../decide/because.ts'
 import type { Decided } from '../decide/decide.ts'
-import type { Decision, Reason } from '../decide/decision.ts'
+import { type Decision, type Reason, ruleText } from '../decide/decision.ts'
 import { type FactRead, ORIGINS } from '../ports/fact-read.ts'
 import { coversApprover, strictestApprover } from '../policy/approver.ts'
 import type { ApprovalBinding, ApproverRule } from '../ports/ports.ts'
@@ -60,6 +60,27 @@ function asBad(fact: string): readonly string[] {
   if (origin === undefined) return [fact]
   const rest = fact.slice(0, -origin.length)
   return ORIGINS.slice(0, ORIGINS.indexOf(origin) + 1).map((one) => rest + one)
+}
+
+/** Facts about the run and the input. Facts about earlier calls reveal the rule. */
+const OF_THE_CALL: ReadonlySet<FactRead['kind']> = new Set(['label', 'origin'])
+
+/**
+ * Returns why an approval is needed, for people who may not read the text of rules: the message, what counted of the run, the
+ * values that the clause compares, and the name of the clause.
+ */
+export function whyTold(asked: Reason, compared = ''): string {
+  const { message, read = [] } = asked
+  const facts = read.filter(({ kind }) => OF_THE_CALL.has(kind))
+  const name = ruleText(asked)
+  return [
+    message ?? 'A rule asks for approval of it.',
+    because(facts, (id) => id),
+    compared,
+    name !== undefined && `(rule ${name})`,
+  ]
+    .filter(Boolean)
+    .join(' ')
 }
 
 /**

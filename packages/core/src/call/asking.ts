@@ -2,7 +2,7 @@ import { type Reason, strictest } from '../decide/decision.ts'
 import type { Approval, ApprovalAbout, ApprovalBinding } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import { chain, sizeOf } from '@toolgate/values'
-import { type ApprovalDemand, coversDemand, demandOf, whyAsked, withoutEdit } from './approval-demand.ts'
+import { type ApprovalDemand, coversDemand, demandOf, whyAsked, whyTold, withoutEdit } from './approval-demand.ts'
 import { findLive, keyOf, shownInput } from './approvals.ts'
 import {
   type ApprovalOfCall,
@@ -85,9 +85,10 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
   await turnOf(attempt)
   const shown = shownOnce(attempt)
   const why = asking.map((one) => whyAsked(one, comparedBy(attempt, one, shown))).join('; ')
+  const told = asking.map((one) => whyTold(one, comparedBy(attempt, one, shown, { withoutTexts: true }))).join(' ')
   await turnOf(attempt)
   const spends = attempt.request.spends === true
-  const asked = () => chain(trailOf(attempt, tool), (trail) => ask(attempt, binding, shown, { why, trail }))
+  const asked = () => chain(trailOf(attempt, tool), (trail) => ask(attempt, binding, shown, { why, told, trail }))
   const approval = await storeInTime(ports, spends ? findLive(ports, binding) : asked())
   if (spends && !approval) return { decision: approvalUsed() }
   switch (approval?.status) {
@@ -124,16 +125,21 @@ function shownOnce({ input, ports }: Attempt): () => unknown {
 }
 
 /** Returns the input values that the clause of a reason compares, redacted for people. */
-function comparedBy({ hits }: Attempt, { path }: Reason, shown: () => unknown): string {
+function comparedBy(
+  { hits }: Attempt,
+  { path }: Reason,
+  shown: () => unknown,
+  options?: Parameters<typeof comparedValues>[2],
+): string {
   const clause = hits?.find((one) => one.path === path)
-  return clause?.input ? comparedValues(clause.input, shown()) : ''
+  return clause?.input ? comparedValues(clause.input, shown(), options) : ''
 }
 
 async function ask(
   attempt: Attempt,
   binding: ApprovalBinding,
   shown: () => unknown,
-  about: Pick<ApprovalAbout, 'why' | 'trail'>,
+  about: Pick<ApprovalAbout, 'why' | 'told' | 'trail'>,
 ): Promise<Approval> {
   const { view, request, ports } = attempt
   const input = shown()

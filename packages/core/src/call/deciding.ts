@@ -132,8 +132,8 @@ export function acceptedInput(tool: Tool, input: unknown, ports: CallPorts): { r
 }
 
 /**
- * Decides with the input. An approval is needed if this decision or the one without the input asks, or if the call spends
- * an approval.
+ * Decides with the input. An approval is needed if this decision or the one without the input asks, if the call spends an
+ * approval, or if it continues a call that a person changed.
  */
 export function decideInput(attempt: Attempt): Stop | undefined {
   const { decided, request, input, history, ports } = attempt
@@ -142,14 +142,13 @@ export function decideInput(attempt: Attempt): Stop | undefined {
   const { outcome } = decision
   attempt.withInput = decision
   attempt.hits = hits
-  attempt.asksPerson = outcome === 'ask' || decided.outcome === 'ask' || isOfPerson(request)
+  attempt.asksPerson =
+    outcome === 'ask' ||
+    decided.outcome === 'ask' ||
+    typeof request.spends === 'string' ||
+    request.continues?.edit !== undefined
   ports.current.noteShadows?.(attempt, { input, facts: history?.shadowFacts, hits })
   return outcome === 'allow' || outcome === 'ask' ? undefined : { decision }
-}
-
-/** A call that spends an approval, or that continues one which a person changed, asks the approval in any case. */
-function isOfPerson({ spends, continues }: CallRequest): boolean {
-  return typeof spends === 'string' || continues?.edit !== undefined
 }
 
 export function askHooks(attempt: Attempt, tool: Tool): CheckResult {

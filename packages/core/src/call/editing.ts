@@ -33,7 +33,7 @@ export function editCall(
 }
 
 /** One changed field, redacted. `undefined`: the input lacks it. */
-export interface FieldChange {
+interface FieldChange {
   readonly field: string
   readonly from: unknown
   readonly to: unknown

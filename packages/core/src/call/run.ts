@@ -104,7 +104,14 @@ function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: num
   const { output, cut } = isShort ? { output: returned, cut: false } : cutOutput(returned, tool.outputSchema, ports)
   const fields = { duration_ms: toMicros(durationMs), detail: isShort ? undefined : detailOf(cut, returned) }
   const error = isShort ? undefined : toolErrorOf(returned)
-  const outcome = new DoneCall(callId, output, durationMs, error !== undefined, cut, editNote(attempt, true))
+  const outcome = new DoneCall(
+    callId,
+    output,
+    durationMs,
+    error !== undefined,
+    cut,
+    attempt.edited && editNote(attempt, true),
+  )
   if (error === undefined) return { outcome, event: 'tool_result', fields, output: returned }
   return { outcome, event: 'tool_result', fields: { ...fields, reason: TOOL_ERROR, error, is_error: true } }
 }

@@ -69,7 +69,7 @@ function newApproval(
     asked,
   }: ApprovalRequest[0],
   input: unknown,
-  { chat, why, trail, asker }: NonNullable<ApprovalRequest[3]>,
+  { chat, why, told, trail, asker }: NonNullable<ApprovalRequest[3]>,
   requestedAt: number,
   expiresAt: number,
 ): Approval {
@@ -89,6 +89,7 @@ function newApproval(
     ...(asked !== undefined && { asked }),
     ...(chat !== undefined && { chat }),
     ...(why !== undefined && { why }),
+    ...(told !== undefined && { told }),
     ...(trail !== undefined && { trail }),
     ...(asker !== undefined && { asker }),
     input: structuredClone(input),

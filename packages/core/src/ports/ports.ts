@@ -129,6 +129,8 @@ export interface ApprovalAbout {
   readonly chat?: string | undefined
   /** Why the approval is asked for: the clauses that ask, in words. Shown to people. */
   readonly why?: string | undefined
+  /** The same for people who may not read the text of rules. */
+  readonly told?: string | undefined
   readonly trail?: ApprovalTrail | undefined
   readonly asker?: ApprovalAsker | undefined
 }
@@ -160,6 +162,7 @@ export interface Approval extends ApprovalBinding {
   /** The chat of the first request. The approval is not bound to it. */
   readonly chat?: string
   readonly why?: string
+  readonly told?: string
   /** Absent if no rule reads runs. */
   readonly trail?: ApprovalTrail
   readonly asker?: ApprovalAsker

@@ -5,7 +5,7 @@ import type { OAuthConfig } from '../config/oauth.ts'
 import type { NamingIssuer } from '../config/other-names.ts'
 import { type Authenticator, createAuthenticator, type CredentialSource } from './credential.ts'
 import type { LogLine } from '../model/log-line.ts'
-import type { Logout } from './issued-to.ts'
+import type { ReportedLogout } from './issued-to.ts'
 import type { ProtectedResources } from './oauth/protected-resource.ts'
 import type { RefusedTokens } from './oauth/refusals.ts'
 
@@ -25,11 +25,11 @@ export interface OpenedAuthenticator {
 }
 
 /** Ends the tokens of sessions that their issuer has ended. */
-export interface TokenLogouts {
+interface TokenLogouts {
   /** Reads the logouts from the store and follows its changes. `end` gets the callers that have no other token. */
   open(state: StateStore, end: (callers: readonly Caller[]) => void): Promise<void>
   /** Resolves when every replica refuses the tokens. */
-  add(logout: Logout): Promise<void>
+  add(logout: ReportedLogout): Promise<void>
   close(): void
 }
 

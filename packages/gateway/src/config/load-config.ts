@@ -8,6 +8,7 @@ import { checkPolicy as checkWithCore } from './policy.ts'
 import { createSecretList } from './secret-list.ts'
 import type { Section } from './section.ts'
 import { SECTIONS } from './sections.ts'
+import { findApproverRoleWarnings } from './approver-role-warnings.ts'
 import { findApproverWarnings } from './approver-warnings.ts'
 import { notifySecrets } from './sections/approvals.ts'
 import { findNotifyWarnings } from './notify-warnings.ts'
@@ -130,6 +131,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     // A clause that matches no name has its own warning.
     ...findIdleWarnings(config, places).filter((idle) => !names.some((name) => name.path === idle.path)),
     ...findApproverWarnings(config),
+    ...findApproverRoleWarnings(config),
     ...findUnexplainedAsks(config),
     ...findOwnerWarnings(config),
     ...findPublicUrlWarnings(config),

@@ -5,7 +5,7 @@ import type { IssuerConfig } from './oauth.ts'
 export type NamingIssuer = Pick<IssuerConfig, 'issuer' | 'name' | 'users' | 'claims'>
 
 /** A person at an issuer, by the value of one claim. */
-interface Subject {
+interface IssuerSubject {
   readonly issuer: string
   readonly claim: string
   readonly value: string
@@ -13,13 +13,13 @@ interface Subject {
 
 const MAX_NAMES = 32
 
-interface NamingConfig {
+interface SignInConfig {
   readonly oauth?: GatewayConfig['oauth'] | undefined
   readonly oidc?: GatewayConfig['oidc'] | undefined
 }
 
 /** Returns all issuers of a configuration that name people. */
-export function namingIssuers({ oauth, oidc }: NamingConfig): readonly NamingIssuer[] {
+export function namingIssuers({ oauth, oidc }: SignInConfig): readonly NamingIssuer[] {
   return [...(oauth?.issuers ?? []), ...(oidc ? [oidc.server] : [])]
 }
 
@@ -30,7 +30,7 @@ export function namingIssuers({ oauth, oidc }: NamingConfig): readonly NamingIss
 export function otherNames(
   user: string | undefined,
   issuers: readonly NamingIssuer[],
-  subjects: readonly Subject[] = [],
+  subjects: readonly IssuerSubject[] = [],
 ): readonly string[] {
   const names = new Set(subjects.flatMap((one) => namesOf(one, issuers)))
   if (user !== undefined) names.add(user)
@@ -53,7 +53,7 @@ export function withOtherNames(config: Pick<GatewayConfig, 'callers' | 'oauth' |
   })
 }
 
-function subjectsOf(name: string, issuers: readonly NamingIssuer[]): readonly Subject[] {
+function subjectsOf(name: string, issuers: readonly NamingIssuer[]): readonly IssuerSubject[] {
   return issuers.flatMap(({ issuer, name: prefix, users, claims }) => {
     const values = [...users].flatMap(([value, user]) => (user === name ? [value] : []))
     if (name.startsWith(`${prefix}/`)) values.push(name.slice(prefix.length + 1))
@@ -62,7 +62,7 @@ function subjectsOf(name: string, issuers: readonly NamingIssuer[]): readonly Su
 }
 
 /** An actor of a token is named by its subject, whatever claim names users, and never by `users`. */
-function namesOf({ issuer, claim, value }: Subject, issuers: readonly NamingIssuer[]): readonly string[] {
+function namesOf({ issuer, claim, value }: IssuerSubject, issuers: readonly NamingIssuer[]): readonly string[] {
   return issuers.flatMap((one) => {
     if (one.issuer !== issuer) return []
     const user = one.claims.user === claim ? one.users.get(value) : undefined

@@ -69,6 +69,7 @@ export function redactApproval({ asker: _, ...approval }: Approval, redact: Reda
     ...approval,
     input: redact.redactValue(approval.input),
     ...(approval.why === undefined ? {} : { why: redact.redactText(approval.why) }),
+    ...(approval.told === undefined ? {} : { told: redact.redactText(approval.told) }),
     ...(approval.reason === undefined ? {} : { reason: redact.redactText(approval.reason) }),
     ...(approval.approvedBy && { approvedBy: approval.approvedBy.map((vote) => redactVote(vote, redact)) }),
     ...(approval.edit && { edit: { ...approval.edit, input: redact.redactValue(approval.edit.input) as JsonObject } }),

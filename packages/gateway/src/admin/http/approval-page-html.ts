@@ -148,7 +148,7 @@ ${trail === '' ? '' : `<h2>What the run has done</h2>\n<ul>${trail}</ul>`}
 }
 
 /** Returns who has approved, of how many: `1 of 2, by ada. Still needed: security.` */
-export function progressText({ count, approvedBy }: ApprovalNeeds, missing: readonly string[]): string {
+function progressText({ count, approvedBy }: ApprovalNeeds, missing: readonly string[]): string {
   const by = approvedBy.length === 0 ? '' : `, by ${approvedBy.map((one) => one.by).join(' and ')}`
   return `${approvedBy.length} of ${count}${by}${missing.length === 0 ? '' : `. Still needed: ${missing.join(', ')}`}`
 }

@@ -67,13 +67,15 @@ export function waysFor(
 }
 
 /**
- * Returns an approval without the parts that a person may not read. Its reason ends where the text of the rule begins.
+ * Returns an approval without the parts that a person may not read. They read the messages, values and names of its rules.
  */
 export function approvalFor(person: Caller, given: Approval): Approval {
-  const approval = withoutNames(given)
+  const { told, ...approval } = withoutNames(given)
   if (readsRules(person)) return approval
   const { asked: _, why, ...rest } = approval
+  if (told !== undefined) return { ...rest, why: told }
   if (why === undefined) return rest
+  // The row of an earlier version.
   const [shown = ''] = why.split(RULE_BEGINS, 1)
   return { ...rest, why: shown.trim() || 'A rule asks for approval of it.' }
 }

@@ -1,7 +1,7 @@
 import { messageOf } from '@toolgate/values'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { boundLines } from '../../auth/bounded-lines.ts'
-import type { Logout } from '../../auth/issued-to.ts'
+import type { ReportedLogout } from '../../auth/issued-to.ts'
 import type { OidcLoginDeps } from '../../auth/oauth/oidc-login.ts'
 import type { OidcConfig } from '../../config/oidc.ts'
 import { ApiFault } from '../../model/faults.ts'
@@ -19,7 +19,7 @@ interface OidcDeps {
   readonly state: Pick<StateStore, 'get' | 'add' | 'take'>
   readonly log: (message: string, level?: 'info' | 'warn') => void
   /** Ends what the authorization server has ended. */
-  readonly onLogout?: (logout: Logout) => Promise<void>
+  readonly onLogout?: (logout: ReportedLogout) => Promise<void>
 }
 
 /** The routes of a login with OpenID Connect. */
