@@ -487,7 +487,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   'POST /api/policy/revisions/{id}': {
     who: 'person',
-    summary: 'Goes back to this policy, and keeps the rest of the file. It applies until the policy of the file changes.',
+    summary:
+      'Goes back to this policy, and keeps the rest of the file. It applies until the policy of the file changes.',
     body: 'RestoreRequestBody',
     answer: 'ReloadBody',
     faults: ['config_invalid', 'reload_forbidden', 'reload_refused', 'reload_outdated', 'revision_unknown'],
@@ -546,6 +547,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     body: 'PolicyTestsRequestBody',
     answer: 'PolicyTestsBody',
     faults: ['config_invalid', 'what_if_forbidden', 'what_if_busy', 'what_if_too_large', 'reload_refused'],
+  },
+  'GET /api/catalog': {
+    who: 'person',
+    summary: 'Returns the items of the catalog as data for tests of policies, and the servers that are down.',
+    answer: 'CatalogBody',
+    faults: ['what_if_forbidden'],
   },
   'POST /api/suggest': {
     who: 'person',

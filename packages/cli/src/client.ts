@@ -12,6 +12,7 @@ import {
   type ApprovalVerdictBody,
   type AuditBody,
   type CallersBody,
+  type CatalogBody,
   type EndedRunBody,
   type ErrorBody,
   type HaltBody,
@@ -67,6 +68,8 @@ export interface Api extends AuditReader, AuditExporter {
   callers(): Promise<CallersBody>
   /** Returns the clauses, and the number of calls that each matched. */
   policy(): Promise<PolicyBody>
+  /** Returns the catalog as data, and the servers that are down. */
+  catalog(): Promise<CatalogBody>
   needs(app?: string): Promise<NeedsBody>
   pins(): Promise<PinsBody>
   acceptPin(accepted: AcceptPinBody): Promise<PinRow>
@@ -123,6 +126,7 @@ export function createApi(target: GatewayAddress): Api {
     dryRun: (asked) => change<WhyInputBody>('POST', '/api/why', asked),
     callers: () => get<CallersBody>('/api/callers'),
     policy: () => get<PolicyBody>('/api/policy'),
+    catalog: () => get<CatalogBody>('/api/catalog'),
     needs: (app) => get<NeedsBody>('/api/needs', { app }),
     pins: () => get<PinsBody>('/api/pins'),
     acceptPin: (accepted) => change<PinRow>('POST', '/api/pins/accept', accepted),
