@@ -15,6 +15,8 @@ export interface PeopleBody {
   readonly roles: readonly string[]
   /** `false`: calls are still being counted, or lists of tools are still being made. Ask again. */
   readonly isComplete: boolean
+  /** The time up to which calls are counted, while they still are. Wall-clock milliseconds. */
+  readonly countedTo?: number
 }
 
 /** The token, login or file that roles come from. `at`: when they were read, in wall-clock milliseconds. */

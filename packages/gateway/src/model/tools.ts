@@ -187,6 +187,8 @@ export interface CallersBody {
     readonly mayCall?: true
     readonly visible: number
   }[]
+  /** The number of callers that match. */
+  readonly total: number
 }
 
 /** `GET /api/pins?status=`: every tool of the catalog. Empty if neither pins nor the definition check are on. */

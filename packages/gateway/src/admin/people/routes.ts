@@ -62,7 +62,7 @@ export function peopleRoute(heart: PeopleHeart, callers: NamedCallers, { counted
       limit: wholeNumber(1, MAX_LIMIT),
     }
     const { from = 0, limit = MAX_LIMIT, ...filter } = parseQuery(query, filters)
-    const { callers: called, isComplete } = await counted.readCallers(person.tenant)
+    const { callers: called, isComplete, countedTo } = await counted.readCallers(person.tenant)
     const people = new PersonRows()
     const named = callers(person)
     for (const { name, for: use, caller } of named.values()) {
@@ -95,6 +95,7 @@ export function peopleRoute(heart: PeopleHeart, callers: NamedCallers, { counted
       tenants: distinct(all.map(({ tenant }) => tenant)),
       roles: distinct(all.flatMap(rolesOf)),
       isComplete: isComplete && hasLists,
+      ...(countedTo !== undefined && { countedTo }),
     } satisfies PeopleBody
   }
 }
