@@ -39,13 +39,23 @@ export function rolesOf({ callers, seenRoles = [] }: Pick<PersonRow, 'callers' |
   return [...new Set([...callers.flatMap(({ roles }) => roles), ...seenRoles])].toSorted()
 }
 
-/** Returns the tool list of the agent that sees the most tools. */
-export function largestList({ callers }: Pick<PersonRow, 'callers'>): PersonRow['callers'][number] | undefined {
+/** The size of a list of tools. */
+type ListSize = Pick<PersonRow, 'visible' | 'tokens'>
+
+/** Returns the tool list of the agent that sees the most tools, or of a person who signed in. */
+export function largestList({ callers, ...own }: Pick<PersonRow, 'callers'> & ListSize): ListSize | undefined {
+  if (callers.length === 0 && own.visible !== undefined) return own
   return callers.filter(({ visible }) => visible !== undefined).toSorted((a, b) => (b.tokens ?? 0) - (a.tokens ?? 0))[0]
+}
+
+/** Returns when a person was last seen: their latest call, token or login. */
+export function lastSeenOf({ lastCallAt = 0, lastSeenAt = 0 }: PersonRow): number | undefined {
+  return Math.max(lastCallAt, lastSeenAt) || undefined
 }
 
 const ORDERS: ReadonlyMap<string, (row: PersonRow) => number> = new Map<string, (row: PersonRow) => number>([
   ['latest call', ({ lastCallAt = 0 }) => -lastCallAt],
+  ['last seen', (row) => -(lastSeenOf(row) ?? 0)],
   ['most calls', ({ calls }) => -calls],
   ['most tokens', (row) => -(largestList(row)?.tokens ?? 0)],
   ['next expiry', ({ keys }) => keys?.expiresAt ?? Infinity],

@@ -38,7 +38,7 @@ export function CallerChoice({ current, as, custom }: CallerChoiceProps): ReactE
   return (
     <>
       <Choice
-        text={isOther ? (nameOf(custom) ?? 'another caller') : current ? textOf(current) : `${as} (not configured)`}
+        text={isOther ? (nameOf(custom) ?? 'another caller') : current ? textOf(current) : as}
         apply={({ to }) => {
           setWriting(to === undefined)
           if (to) choose(to)
@@ -159,15 +159,18 @@ function useOptions(text: string, enabled: boolean): readonly Option[] {
 }
 
 /** Returns a person who is not configured, with the roles that they were seen with. */
-function toPerson({ user, tenant, seenRoles = [], lastCallAt }: PersonRow, nowMs: number): readonly Option[] {
+function toPerson(row: PersonRow, nowMs: number): readonly Option[] {
+  const { as, user, tenant, seenRoles = [], rolesFrom, lastCallAt } = row
   if (user === undefined) return []
   const roles = seenRoles.length > 0 ? ` (${seenRoles.join(', ')})` : ''
-  const when = lastCallAt === undefined ? '' : `, roles of ${formatAgo(lastCallAt, nowMs)}`
+  const at = rolesFrom?.at ?? lastCallAt
+  const when = at === undefined ? '' : `, roles of ${formatAgo(at, nowMs)}`
   return [
     {
       text: `${user}${tenant === undefined ? '' : ` of ${tenant}`}${roles}`,
       about: `signed in${when}`,
-      to: { as: '', caller: JSON.stringify({ user, tenant, roles: seenRoles }) },
+      to:
+        as === undefined ? { as: '', caller: JSON.stringify({ user, tenant, roles: seenRoles }) } : { as, caller: '' },
     },
   ]
 }

@@ -3,7 +3,18 @@ import type { FilterGrammar } from '../filter-text.ts'
 import { formatIn, formatNumber } from '../format.ts'
 import { useApi, useChoices, useNow, useWhileCounting } from '../hooks.ts'
 import { wordOfUse } from '../keys.ts'
-import { countByPerson, haltsOn, inOrder, largestList, ORDER_NAMES, OWN, personId, rolesOf, whoKey } from '../people.ts'
+import {
+  countByPerson,
+  haltsOn,
+  inOrder,
+  largestList,
+  lastSeenOf,
+  ORDER_NAMES,
+  OWN,
+  personId,
+  rolesOf,
+  whoKey,
+} from '../people.ts'
 import { useWaiting } from '../pending.ts'
 import type { HaltRow, HaltsBody, PeopleBody, PersonRow } from '../wire.ts'
 import { Badge } from './badges.tsx'
@@ -12,7 +23,7 @@ import { Exact } from './exact.tsx'
 import { FilterBox } from './filter-box.tsx'
 import { FilterBar, NoMatch, OneOf } from './filters.tsx'
 import { Pending } from './panels.tsx'
-import { PersonDrawer } from './person-drawer.tsx'
+import { PersonDrawer, RolesFrom } from './person-drawer.tsx'
 import { Split } from './split.tsx'
 import { TenantTag } from './tenant-tag.tsx'
 import { Ago, Counting } from './when.tsx'
@@ -138,7 +149,11 @@ const COLUMNS: readonly Column<PersonRow>[] = [
   {
     name: 'Roles',
     className: 'wraps',
-    cell: (row) => (rolesOf(row).length === 0 ? <None /> : <Exact text={rolesOf(row).join(', ')} />),
+    cell: (row) => (
+      <>
+        {rolesOf(row).length === 0 ? <None /> : <Exact text={rolesOf(row).join(', ')} />} <RolesFrom row={row} />
+      </>
+    ),
   },
   { name: 'Uses', width: '8rem', from: 900, className: 'dim wraps', cell: usesOf },
   { name: 'Keys', from: 1000, className: 'wraps', cell: (row) => <KeysCell row={row} /> },
@@ -146,10 +161,10 @@ const COLUMNS: readonly Column<PersonRow>[] = [
   { name: 'Tokens', width: '4.5rem', from: 1000, isNumber: true, cell: (row) => numberOf(largestList(row)?.tokens) },
   { name: 'Calls', width: '4.5rem', isNumber: true, cell: ({ calls }) => numberOf(calls || undefined) },
   {
-    name: 'Last call',
+    name: 'Last seen',
     width: '7rem',
     from: 760,
-    cell: ({ lastCallAt }) => (lastCallAt === undefined ? <None /> : <Ago ms={lastCallAt} />),
+    cell: (row) => <LastSeen row={row} />,
   },
 ]
 
@@ -169,17 +184,27 @@ function narrowWith(state: (row: PersonRow) => ReactElement): (row: PersonRow) =
             {state(row)}
           </>
         }
-        end={<span className="dim">{row.lastCallAt !== undefined && <Ago ms={row.lastCallAt} />}</span>}
+        end={
+          <span className="dim">
+            <LastSeen row={row} />
+          </span>
+        }
         second={
           <>
             <span>{usesOf(row)}</span>
             {list?.visible !== undefined && <span>{formatNumber(list.visible)} tools</span>}
             <Exact text={rolesOf(row).join(', ')} />
+            <RolesFrom row={row} />
           </>
         }
       />
     )
   }
+}
+
+function LastSeen({ row }: { row: PersonRow }): ReactElement {
+  const ms = lastSeenOf(row)
+  return ms === undefined ? <None /> : <Ago ms={ms} />
 }
 
 /** Shows the name. A press opens the person. */
@@ -193,9 +218,12 @@ function Name({ row }: { row: PersonRow }): ReactElement {
 }
 
 /** Returns the uses of a person's keys, such as `agent, person`, or otherwise how the person is known. */
-function usesOf({ callers, client, calls, isSelf, keys }: PersonRow): string {
+function usesOf({ callers, client, clients = [], calls, isSelf, keys, cameBy }: PersonRow): string {
   const uses = [...new Set(callers.map(wordOfUse))].toSorted()
   if (uses.length > 0) return uses.join(', ')
+  if (cameBy === 'run') return 'in runs'
+  if (cameBy === 'token' && clients[0] !== undefined) return `signed in by ${clients[0]}`
+  if (cameBy !== undefined && cameBy !== 'key') return 'signed in'
   if (calls > 0) return client === undefined ? 'signed in' : `signed in by ${client}`
   return keys === undefined || isSelf ? 'signed in' : 'gone'
 }
