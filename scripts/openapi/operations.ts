@@ -452,6 +452,31 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'ConnectionRow',
     faults: ['connection_forbidden', 'server_unknown', 'state_unavailable'],
   },
+  'GET /api/policy/revisions': {
+    who: 'person',
+    summary: 'The policies that were in force, the latest first, for people without a tenant.',
+    answer: 'PolicyRevisionsBody',
+    faults: ['query_invalid', 'state_unavailable'],
+  },
+  'GET /api/policy/revisions/{id}': {
+    who: 'person',
+    summary: 'The text of a policy that was in force, with secrets masked.',
+    answer: 'PolicyRevisionBody',
+    faults: ['query_invalid', 'reload_forbidden', 'revision_unknown', 'state_unavailable'],
+  },
+  'POST /api/policy/revisions/{id}': {
+    who: 'person',
+    summary: 'Goes back to this policy, and keeps the rest of the file. It applies until the policy of the file changes.',
+    body: 'RestoreRequestBody',
+    answer: 'ReloadBody',
+    faults: ['config_invalid', 'reload_forbidden', 'reload_refused', 'reload_outdated', 'revision_unknown'],
+  },
+  'DELETE /api/policy/restored': {
+    who: 'person',
+    summary: 'Applies the policy of the file again, in place of a restored one.',
+    answer: 'ReloadBody',
+    faults: ['config_invalid', 'reload_forbidden', 'reload_refused', 'state_unavailable'],
+  },
   'POST /api/reload': {
     who: 'person',
     summary: "Reads the gateway's file again.",

@@ -29,10 +29,13 @@ import {
   type PinRow,
   type PinsBody,
   type PolicyBody,
+  type PolicyRevisionBody,
+  type PolicyRevisionsBody,
   type Reload,
   type ReloadRequestBody,
   type AcceptReplicasBody,
   type ReplicasBody,
+  type RestoreRequestBody,
   type RunsBody,
   type SessionBody,
   type ToolBody,
@@ -169,6 +172,13 @@ export interface Api extends AuditReader, AuditExporter {
   acceptReplicas(what: AcceptReplicasBody['what']): Promise<ReplicasBody>
   /** Makes the gateway read its file again. */
   reload(how: ReloadRequestBody): Promise<Reload>
+  /** Returns the policies that were in force, the latest first. */
+  policyRevisions(): Promise<PolicyRevisionsBody>
+  policyRevision(revision: string): Promise<PolicyRevisionBody>
+  /** Goes back to an earlier policy. */
+  restorePolicy(revision: string, how: RestoreRequestBody): Promise<Reload>
+  /** Applies the policy of the file again. */
+  releasePolicy(): Promise<Reload>
   rotateAudit(): Promise<{ readonly closed: string | null }>
   approvals(filter: ApprovalFilter): Promise<ApprovalsBody>
   decide(id: string, verdict: ApprovalVerdictBody): Promise<Approval>
@@ -204,6 +214,10 @@ export function createApi(target: GatewayAddress): Api {
     runs: (filter) => get<RunsBody>('/api/runs', filter),
     endRun: (id) => change<EndedRunBody>('DELETE', `/api/runs/${encodeURIComponent(id)}`),
     limits: (range) => get<LimitsBody>('/api/limits', range),
+    policyRevisions: () => get<PolicyRevisionsBody>('/api/policy/revisions'),
+    policyRevision: (id) => get<PolicyRevisionBody>(`/api/policy/revisions/${encodeURIComponent(id)}`),
+    restorePolicy: (id, how) => change<Reload>('POST', `/api/policy/revisions/${encodeURIComponent(id)}`, how),
+    releasePolicy: () => change<Reload>('DELETE', '/api/policy/restored'),
     rotateAudit: () => change('POST', '/api/audit/rotate', {}),
     replicas: () => get<ReplicasBody>('/api/replicas'),
     acceptReplicas: (what) => change<ReplicasBody>('POST', '/api/replicas/accept', { what }),

@@ -2,7 +2,7 @@ import { type Caller, ConfigError } from '@toolgate/core'
 import type { Clock } from '@toolgate/core/stores'
 import type { IssuerRow } from '../model/rows.ts'
 import type { OAuthConfig } from '../config/oauth.ts'
-import { type Authenticator, createAuthenticator, type CredentialSource } from './credential.ts'
+import { type Authenticator, createAuthenticator, type Credential, type CredentialSource } from './credential.ts'
 import type { LogLine } from '../model/log-line.ts'
 import type { ProtectedResources } from './oauth/protected-resource.ts'
 import type { RefusedTokens } from './oauth/refusals.ts'
@@ -25,6 +25,8 @@ interface AuthenticatorOptions {
   readonly publicUrl: string | undefined
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
   readonly log: (line: LogLine) => void
+  /** Called with the sender of each request. */
+  readonly onFound: (credential: Credential) => void
 }
 
 /**
@@ -35,10 +37,15 @@ interface AuthenticatorOptions {
  */
 export async function openAuthenticator(
   own: readonly CredentialSource[],
-  { oauth, publicUrl, clock, log }: AuthenticatorOptions,
+  { oauth, publicUrl, clock, log, onFound }: AuthenticatorOptions,
 ): Promise<OpenedAuthenticator> {
   if (!oauth)
-    return { authenticator: createAuthenticator(own), issuers: () => [], signedIn: () => [], refusedTokens: () => [] }
+    return {
+      authenticator: createAuthenticator(own, undefined, onFound),
+      issuers: () => [],
+      signedIn: () => [],
+      refusedTokens: () => [],
+    }
   if (publicUrl === undefined)
     throw new ConfigError('publicUrl', 'is needed with oauth: tokens are for a URL that clients know')
   const [{ Tokens }, { TokenRefusals }, { protectedResources }] = await Promise.all([
@@ -51,7 +58,7 @@ export async function openAuthenticator(
   const resources = protectedResources(oauth, publicUrl)
   void tokens.start()
   return {
-    authenticator: createAuthenticator([...own, tokens], resources),
+    authenticator: createAuthenticator([...own, tokens], resources, onFound),
     resources,
     signedIn: () => tokens.callers(),
     refusedTokens: () => refusals.list,

@@ -3,6 +3,7 @@ import { FleetFailures } from '../auth/fleet-failures.ts'
 import { Keys } from '../auth/keys.ts'
 import { openAuthenticator } from '../auth/open-authenticator.ts'
 import { createOriginRules, isOwnUrl } from '../auth/origin.ts'
+import { People } from '../auth/people.ts'
 import type { Revisions, Settings } from '../auth/revision.ts'
 import { Runs } from '../auth/runs.ts'
 import type { GatewayConfig } from '../config/config.ts'
@@ -31,13 +32,16 @@ export async function openDoor(
   const publicUrl = written ?? (isLoopback(host) ? toUrl(listen, port) : undefined)
   const keys = new Keys({ revisions, clock, onFault })
   const runs = new Runs({ revisions, clock, keys, onFault })
-  const opened = await openAuthenticator([keys, runs], { oauth, publicUrl, clock, log })
+  const people = new People({ clock, log })
+  const onFound = people.noteRequest.bind(people)
+  const opened = await openAuthenticator([keys, runs], { oauth, publicUrl, clock, log, onFound })
   const known = written === undefined ? listed : [...listed, written]
   const origins = createOriginRules({ host, port, isTls: tls !== undefined, origins: known, corsOrigins })
   return {
     ...opened,
     keys,
     runs,
+    people,
     port,
     publicUrl,
     origins,

@@ -180,15 +180,17 @@ async function openServers(
   return { fleet, connections, held, counts: countCalls(clock, calls), tracing, via }
 }
 
-/** Opens keys and runs over the stores, until the gateway closes. */
+/** Opens keys, runs and people over the stores, until the gateway closes. */
 async function openCredentials(
-  { keys, runs }: EarlyDoor,
-  { state }: OpenedStores,
+  { keys, runs, people }: EarlyDoor,
+  { state, people: store }: OpenedStores,
   record: (entry: RunRecord) => void,
   lifecycle: Lifecycle,
 ): Promise<void> {
   await keys.open(state)
   await runs.open(state, record)
+  await people.open(store)
+  lifecycle.onClose(() => people.close())
   lifecycle.onClose(() => runs.close())
   lifecycle.onClose(() => keys.close())
 }

@@ -32,6 +32,7 @@ export const API_FAULTS = {
   approval_unknown: 404,
   caller_unknown: 404,
   key_unknown: 404,
+  revision_unknown: 404,
   run_unknown: 404,
   server_unknown: 404,
   tool_unknown: 404,

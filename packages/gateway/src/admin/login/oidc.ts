@@ -1,3 +1,4 @@
+import type { Caller } from '@toolgate/core'
 import { messageOf } from '@toolgate/values'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { boundLines } from '../../auth/bounded-lines.ts'
@@ -13,6 +14,8 @@ interface OidcDeps {
   readonly clock: Clock
   readonly state: Pick<StateStore, 'get' | 'add'>
   readonly log: (message: string) => void
+  /** Called with each person who has logged in. */
+  readonly onLogin: (person: Caller) => void
 }
 
 /** The routes of a login with OpenID Connect. */
@@ -25,7 +28,7 @@ export interface OidcRoutes {
 const BACK = /^\/(?:(?:approvals|connect)\/[\w%.~-]{1,300})?$/
 
 /** Returns the routes. Their code is loaded at the first login. */
-export function createOidcRoutes({ config, publicUrl, clock, state, log }: OidcDeps): OidcRoutes {
+export function createOidcRoutes({ config, publicUrl, clock, state, log, onLogin }: OidcDeps): OidcRoutes {
   const isSecure = publicUrl.startsWith('https:')
   const logFailure = boundLines(log, clock)
   const open = once(async () => {
@@ -64,6 +67,7 @@ export function createOidcRoutes({ config, publicUrl, clock, state, log }: OidcD
         const { login } = await open()
         const cookie = readCookie(request.headers, nameOf(access)) ?? ''
         const { person, back, ...session } = await login.finish(new URL(request.url).searchParams, cookie)
+        onLogin(person)
         const headers = new Headers({ 'set-cookie': await openSession(access, { person }, { isSecure, ...session }) })
         headers.append('set-cookie', toCookie(access, '', 0))
         return redirect(back, headers)

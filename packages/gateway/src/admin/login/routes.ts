@@ -91,7 +91,8 @@ function openOidc({ config, door, clock, stores, log }: Heart): OidcRoutes | und
   const { publicUrl } = door
   if (!oidc || publicUrl === undefined) return undefined
   const warn = (message: string) => log({ level: 'warn', message })
-  return createOidcRoutes({ config: oidc, publicUrl, clock, state: stores.state, log: warn })
+  const onLogin = (person: Caller) => door.people.noteLogin(person, oidc.server.issuer)
+  return createOidcRoutes({ config: oidc, publicUrl, clock, state: stores.state, log: warn, onLogin })
 }
 
 /** Whether there are tenants, either in tokens or in the keys of the file. */

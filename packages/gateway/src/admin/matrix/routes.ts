@@ -16,7 +16,7 @@ export const room: Room = {
   open(heart, rooms) {
     const decisions = rooms.ask(toolsRoom)
     if (!decisions) return undefined
-    const callers = createNamedCallers(() => heart.revisions.current.callers)
+    const callers = createNamedCallers(() => heart.revisions.current.callers, heart.door.people)
     const deps = { gate: heart.gate, callers, decisions, groups: () => rooms.ask(groupsRoom)?.rows() ?? [] }
     return { routes: [{ method: 'GET', path: '/api/matrix', by: 'person', answer: matrixRoute(deps) }] }
   },

@@ -18,7 +18,7 @@ export const room: Room = {
   open(heart, rooms) {
     const counts = rooms.ask(overview)
     if (!counts) return undefined
-    const callers = createNamedCallers(() => heart.revisions.current.callers)
+    const callers = createNamedCallers(() => heart.revisions.current.callers, heart.door.people)
     return {
       routes: [{ method: 'GET', path: '/api/people', by: 'person', answer: peopleRoute(heart, callers, counts) }],
     }
