@@ -89,6 +89,7 @@ const callFilters = {
       { ...text, description: `The \`${field}\` of its records.` },
     ]),
   ),
+  tool: { ...text, description: 'The `tool` of its records, or a pattern such as `files:*`.' },
   outcome: word('CallOutcome'),
   since: time,
   until: time,
@@ -466,7 +467,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   'POST /api/policy/revisions/{id}': {
     who: 'person',
-    summary: 'Goes back to this policy, and keeps the rest of the file. It applies until the policy of the file changes.',
+    summary:
+      'Goes back to this policy, and keeps the rest of the file. It applies until the policy of the file changes.',
     body: 'RestoreRequestBody',
     answer: 'ReloadBody',
     faults: ['config_invalid', 'reload_forbidden', 'reload_refused', 'reload_outdated', 'revision_unknown'],

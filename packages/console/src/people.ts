@@ -73,3 +73,15 @@ export function inOrder(people: readonly PersonRow[], name: string): readonly Pe
     .toSorted((a, b) => (a.at === b.at ? 0 : a.at - b.at))
     .map(({ row }) => row)
 }
+
+/** The number of columns of the matrix: at least so many, and more on a wide window. */
+const [MIN_COLUMNS, MAX_COLUMNS] = [8, 24]
+/** The widths of the first column with its margins, and of the others, in pixels. */
+const [HEAD_PX, COLUMN_PX] = [400, 150]
+
+/** Returns the parameters of `GET /api/matrix` for the choices in the address. */
+export function matrixQuery(of: (name: string) => string) {
+  const limit = Math.max(MIN_COLUMNS, Math.min(MAX_COLUMNS, Math.floor((innerWidth - HEAD_PX) / COLUMN_PX)))
+  const from = Math.max(0, Math.floor(Number(of('from'))) || 0)
+  return { from, limit, open: of('open'), text: of('text'), tenant: of('tenant'), role: of('role') }
+}

@@ -1,4 +1,6 @@
-import { type ReactElement, useDeferredValue, useMemo } from 'react'
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
+import { type ReactElement, useCallback, useDeferredValue, useMemo } from 'react'
+import { getJson } from '../api.ts'
 import type { FilterGrammar } from '../filter-text.ts'
 import { formatIn, formatNumber } from '../format.ts'
 import { useApi, useChoices, useNow, useWhileCounting } from '../hooks.ts'
@@ -37,16 +39,16 @@ const NO_HALTS: readonly HaltRow[] = []
 export function PeopleList(): ReactElement {
   const of = useChoices()
   const filters = useDeferredValue({ text: of('text'), tenant: of('tenant'), role: of('role') })
-  const answer = useApi<PeopleBody>({
-    key: ['people', filters],
-    path: '/api/people',
-    parameters: filters,
-    everyMs: REFRESH_MS,
-  })
-  const { data, refetch } = answer
+  const answer = usePeople(filters)
+  const { data: pages, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = answer
+  const data = pages?.pages[0]
   useWhileCounting(data?.isComplete, refetch)
-  const people = useMemo(() => inOrder(data?.people ?? [], of('order')), [data, of('order')])
+  const loaded = useMemo(() => pages?.pages.flatMap((page) => page.people) ?? [], [pages])
+  const people = useMemo(() => inOrder(loaded, of('order')), [loaded, of('order')])
   const open = of('open')
+  const loadMore = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
   return (
     <>
       <Filters body={data} />
@@ -54,7 +56,7 @@ export function PeopleList(): ReactElement {
       {data && (
         <p className="row loose feed-bar dim" role="status">
           {data.total > people.length
-            ? `The first ${formatNumber(people.length)} of ${formatNumber(data.total)} by name: narrow the filter for others`
+            ? `The first ${formatNumber(people.length)} of ${formatNumber(data.total)} by name, more below`
             : people.length === 1
               ? '1 person'
               : `${formatNumber(people.length)} people`}
@@ -79,15 +81,30 @@ export function PeopleList(): ReactElement {
             <PersonDrawer
               key={open}
               id={open}
-              held={data.people.find((row) => (open === OWN ? row.isSelf : personId(row) === open))}
+              held={loaded.find((row) => (open === OWN ? row.isSelf : personId(row) === open))}
             />
           )
         }
       >
-        {people.length > 0 && <People people={people} />}
+        {people.length > 0 && <People people={people} onEnd={loadMore} />}
       </Split>
     </>
   )
+}
+
+function usePeople(filters: Readonly<Record<'role' | 'tenant' | 'text', string>>) {
+  return useInfiniteQuery({
+    queryKey: ['people', filters],
+    queryFn: ({ pageParam, signal }) =>
+      getJson<PeopleBody>('/api/people', { query: { ...filters, from: pageParam }, signal }),
+    initialPageParam: undefined as number | undefined,
+    getNextPageParam: ({ total }, pages) => {
+      const loaded = pages.reduce((sum, page) => sum + page.people.length, 0)
+      return loaded < total ? loaded : undefined
+    },
+    refetchInterval: REFRESH_MS,
+    placeholderData: keepPreviousData,
+  })
 }
 
 const GRAMMAR: FilterGrammar = {
@@ -112,7 +129,7 @@ function Filters({ body: { tenants = [], roles = [] } = {} }: { body: Partial<Pe
   )
 }
 
-function People({ people }: { people: readonly PersonRow[] }): ReactElement {
+function People({ people, onEnd }: { people: readonly PersonRow[]; onEnd: () => void }): ReactElement {
   const halts = useApi<HaltsBody>({ key: ['halts'], path: '/api/halts' }).data?.halts ?? NO_HALTS
   const pending = useWaiting().data?.approvals
   const state = useMemo(() => {
@@ -131,6 +148,7 @@ function People({ people }: { people: readonly PersonRow[] }): ReactElement {
       className="people"
       keyOf={personId}
       narrow={narrow}
+      onEnd={onEnd}
     />
   )
 }
