@@ -9,9 +9,20 @@ export interface Who {
 /** The id of the logged-in person in addresses. No `personId` ends like this. */
 export const OWN = 'me/'
 
-/** Returns a person's id in addresses: `vera`, or `acme/vera`. */
-export function personId({ name, tenant }: Pick<PersonRow, 'name' | 'tenant'>): string {
-  return tenant === undefined ? encodeURIComponent(name) : `${encodeURIComponent(tenant)}/${encodeURIComponent(name)}`
+/**
+ * Returns a person's id in addresses: `vera`, `acme/vera`, or `acme/vera/https%3A%2F%2Fid.example` for a person who signs
+ * in there.
+ */
+export function personId({ name, tenant, issuer }: Pick<PersonRow, 'name' | 'tenant' | 'issuer'>): string {
+  const parts = issuer !== undefined ? [tenant ?? '', name, issuer] : tenant !== undefined ? [tenant, name] : [name]
+  return parts.map(encodeURIComponent).join('/')
+}
+
+/** Returns the parts of a `personId`. */
+export function parsePersonId(id: string): Pick<PersonRow, 'name' | 'tenant' | 'issuer'> {
+  const parts = id.split('/').map(decodeURIComponent)
+  const [tenant = '', name = '', issuer] = parts.length === 1 ? ['', ...parts] : parts
+  return { name, ...(tenant !== '' && { tenant }), ...(issuer !== undefined && { issuer }) }
 }
 
 /** Returns the halts that stop all calls of a person: halts of the person, of their tenant, or of everything. */

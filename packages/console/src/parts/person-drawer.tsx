@@ -3,7 +3,7 @@ import { linkTo } from '../address.ts'
 import { count, formatNumber } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import { mayManageKeys, wordOfUse } from '../keys.ts'
-import { haltsOn, OWN, whoKey, type Who } from '../people.ts'
+import { haltsOn, OWN, parsePersonId, whoKey, type Who } from '../people.ts'
 import { useWaiting } from '../pending.ts'
 import { Session } from '../session.ts'
 import { CALL_LOOKS } from '../states.ts'
@@ -30,7 +30,7 @@ interface PersonDrawerProps {
 
 /** Shows one person: their keys and roles, the halts on them, the tools that they see, and their activity. */
 export function PersonDrawer({ id, held }: PersonDrawerProps): ReactElement {
-  const [name = '', tenant] = id.split('/').map(decodeURIComponent).toReversed()
+  const { name, tenant, issuer } = parsePersonId(id)
   const found = useApi<PeopleBody>({
     key: ['people', 'one', id],
     path: '/api/people',
@@ -38,7 +38,9 @@ export function PersonDrawer({ id, held }: PersonDrawerProps): ReactElement {
     enabled: !held,
   })
   const isThem = (row: PersonRow): boolean =>
-    id === OWN ? row.isSelf === true : row.name === name && row.tenant === tenant
+    id === OWN
+      ? row.isSelf === true
+      : row.name === name && row.tenant === tenant && (issuer === undefined || row.issuer === issuer)
   const row = held ?? found.data?.people.find(isThem)
   return (
     <Drawer
