@@ -18,7 +18,7 @@ interface CallerChoiceProps {
 }
 
 /** A caller or person that can be chosen. */
-interface Option {
+interface CallerOption {
   readonly text: string
   readonly about: string
   /** The choices in the address. Absent: a caller is written as JSON. */
@@ -60,7 +60,7 @@ function nameOf(custom: string): string | undefined {
 interface ChoiceProps {
   /** The chosen caller. */
   readonly text: string
-  readonly apply: (option: Option) => void
+  readonly apply: (option: CallerOption) => void
 }
 
 function Choice({ text, apply }: ChoiceProps): ReactElement {
@@ -139,10 +139,10 @@ function Choice({ text, apply }: ChoiceProps): ReactElement {
   )
 }
 
-const OTHER: Option = { text: 'another caller…', about: 'written as JSON' }
+const OTHER: CallerOption = { text: 'another caller…', about: 'written as JSON' }
 
 /** Returns the callers and people that match, and the entry for any other caller. */
-function useOptions(text: string, enabled: boolean): readonly Option[] {
+function useOptions(text: string, enabled: boolean): readonly CallerOption[] {
   const callers = useCallers({ text, limit: SHOWN }, enabled).data?.callers
   const filter = { text, limit: `${SHOWN}` }
   const people = useApi<PeopleBody>({ key: ['people', filter], path: '/api/people', parameters: filter, enabled }).data
@@ -159,7 +159,7 @@ function useOptions(text: string, enabled: boolean): readonly Option[] {
 }
 
 /** Returns a person who is not configured, with the roles that they were seen with. */
-function toPerson(row: PersonRow, nowMs: number): readonly Option[] {
+function toPerson(row: PersonRow, nowMs: number): readonly CallerOption[] {
   const { as, user, tenant, seenRoles = [], rolesFrom, lastCallAt } = row
   if (user === undefined) return []
   const roles = seenRoles.length > 0 ? ` (${seenRoles.join(', ')})` : ''
