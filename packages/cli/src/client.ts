@@ -20,7 +20,9 @@ import {
   type HaltRow,
   type HaltsBody,
   type KeyRow,
+  type ForgottenPersonBody,
   type KeysBody,
+  type PeopleBody,
   loadConfig,
   type LimitsBody,
   type LogsBody,
@@ -163,6 +165,8 @@ export interface Api extends AuditReader, AuditExporter {
   keys(): Promise<KeysBody>
   createKey(asked: object): Promise<NewKeyBody>
   revokeKey(id: string): Promise<KeyRow>
+  people(filter: QueryParameters): Promise<PeopleBody>
+  forgetPerson(user: string, tenant: string | undefined): Promise<ForgottenPersonBody>
   runs(
     filter: Readonly<Partial<Record<'user' | 'label' | 'state', string>>> & { readonly limit?: number },
   ): Promise<RunsBody>
@@ -211,6 +215,9 @@ export function createApi(target: GatewayAddress): Api {
     keys: () => get<KeysBody>('/api/keys'),
     createKey: (asked) => change<NewKeyBody>('POST', '/api/keys', asked),
     revokeKey: (id) => change<KeyRow>('DELETE', `/api/keys/${encodeURIComponent(id)}`),
+    people: (filter) => get<PeopleBody>('/api/people', filter),
+    forgetPerson: (user, tenant) =>
+      request(target, '/api/people', { user, tenant }, { method: 'DELETE', body: undefined }),
     runs: (filter) => get<RunsBody>('/api/runs', filter),
     endRun: (id) => change<EndedRunBody>('DELETE', `/api/runs/${encodeURIComponent(id)}`),
     limits: (range) => get<LimitsBody>('/api/limits', range),

@@ -13,6 +13,7 @@ import { isOperator } from '../http/may.ts'
 import { mayCallAs } from '../http/own-agent.ts'
 import { parseQuery, shortText, wholeNumber } from '../http/request.ts'
 import type { PeopleBody, PersonCaller, PersonRow } from '../../model/rows.ts'
+import { forgetRoute } from './forget.ts'
 import { type Counts, room as overview } from '../overview/routes.ts'
 
 export const room: Room = {
@@ -23,7 +24,10 @@ export const room: Room = {
     if (!counts) return undefined
     const callers = createNamedCallers(() => heart.revisions.current.callers, heart.door.people)
     return {
-      routes: [{ method: 'GET', path: '/api/people', by: 'person', answer: peopleRoute(heart, callers, counts) }],
+      routes: [
+        { method: 'GET', path: '/api/people', by: 'person', answer: peopleRoute(heart, callers, counts) },
+        { method: 'DELETE', path: '/api/people', by: 'person', answer: forgetRoute(heart) },
+      ],
     }
   },
 }
