@@ -75,6 +75,7 @@ const ROUTES: ReadonlyMap<string, string> = new Map([
   ['login', 'session'],
   ['matrix', 'matrix'],
   ['openapi', 'openapi.json'],
+  ['notifications', 'notifications'],
   ['overview', 'overview'],
   ['people', 'people'],
   ['pins', 'pins'],

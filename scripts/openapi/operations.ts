@@ -14,6 +14,8 @@ export interface Operation {
   readonly query?: Readonly<Record<string, QueryParameter>>
   /** A type of `wire.ts`, as `answer` and `lines` are. */
   readonly body?: string
+  /** The fields of a form, instead of a body. */
+  readonly form?: readonly string[]
   readonly answer?: string
   /** The type of each JSON line, instead of an answer. */
   readonly lines?: string
@@ -104,6 +106,7 @@ const approvalFaults = [
   'approval_forbidden',
   'approval_needs_other',
   'approval_needs_login',
+  'approval_edit_refused',
 ] as const
 
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
@@ -167,6 +170,18 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     query: { limit: whole(1, 1000) },
     answer: 'LimitsBody',
   },
+  'GET /api/notifications': {
+    who: 'person',
+    summary: 'Returns the receivers of notifications about approvals, and how they are doing.',
+    answer: 'NotificationsBody',
+  },
+  'POST /api/notifications/test': {
+    who: 'person',
+    summary: 'Sends an example to receivers, and returns what they answered.',
+    body: 'NotificationTestInput',
+    answer: 'NotificationTestBody',
+    faults: ['notification_forbidden', 'receiver_unknown'],
+  },
   'GET /api/openapi.json': { who: 'everyone', summary: 'Returns this document.', answer: 'OpenapiBody' },
   'GET /api/login': {
     who: 'everyone',
@@ -194,6 +209,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Ends a login with OpenID Connect. Sets a cookie. Served only if it is configured.',
     query: { code: { schema: { type: 'string' } }, state: { schema: { type: 'string' } } },
     redirect: 'To the page where the login began.',
+  },
+  'POST /api/oidc/backchannel-logout': {
+    who: 'everyone',
+    summary: 'Ends the logins and tokens that the authorization server has ended. Served only if it is configured.',
+    form: ['logout_token'],
+    faults: ['body_invalid', 'media_type_unsupported', 'body_too_large', 'issuer_unavailable'],
   },
   'POST /api/logout': { who: 'everyone', summary: 'Ends the session of the cookie.', answer: 'LogoutBody' },
   'GET /api/session': { who: 'person', summary: 'Returns who is logged in.', answer: 'SessionBody' },

@@ -1,15 +1,17 @@
+import type { ApprovalDecision } from '@toolgate/core/stores'
 import { APPROVAL_DECISIONS } from '@toolgate/core/words'
-import { Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { CompareApprovalOptions } from '../commands/approvals-compare.ts'
 import type { ApprovalsOptions, DecideOptions } from '../commands/approvals.ts'
 import type { CreateKeyOptions, KeysOptions } from '../commands/keys.ts'
 import type { LimitsOptions } from '../commands/limits.ts'
+import type { NotifyOptions } from '../commands/notify.ts'
 import type { AcceptPinOptions, PinsCommandOptions } from '../commands/pins.ts'
 import type { PeopleOptions } from '../commands/people.ts'
 import type { RunsOptions } from '../commands/runs.ts'
 import { type CommandRow, row } from './row.ts'
 import { approvalFilters, gatewayOptions, TOOL_HELP } from './shared-options.ts'
-import { wholeNumber } from './values.ts'
+import { repeated, wholeNumber } from './values.ts'
 
 export const PEOPLE_COMMANDS: readonly CommandRow[] = [
   { name: 'approvals', does: 'list the calls that wait for a person, and decide', define: gatewayOptions },
@@ -30,12 +32,9 @@ export const PEOPLE_COMMANDS: readonly CommandRow[] = [
       {
         approve: 'approve a waiting call, with exactly this input, once',
         reject: 'reject a waiting call',
-        revoke: 'revoke an approval that was not used yet',
+        revoke: 'revoke an approval that was not used yet, or your own approval while it waits for others',
       }[decision],
-      (command) =>
-        gatewayOptions(command)
-          .argument('<id>', 'as "toolgate approvals" shows it')
-          .option('--reason <text>', 'the reason; the model sees it when its call is refused'),
+      (command) => decisionOptions(gatewayOptions(command), decision),
       async (options: DecideOptions, { io }, id) =>
         (await import('../commands/approvals.ts')).decideCommand({ id, decision }, options, io),
     ),
@@ -46,6 +45,23 @@ export const PEOPLE_COMMANDS: readonly CommandRow[] = [
     (command) => gatewayOptions(command).argument('<id>', 'as "toolgate approvals" shows it'),
     async (options: CompareApprovalOptions, { io }, id) =>
       (await import('../commands/approvals-compare.ts')).compareApprovalCommand(id, options, io),
+  ),
+  { name: 'notify', does: 'list who is told of approvals, and send an example', define: gatewayOptions },
+  {
+    ...row(
+      'notify list',
+      'list the receivers of notifications: what waits for them, and their last problem',
+      gatewayOptions,
+      async (options: NotifyOptions, { io }) => (await import('../commands/notify.ts')).notifyCommand(options, io),
+    ),
+    isDefault: true,
+  },
+  row(
+    'notify test',
+    'send an example to a receiver, or to all, and print what it answers',
+    (command) => gatewayOptions(command).argument('[receiver]', 'as "toolgate notify" shows it'),
+    async (options: NotifyOptions, { io }, receiver: string | undefined) =>
+      (await import('../commands/notify.ts')).notifyTestCommand(receiver, options, io),
   ),
   row(
     'pins',
@@ -151,3 +167,12 @@ export const PEOPLE_COMMANDS: readonly CommandRow[] = [
     async (options: RunsOptions, { io }, id) => (await import('../commands/runs.ts')).revokeRunCommand(id, options, io),
   ),
 ]
+
+function decisionOptions(command: Command, decision: ApprovalDecision): Command {
+  command
+    .argument('<id>', 'as "toolgate approvals" shows it')
+    .option('--reason <text>', 'the reason; the model sees it when its call is refused')
+  return decision === 'approve'
+    ? command.option('--set <field=value>', 'change a field first, such as amount=100; repeatable', repeated)
+    : command
+}

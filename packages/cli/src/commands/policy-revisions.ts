@@ -1,4 +1,5 @@
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, printable, printJson, printLine } from '../io.ts'
 import { renderTable } from '../table.ts'
@@ -14,7 +15,7 @@ export interface RestorePolicyOptions extends RevisionsOptions {
 
 /** `toolgate policy revisions`: prints the policies that were in force, the latest first. */
 export async function revisionsCommand(options: RevisionsOptions, io: Io): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).policyRevisions()
+  const body = await createApi(findTarget(options, io)).policyRevisions()
   if (options.json) {
     printJson(io.stdout, body)
     return 'ok'
@@ -44,7 +45,7 @@ const HOW = {
 
 /** `toolgate policy show <revision>`: prints the text of a policy that was in force. */
 export async function showRevisionCommand(revision: string, options: RevisionsOptions, io: Io): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).policyRevision(revision)
+  const body = await createApi(findTarget(options, io)).policyRevision(revision)
   if (options.json) printJson(io.stdout, body)
   else for (const line of body.text.split('\n')) printLine(io.stdout, printable(line))
   return 'ok'
@@ -53,7 +54,7 @@ export async function showRevisionCommand(revision: string, options: RevisionsOp
 /** `toolgate policy restore <revision>`: goes back to an earlier policy, and prints the difference. */
 export async function restoreCommand(revision: string, options: RestorePolicyOptions, io: Io): Promise<ExitName> {
   const { dryRun, preview } = options
-  const reload = await createApi(findTarget(options, io.env)).restorePolicy(revision, {
+  const reload = await createApi(findTarget(options, io)).restorePolicy(revision, {
     dryRun: dryRun === true,
     ...(preview !== undefined && { preview }),
   })
@@ -73,7 +74,7 @@ export async function restoreCommand(revision: string, options: RestorePolicyOpt
 
 /** `toolgate policy release`: applies the policy of the file again. */
 export async function releasePolicyCommand(options: RevisionsOptions, io: Io): Promise<ExitName> {
-  const reload = await createApi(findTarget(options, io.env)).releasePolicy()
+  const reload = await createApi(findTarget(options, io)).releasePolicy()
   if (options.json) printJson(io.stdout, reload)
   else for (const line of reload.text) printLine(io.stdout, printable(line))
   return 'ok'

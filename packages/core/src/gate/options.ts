@@ -10,6 +10,7 @@ import type { Redactor } from '@toolgate/values/redact'
 import type { LintWarning } from '../policy/lint.ts'
 import type { Policies } from '../policy/policy.ts'
 import type {
+  Approval,
   Admission,
   ApprovalStore,
   AuditSink,
@@ -117,6 +118,11 @@ export interface GateOptions {
   readonly validateInput?: ValidateInput
   /** Who may approve. Default: the person who made the request, or anyone of the same tenant with the role `approver`. */
   readonly mayApprove?: MayApprove
+  /**
+   * Returns who can decide an approval, and where, as a sentence that the text of a waiting call ends with. It must not name
+   * anybody whom the caller may not know. Default: the text says only that the call waits.
+   */
+  readonly whoDecides?: (approval: Approval) => string | undefined
   /** Milliseconds after which an execution is ended. Default 60,000. */
   readonly deadlineMs?: number
   /** Milliseconds to wait for a store before it counts as failed. Default 5,000. */
@@ -256,6 +262,7 @@ export const GATE = shapeOf<GateOptions>({
   clock: true,
   validateInput: true,
   mayApprove: true,
+  whoDecides: true,
   deadlineMs: true,
   storeDeadlineMs: true,
   hookDeadlineMs: true,

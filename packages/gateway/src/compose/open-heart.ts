@@ -6,6 +6,7 @@ import { memoryLock } from '@toolgate/core/stores'
 import { ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
 import type { RunRecord } from '../auth/made-run.ts'
 import type { Rules, Settings } from '../auth/revision.ts'
+import { whoDecides } from '../calls/deciders.ts'
 import { unlockByCalls } from '../calls/sessions.ts'
 import type { Heart, HeartCatalog, Host, HostOptions, Servers } from '../heart/heart.ts'
 import { createWarnings } from '../heart/warnings.ts'
@@ -96,6 +97,12 @@ export async function openHeart(known: HeartServices, options: HeartOptions): Pr
     onWarning: warnings.logOfGate,
     telemetry: counts,
     redactor: known.redact,
+    whoDecides: (approval) =>
+      whoDecides(approval, {
+        approvals: made.approvals,
+        callers: revisions.current.callers,
+        publicUrl: door.publicUrl,
+      }),
     ...toGateOptions(config, rules),
     history: { ...stores.ofGate.history, ...config.history },
   })
@@ -127,7 +134,7 @@ export async function openHeart(known: HeartServices, options: HeartOptions): Pr
   }
   const { read, readCertificate, host } = options
   const replace: Host['replace'] = (next, alongside) => own.replace(next, alongside, { availability, connections })
-  await openCredentials(door, stores, record, lifecycle)
+  await openCredentials(door, stores, record, known)
   const heart: Heart = {
     ...known,
     stores,
@@ -180,13 +187,17 @@ async function openServers(
   return { fleet, connections, held, counts: countCalls(clock, calls), tracing, via }
 }
 
-/** Opens keys, runs and people over the stores, until the gateway closes. */
+/** Opens keys, runs, people and the logouts of tokens over the stores, until the gateway closes. */
 async function openCredentials(
-  { keys, runs, people }: EarlyDoor,
+  { keys, runs, people, tokenLogouts }: EarlyDoor,
   { state, people: store }: OpenedStores,
   record: (entry: RunRecord) => void,
-  lifecycle: Lifecycle,
+  { lifecycle, revisions }: HeartServices,
 ): Promise<void> {
+  await tokenLogouts?.open(state, (callers) =>
+    revisions.end({ ended: new Set(callers), replaced: new Map(callers.map((caller) => [caller, undefined])) }),
+  )
+  lifecycle.onClose(() => tokenLogouts?.close())
   await keys.open(state)
   await runs.open(state, record)
   await people.open(store)

@@ -7,6 +7,7 @@ import { limits } from '../admin/limits/start.ts'
 import { live } from '../admin/live/start.ts'
 import { login } from '../admin/login/start.ts'
 import { metrics } from '../admin/metrics/start.ts'
+import { notifications } from '../admin/notifications/start.ts'
 import { overview } from '../admin/overview/start.ts'
 import { pins } from '../admin/pins/start.ts'
 import { policy } from '../admin/policy/start.ts'
@@ -44,6 +45,7 @@ export const ROOMS: readonly ListedRoom[] = [
   { start: halts, people: () => import('../admin/halts/routes.ts') },
   { start: limits, people: () => import('../admin/limits/routes.ts') },
   { start: approvals, people: () => import('../admin/approvals/routes.ts') },
+  { start: notifications, people: () => import('../admin/notifications/routes.ts') },
   { start: live, people: () => import('../admin/live/routes.ts') },
   { start: replicas, people: () => import('../admin/replicas/routes.ts') },
   { start: audit, people: () => import('../admin/audit/routes.ts') },

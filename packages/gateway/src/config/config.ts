@@ -12,10 +12,11 @@ import type { OAuthConfig } from './oauth.ts'
 import type { OidcConfig } from './oidc.ts'
 import type { ServerOAuth } from './server-oauth.ts'
 import type { ConfigPlaces, PolicySource } from './places.ts'
-import type { ConfigWarning } from './problems.ts'
+import type { ConfigProblem, ConfigWarning } from './problems.ts'
 import type { secretCommandsSchema } from './schema/secret-commands.ts'
 import type { auditSchema } from './schema/audit.ts'
 import type { approvalsSchema } from './schema/calls.ts'
+import type { receiverSchema } from './schema/notify.ts'
 import type { probeSchemas } from './schema/groups.ts'
 import type { historySchema } from './schema/policy.ts'
 import type { compareSchema, instancesSchema, itemOverlaySchema, namesSchema, overlaySchema } from './schema/servers.ts'
@@ -191,6 +192,11 @@ export interface ServerConfig {
   readonly resources?: ReadonlyMap<string, ItemOverlay>
   /** Overlays of prompts, by name or glob. */
   readonly prompts?: ReadonlyMap<string, ItemOverlay>
+  /**
+   * The values that this machine lacks: variables, files, and outputs of commands. The server waits until the file is
+   * read again with all of them. Absent: it can start.
+   */
+  readonly absent?: readonly ConfigProblem[]
 }
 
 /** The operator's settings for a tool, by name or glob. */
@@ -267,7 +273,18 @@ interface CallsConfig {
   readonly concurrency: readonly (string | ConcurrencyCap)[]
 }
 
-export type ApprovalsConfig = Written<typeof approvalsSchema>
+/** A receiver of notifications about approvals. */
+export interface ReceiverConfig extends Written<typeof receiverSchema> {
+  /** Unique in the file. Logs and metrics have it, so it contains no secret. */
+  readonly name: string
+  /** How the URL is reached. Absent: directly. */
+  readonly proxy?: ProxyRules
+}
+
+export interface ApprovalsConfig extends Omit<Written<typeof approvalsSchema>, 'notify'> {
+  /** Default: nobody is told. */
+  readonly notify?: readonly ReceiverConfig[]
+}
 
 /** Where signed checkpoints are stored, and how often they are made. */
 export interface CheckpointConfig {

@@ -107,10 +107,16 @@ interface KeptStores {
   close(): void
 }
 
+/** Returns the options of a store of approvals. */
+export function approvalOptions({ notify: _notify, wait: _wait, ...options }: ApprovalsConfig) {
+  return options
+}
+
 export async function openState(
   { store, path = '' }: StateConfig = { store: 'memory' },
-  forApprovals: ApprovalsConfig = {},
+  given: ApprovalsConfig = {},
 ): Promise<KeptStores> {
+  const forApprovals = approvalOptions(given)
   if (store === 'memory') return { approvals: memoryApprovals(forApprovals), people: memoryPeople(), close: () => {} }
   const { openSqliteStores } = await import('@toolgate/stores/sqlite')
   const { histories, ...stores } = openSqliteStores({ path, approvals: forApprovals })

@@ -1,13 +1,14 @@
 import path from 'node:path'
 import * as z from 'zod'
 import type { GatewayConfig } from './config.ts'
-import { approvalsSchema, drainSchema } from './schema/calls.ts'
+import { drainSchema } from './schema/calls.ts'
 import { metricsSchema, publicUrlSchema } from './schema/listen.ts'
 import { historySchema } from './schema/policy.ts'
 import { secretCommandsSchema } from './schema/secret-commands.ts'
 import { definitionsSchema, instancesSchema, instructionsSchema, namesSchema, pinsSchema } from './schema/servers.ts'
 import { plain, type Section, withDefaults } from './section.ts'
 import { aliases } from './sections/aliases.ts'
+import { approvals } from './sections/approvals.ts'
 import { apps } from './sections/apps.ts'
 import { audit } from './sections/audit.ts'
 import { callers } from './sections/callers.ts'
@@ -67,7 +68,7 @@ export const SECTIONS: { readonly [Key in SectionKey]-?: Section<GatewayConfig[K
   limits,
   calls,
   drainMs: plain(drainSchema),
-  approvals: withDefaults(approvalsSchema, () => approvalsSchema),
+  approvals,
   audit,
   state,
   stores,

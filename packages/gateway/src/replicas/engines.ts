@@ -11,6 +11,7 @@ import type {
 } from '@toolgate/core/stores'
 import type { PostgresStores } from '@toolgate/stores/postgres'
 import type { ApprovalsConfig } from '../config/config.ts'
+import { approvalOptions } from '../config/open-stores.ts'
 import type { StoresConfig } from '../config/sections/stores.ts'
 import { LEASE_MS } from '@toolgate/stores/replica'
 import type { OwnerStore, ReplicaStore } from './replica-store.ts'
@@ -64,9 +65,10 @@ export async function openEngines(
   onNotice: () => void,
 ): Promise<Engines> {
   const { openPostgresStores } = await import('@toolgate/stores/postgres')
-  const postgres = await openPostgresStores({ url, ...(forApprovals && { approvals: forApprovals }) }).catch(
-    toProblem('postgres'),
-  )
+  const postgres = await openPostgresStores({
+    url,
+    ...(forApprovals && { approvals: approvalOptions(forApprovals) }),
+  }).catch(toProblem('postgres'))
   const { approvals, state } = postgres
   try {
     const replicas = postgres.openReplicas({ leaseMs: LEASE_MS, answerMs: ANSWER_MS, onNotice })

@@ -91,6 +91,7 @@ ${limitTables(schema)}
   inputTables,
   shadowHistories,
   findOwner,
+  (schema) => `ALTER TABLE ${schema}.approvals ADD COLUMN votes text`,
   peopleTable,
 ]
 

@@ -251,7 +251,7 @@ function toFault(path: string, error: unknown): ToolgateError {
 
 /** `TGST`, which marks a database as a Toolgate state. */
 const APPLICATION_ID = 0x54475354
-const SCHEMA_VERSION = 7
+const SCHEMA_VERSION = 8
 
 /** The tables of histories. Owners and names are JSON, which can escape a lone surrogate. */
 const HISTORIES = `
@@ -379,6 +379,7 @@ const TABLES = `
     decided_by TEXT,
     reason TEXT,
     spend TEXT,
+    votes TEXT,
     characters INTEGER NOT NULL,
     request TEXT NOT NULL
   ) STRICT;
@@ -431,6 +432,7 @@ export const STATE: Schema = {
     [3, HISTORIES],
     [4, CLAUSES],
     [5, SHADOWS],
-    [6, PEOPLE],
+    [6, 'ALTER TABLE approvals ADD COLUMN votes TEXT'],
+    [7, PEOPLE],
   ]),
 }

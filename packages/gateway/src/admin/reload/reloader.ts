@@ -6,12 +6,13 @@ import { ConfigError } from '@toolgate/core'
 import { ApiFault } from '../../model/faults.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { replaceSection } from '../../config/places.ts'
+import { ConfigFileError } from '../../config/problems.ts'
 import { checkUsable } from '../../config/usable.ts'
 import { nextTurn } from '../../util/next-turn.ts'
 import type { RetiredServer } from '../../servers/fleet.ts'
 import type { OpenedReplica, ReadProposed } from '../../replicas/open-replica.ts'
 import type { Heart } from '../../heart/heart.ts'
-import { type Revision, RULES, type Settings } from '../../auth/revision.ts'
+import { type Revision, RULES, type Settings, withoutAsking } from '../../auth/revision.ts'
 import { findEnded } from '../../auth/keyring.ts'
 import { findChanges } from './changes.ts'
 import type { RuleChange } from '../../model/reload.ts'
@@ -161,7 +162,10 @@ export class Reloader {
     const config = await this.#read({ mayRun: this.#ran })
     if (config.notRun) return this.#wait(['secretCommands'], `not run: ${config.notRun.join(', ')}`)
     const planned = await this.#reload({ through: 'watch', isDryRun: true }, config)
-    const unproven = findUnproven(revisions.current, revisions.next(config))
+    const next = revisions.next(config)
+    // A receiver learns of calls.
+    const asking = isDeepStrictEqual(revisions.current.asking, next.asking) ? [] : ['approvals']
+    const unproven = [...findUnproven(revisions.current, next), ...asking]
     const gains = planned.access.some((one) => one.gains.length > 0) ? ['access'] : []
     if (unproven.length + gains.length > 0) return this.#wait([...unproven, ...gains], cutLines(planned.text))
     await this.#reload({ through: 'watch' }, config)
@@ -261,6 +265,7 @@ export class Reloader {
     const config = given ?? (await this.#read())
     checkUsable(config)
     const before = revisions.current
+    checkKept(before.servers, config.servers)
     const next = revisions.next(config)
     const name = this.#nameOf(config, before, next)
     if (preview !== undefined && preview !== name) throw outdated()
@@ -347,6 +352,17 @@ function checkRunning({ stopping: { isStopping } }: Heart['door']): void {
   if (isStopping) throw new ConfigError('reload', 'is not possible while the gateway stops')
 }
 
+/**
+ * Checks that no server loses a value that it has: a password manager that is locked for a moment stops no server.
+ *
+ * @throws {ConfigFileError}
+ */
+function checkKept(before: GatewayConfig['servers'], next: GatewayConfig['servers']): void {
+  const complete = new Set(before.filter(({ absent }) => !absent).map(({ name }) => name))
+  const lost = next.flatMap(({ name, absent = [] }) => (complete.has(name) ? absent : []))
+  if (lost.length > 0) throw new ConfigFileError(lost)
+}
+
 const NAME_LENGTH = 16
 
 function outdated(): ApiFault {
@@ -385,10 +401,14 @@ const NOT_FIELDS = [
 ] as const
 const NOT_SETTINGS: ReadonlySet<string> = new Set([...RULES, ...NOT_FIELDS])
 
+function fixed(key: string, settings: ReadonlyMap<string, unknown>): unknown {
+  return key === 'approvals' ? withoutAsking(settings.get(key) as Settings['approvals']) : settings.get(key)
+}
+
 /** Returns the settings that differ and need a restart. */
 function findFixed(before: Settings, config: GatewayConfig): readonly string[] {
   const [old, now] = [new Map(Object.entries(before)), new Map(Object.entries(config))]
   return [...new Set([...old.keys(), ...now.keys()])]
-    .filter((key) => !NOT_SETTINGS.has(key) && !isDeepStrictEqual(old.get(key), now.get(key)))
+    .filter((key) => !NOT_SETTINGS.has(key) && !isDeepStrictEqual(fixed(key, old), fixed(key, now)))
     .toSorted()
 }

@@ -1,11 +1,14 @@
 import type { CapPart } from '@toolgate/core/call'
 import * as z from 'zod'
+import { receiverSchema } from './notify.ts'
 import { whole } from './values.ts'
 
 const CAP = /^\S+:(\d{1,7})$/
 const MAX_RUNNING = 1_000_000
 const MAX_CHARS = 1_000_000_000
 const MAX_MS = 86_400_000
+const MAX_WAIT_MS = 300_000
+const MAX_RECEIVERS = 100
 const CAP_PARTS = ['tool', 'user', 'tenant', 'session', 'chat'] as const satisfies readonly CapPart[]
 
 export const capSchema = z.union([
@@ -46,6 +49,19 @@ export const approvalsSchema = z
   .strictObject({
     ttlMs: whole(1, MAX_MS, 'milliseconds')
       .describe('How long an approval holds, from asking to its use. Default: 600000.')
+      .exactOptional(),
+    notify: z
+      .array(receiverSchema)
+      .max(MAX_RECEIVERS, `at most ${MAX_RECEIVERS} receivers`)
+      .describe('Who gets a message when a call waits for a person, and when that ends. A reload applies it.')
+      .exactOptional(),
+    wait: z
+      .strictObject({
+        ms: whole(0, MAX_WAIT_MS, 'milliseconds').describe('0 answers at once. Default: 0.'),
+      })
+      .describe(
+        'How long a call is held open for a decision, if its client opens no links and runs no tasks. A reload applies it.',
+      )
       .exactOptional(),
   })
   .describe('What people are asked to approve.')
