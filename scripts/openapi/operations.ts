@@ -91,6 +91,7 @@ const callFilters = {
       { ...text, description: `The \`${field}\` of its records.` },
     ]),
   ),
+  tool: { ...text, description: 'The `tool` of its records, or a pattern such as `files:*`.' },
   outcome: word('CallOutcome'),
   since: time,
   until: time,
