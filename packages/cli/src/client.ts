@@ -2,7 +2,7 @@ import { FAULTS } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { errnoOf, messageOf } from '@toolgate/values'
 import { isObject, type JsonObject, readOwnJson, toJsonText } from '@toolgate/values/json'
-import type { ApprovalFilter } from '@toolgate/core/stores'
+import type { ApprovalFilter, GrantFilter } from '@toolgate/core/stores'
 import type { ItemKind } from '@toolgate/core/toolset'
 import {
   type AcceptPinBody,
@@ -15,6 +15,8 @@ import {
   type CatalogBody,
   type EndedRunBody,
   type ErrorBody,
+  type GrantRow,
+  type GrantsBody,
   type HaltBody,
   type HaltRow,
   type HaltsBody,
@@ -106,6 +108,8 @@ export interface Api extends AuditReader, AuditExporter {
   rotateAudit(): Promise<{ readonly closed: string | null }>
   approvals(filter: ApprovalFilter): Promise<ApprovalsBody>
   decide(id: string, verdict: ApprovalVerdictBody): Promise<ApprovalRow>
+  grants(filter: GrantFilter): Promise<GrantsBody>
+  revokeGrant(id: string, reason: string | undefined): Promise<GrantRow>
   compareApproval(id: string): Promise<ApprovalComparisonBody>
 }
 
@@ -160,6 +164,12 @@ export function createApi(target: GatewayAddress): Api {
     reload: (how) => change<Reload>('POST', '/api/reload', how),
     approvals: (filter) => get<ApprovalsBody>('/api/approvals', { ...filter }),
     decide: (id, verdict) => change<ApprovalRow>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),
+    grants: (filter) => get<GrantsBody>('/api/grants', { ...filter }),
+    revokeGrant: (id, reason) =>
+      change<GrantRow>(
+        'DELETE',
+        `/api/grants/${encodeURIComponent(id)}${reason === undefined ? '' : `?reason=${encodeURIComponent(reason)}`}`,
+      ),
     compareApproval: (id) => change<ApprovalComparisonBody>('POST', `/api/approvals/${encodeURIComponent(id)}/compare`),
     async query({ beforeSeq, afterSeq, ...filter }) {
       const body = await get<AuditBody>('/api/audit', { ...filter, before: beforeSeq, after: afterSeq })

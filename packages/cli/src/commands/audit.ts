@@ -207,6 +207,8 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   policy_recorded: 'dim',
   config_changed: 'blue',
   approval_decided: 'blue',
+  grant_made: 'blue',
+  grant_revoked: 'red',
   approval_refused: 'red',
   tool_changed: 'yellow',
   tool_flagged: 'yellow',
