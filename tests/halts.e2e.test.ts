@@ -75,7 +75,7 @@ describe('a halt', () => {
     assert.match(tool.err, /WARNING {2}It stops nothing now: no tool is "slow:ecko"\. Did you mean "slow:echo"\?/)
     const user = await toolgate('halt', '--user', 'veiwer', '--reason', 'r')
     assert.equal(user.code, 0)
-    assert.match(user.err, /WARNING {2}It stops nothing now: nobody known is "veiwer"\. Did you mean "viewer"\?/)
+    assert.match(user.err, /WARNING {2}It stops nothing now: nobody named "veiwer" was seen\. Did you mean "viewer"\?/)
     const { out } = await toolgate('halts')
     assert.match(out, /slow:ecko/)
     assert.match(out, /user veiwer/)

@@ -82,6 +82,7 @@ const ROUTES: ReadonlyMap<string, string> = new Map([
   ['policy', 'policy'],
   ['preferences', 'preferences'],
   ['replicas', 'replicas'],
+  ['revisions', 'policy/revisions'],
   ['runs', 'runs'],
   ['servers', 'servers'],
   ['tools', 'tools?as=viewer'],
@@ -102,6 +103,7 @@ const METHODS: readonly (readonly [room: string, method: string, params: Params,
 const NEEDS: ReadonlyMap<string, string> = new Map([
   ['matrix', 'tools'],
   ['people', 'overview'],
+  ['revisions', 'reload'],
 ])
 
 async function nameOf({ start, people }: ListedRoom): Promise<string> {

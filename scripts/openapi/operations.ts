@@ -14,6 +14,8 @@ export interface Operation {
   readonly query?: Readonly<Record<string, QueryParameter>>
   /** A type of `wire.ts`, as `answer` and `lines` are. */
   readonly body?: string
+  /** The fields of a form, instead of a body. */
+  readonly form?: readonly string[]
   readonly answer?: string
   /** The type of each JSON line, instead of an answer. */
   readonly lines?: string
@@ -103,6 +105,7 @@ const approvalFaults = [
   'approval_forbidden',
   'approval_needs_other',
   'approval_needs_login',
+  'approval_edit_refused',
 ] as const
 
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
@@ -206,6 +209,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     query: { code: { schema: { type: 'string' } }, state: { schema: { type: 'string' } } },
     redirect: 'To the page where the login began.',
   },
+  'POST /api/oidc/backchannel-logout': {
+    who: 'everyone',
+    summary: 'Ends the logins and tokens that the authorization server has ended. Served only if it is configured.',
+    form: ['logout_token'],
+    faults: ['body_invalid', 'media_type_unsupported', 'body_too_large', 'issuer_unavailable'],
+  },
   'POST /api/logout': { who: 'everyone', summary: 'Ends the session of the cookie.', answer: 'LogoutBody' },
   'GET /api/session': { who: 'person', summary: 'Returns who is logged in.', answer: 'SessionBody' },
   'GET /api/tools': {
@@ -236,7 +245,17 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'WhyBody',
     faults: ['caller_unknown', 'app_unknown', 'tool_unknown'],
   },
-  'GET /api/callers': { who: 'person', summary: 'Lists the callers that `as` may name.', answer: 'CallersBody' },
+  'GET /api/callers': {
+    who: 'person',
+    summary: 'Lists the callers that `as` may name.',
+    query: {
+      as: { ...text, description: 'Only this caller.' },
+      text: { ...text, description: 'A part of the name, tenant or a role, in any case.' },
+      own: { schema: { enum: ['true', 'false'] }, description: 'Only callers that this person may call tools as.' },
+      limit: whole(1, 2000),
+    },
+    answer: 'CallersBody',
+  },
   'GET /api/people': {
     who: 'person',
     summary: 'Lists who can use the gateway, and who has in the last week: their callers, keys, connections and calls.',
@@ -453,6 +472,31 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     query: { user: text, tenant: text },
     answer: 'ConnectionRow',
     faults: ['connection_forbidden', 'server_unknown', 'state_unavailable'],
+  },
+  'GET /api/policy/revisions': {
+    who: 'person',
+    summary: 'The policies that were in force, the latest first, for people without a tenant.',
+    answer: 'PolicyRevisionsBody',
+    faults: ['query_invalid', 'state_unavailable'],
+  },
+  'GET /api/policy/revisions/{id}': {
+    who: 'person',
+    summary: 'The text of a policy that was in force, with secrets masked.',
+    answer: 'PolicyRevisionBody',
+    faults: ['query_invalid', 'reload_forbidden', 'revision_unknown', 'state_unavailable'],
+  },
+  'POST /api/policy/revisions/{id}': {
+    who: 'person',
+    summary: 'Goes back to this policy, and keeps the rest of the file. It applies until the policy of the file changes.',
+    body: 'RestoreRequestBody',
+    answer: 'ReloadBody',
+    faults: ['config_invalid', 'reload_forbidden', 'reload_refused', 'reload_outdated', 'revision_unknown'],
+  },
+  'DELETE /api/policy/restored': {
+    who: 'person',
+    summary: 'Applies the policy of the file again, in place of a restored one.',
+    answer: 'ReloadBody',
+    faults: ['config_invalid', 'reload_forbidden', 'reload_refused', 'state_unavailable'],
   },
   'POST /api/reload': {
     who: 'person',

@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs'
-import { type Approval, FAULTS } from '@toolgate/core'
+import { FAULTS } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { errnoOf, messageOf } from '@toolgate/values'
 import { isObject, type JsonObject, readOwnJson, toJsonText } from '@toolgate/values/json'
@@ -9,19 +8,17 @@ import {
   type AcceptPinBody,
   type ApprovalsBody,
   type ApprovalComparisonBody,
+  type ApprovalRow,
   type ApprovalVerdictBody,
   type AuditBody,
   type CallersBody,
-  ConfigFileError,
   type EndedRunBody,
   type ErrorBody,
-  type GatewayConfig,
   type HaltBody,
   type HaltRow,
   type HaltsBody,
   type KeyRow,
   type KeysBody,
-  loadConfig,
   type LimitsBody,
   type NotificationsBody,
   type NotificationTestBody,
@@ -32,10 +29,13 @@ import {
   type PinRow,
   type PinsBody,
   type PolicyBody,
+  type PolicyRevisionBody,
+  type PolicyRevisionsBody,
   type Reload,
   type ReloadRequestBody,
   type AcceptReplicasBody,
   type ReplicasBody,
+  type RestoreRequestBody,
   type RunsBody,
   type SessionBody,
   type ToolBody,
@@ -44,96 +44,11 @@ import {
   type WhyInputBody,
   type WhyRequestBody,
 } from '@toolgate/gateway'
-import { DEFAULT_URL, isLoopbackUrl, listenUrlOf, parseUrl } from './address.ts'
 import { CliError, EXITS, type ExitName } from './exit.ts'
 import { parseObject } from './json.ts'
-import { type Io, printable } from './io.ts'
-import { readKeys } from './project/keys-file.ts'
-import { readRunning } from './project/running-file.ts'
-
-/** The gateway that a command calls, and the key. */
-interface GatewayAddress {
-  readonly url: string
-  readonly key: string | undefined
-  readonly keyHint: string
-  readonly startHint: string
-  /** Default: 10 s. */
-  readonly timeoutMs?: number
-}
-
-export interface TargetOptions {
-  readonly url?: string
-  readonly key?: string
-  readonly config?: string
-}
-
-export const DEFAULT_CONFIG = 'toolgate.yaml'
-const DEMO_KEY = 'demo-console'
-
-/**
- * Returns the gateway: `--url`, TOOLGATE_URL, the address in `--config`, or the default. The key is `--key`,
- * TOOLGATE_KEY, or a plain console key in `--config` or beside it. If none of these is given, the configuration is
- * `toolgate.yaml` in the current folder. Without a key, a gateway on this machine gets the public demo key of the
- * quickstart.
- *
- * @throws {CliError} `usage`
- */
-export function findTarget(given: TargetOptions, env: Io['env']): GatewayAddress {
-  const options = given.config === undefined && namesNothing(given, env) ? { ...given, ...besideUs() } : given
-  const config = options.config === undefined ? undefined : findConfig(options.config, given.config !== undefined, env)
-  const url = parseUrl(options.url ?? (env['TOOLGATE_URL'] || addressOf(config, options.config))).origin
-  const key = options.key ?? (env['TOOLGATE_KEY'] || consoleKeyOf(config, options.config))
-  const demo = isLoopbackUrl(url) ? DEMO_KEY : undefined
-  return {
-    url,
-    key: key ?? demo,
-    keyHint:
-      key === undefined
-        ? 'Give a console key with --key or TOOLGATE_KEY.'
-        : 'The API takes a console key ("for: console" in the configuration), not that of an agent.',
-    startHint:
-      options.config === undefined
-        ? 'Start one with "toolgate serve --config <file>" or "toolgate try", or give its address with --url.'
-        : `Start it with "toolgate serve --config ${options.config}".`,
-  }
-}
-
-/**
- * Returns the address in a configuration. If the file cannot be read, or the port was chosen at the start, it is the
- * address that the gateway has written.
- */
-function addressOf(config: GatewayConfig | undefined, file: string | undefined): string {
-  if (config !== undefined && config.listen.port !== 0) return listenUrlOf(config.listen)
-  return (file === undefined ? undefined : readRunning(file)?.url) ?? DEFAULT_URL
-}
-
-/** Returns a plain key of the configuration, or one of the keys beside it. */
-function consoleKeyOf(config: GatewayConfig | undefined, file: string | undefined): string | undefined {
-  const plain = config?.callers.find((caller) => caller.for === 'console' && caller.demoKey !== undefined)?.demoKey
-  return plain ?? (file === undefined ? undefined : readKeys(file).find((key) => key.for === 'console')?.key)
-}
-
-function namesNothing({ url, key }: TargetOptions, env: Io['env']): boolean {
-  return [url, key, env['TOOLGATE_URL'], env['TOOLGATE_KEY']].every((one) => one === undefined || one === '')
-}
-
-/** Returns the configuration of the current folder, if there is one. It is the default. */
-function besideUs(): Pick<TargetOptions, 'config'> {
-  return existsSync(DEFAULT_CONFIG) ? { config: DEFAULT_CONFIG } : {}
-}
-
-/**
- * Reads a configuration. If the user did not name it, it may be incomplete, because its variables may be set in another
- * terminal.
- */
-function findConfig(file: string, isNamed: boolean, env: Io['env']): GatewayConfig | undefined {
-  try {
-    return loadConfig(file, { env })
-  } catch (error) {
-    if (isNamed || !(error instanceof ConfigFileError)) throw error
-    return undefined
-  }
-}
+import { printable } from './io.ts'
+import { Keyring } from './keyring.ts'
+import type { GatewayAddress } from './target.ts'
 
 /** The caller of a view: a configured caller by name, or any other as JSON. Optionally in an app. */
 export type Whose = ({ readonly as: string } | { readonly caller: string }) & { readonly app?: string }
@@ -174,18 +89,31 @@ export interface Api extends AuditReader, AuditExporter {
   acceptReplicas(what: AcceptReplicasBody['what']): Promise<ReplicasBody>
   /** Makes the gateway read its file again. */
   reload(how: ReloadRequestBody): Promise<Reload>
+  /** Returns the policies that were in force, the latest first. */
+  policyRevisions(): Promise<PolicyRevisionsBody>
+  policyRevision(revision: string): Promise<PolicyRevisionBody>
+  /** Goes back to an earlier policy. */
+  restorePolicy(revision: string, how: RestoreRequestBody): Promise<Reload>
+  /** Applies the policy of the file again. */
+  releasePolicy(): Promise<Reload>
   rotateAudit(): Promise<{ readonly closed: string | null }>
   approvals(filter: ApprovalFilter): Promise<ApprovalsBody>
-  decide(id: string, verdict: ApprovalVerdictBody): Promise<Approval>
+  decide(id: string, verdict: ApprovalVerdictBody): Promise<ApprovalRow>
   compareApproval(id: string): Promise<ApprovalComparisonBody>
 }
 
 const TIMEOUT_MS = 10_000
 
+/** A gateway, and the keys of which it knows some. */
+interface Line extends GatewayAddress {
+  readonly keyring: Keyring
+}
+
 export function createApi(target: GatewayAddress): Api {
-  const get = <T>(path: string, query: QueryParameters = {}): Promise<T> => request<T>(target, path, query)
+  const line: Line = { ...target, keyring: new Keyring(target) }
+  const get = <T>(path: string, query: QueryParameters = {}): Promise<T> => request<T>(line, path, query)
   const change = <T>(method: ApiChange['method'], path: string, body?: object): Promise<T> =>
-    request<T>(target, path, {}, { method, body })
+    request<T>(line, path, {}, { method, body })
   let isPart = false
   return {
     isPart: () => isPart,
@@ -209,6 +137,10 @@ export function createApi(target: GatewayAddress): Api {
     runs: (filter) => get<RunsBody>('/api/runs', filter),
     endRun: (id) => change<EndedRunBody>('DELETE', `/api/runs/${encodeURIComponent(id)}`),
     limits: (range) => get<LimitsBody>('/api/limits', range),
+    policyRevisions: () => get<PolicyRevisionsBody>('/api/policy/revisions'),
+    policyRevision: (id) => get<PolicyRevisionBody>(`/api/policy/revisions/${encodeURIComponent(id)}`),
+    restorePolicy: (id, how) => change<Reload>('POST', `/api/policy/revisions/${encodeURIComponent(id)}`, how),
+    releasePolicy: () => change<Reload>('DELETE', '/api/policy/restored'),
     notifications: () => get<NotificationsBody>('/api/notifications'),
     testNotifications: (asked) => change<NotificationTestBody>('POST', '/api/notifications/test', asked),
     rotateAudit: () => change('POST', '/api/audit/rotate', {}),
@@ -216,7 +148,7 @@ export function createApi(target: GatewayAddress): Api {
     acceptReplicas: (what) => change<ReplicasBody>('POST', '/api/replicas/accept', { what }),
     reload: (how) => change<Reload>('POST', '/api/reload', how),
     approvals: (filter) => get<ApprovalsBody>('/api/approvals', { ...filter }),
-    decide: (id, verdict) => change<Approval>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),
+    decide: (id, verdict) => change<ApprovalRow>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),
     compareApproval: (id) => change<ApprovalComparisonBody>('POST', `/api/approvals/${encodeURIComponent(id)}/compare`),
     async query({ beforeSeq, afterSeq, ...filter }) {
       const body = await get<AuditBody>('/api/audit', { ...filter, before: beforeSeq, after: afterSeq })
@@ -224,11 +156,11 @@ export function createApi(target: GatewayAddress): Api {
     },
     async *exportRecords({ beforeSeq, afterSeq, ...filter } = {}) {
       const query = { ...filter, before: beforeSeq, after: afterSeq }
-      const response = await openStream(target, urlOf(target, '/api/audit/export', query))
+      const response = await openStream(line, urlOf(target, '/api/audit/export', query))
       if (!response.headers.get('content-type')?.startsWith('application/x-ndjson') || !response.body)
         throw faultOf(target, response.status, parseObject(await response.text()))
       isPart = response.headers.has('toolgate-part')
-      for await (const line of linesOf(response.body)) yield readOwnJson(line) as AuditRecord
+      for await (const text of linesOf(response.body)) yield readOwnJson(text) as AuditRecord
     },
   }
 }
@@ -241,12 +173,7 @@ interface ApiChange {
 type QueryParameters = Readonly<Record<string, string | number | undefined>>
 
 /** Returns the body of an answer. Command and gateway have one version, so the wire types are not checked again. */
-async function request<T>(
-  target: GatewayAddress,
-  path: string,
-  query: QueryParameters,
-  change?: ApiChange,
-): Promise<T> {
+async function request<T>(target: Line, path: string, query: QueryParameters, change?: ApiChange): Promise<T> {
   const { status, body } = await answerOf(target, urlOf(target, path, query), change)
   if (status === 200 && body) return body as T
   throw faultOf(target, status, body)
@@ -277,11 +204,13 @@ function isErrorBody(error: unknown): error is ErrorBody['error'] {
 }
 
 /** Opens a stream. The timeout covers only the response headers, because a long export takes time. */
-async function openStream(target: GatewayAddress, url: URL): Promise<Response> {
+async function openStream(target: Line, url: URL): Promise<Response> {
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(new DOMException('', 'TimeoutError')), timeoutOf(target))
   try {
-    return await fetch(url, { headers: keyHeader(target), redirect: 'error', signal: late.signal })
+    return await target.keyring.send((key) =>
+      fetch(url, { headers: keyHeader(key), redirect: 'error', signal: late.signal }),
+    )
   } catch (cause) {
     throw unreachable(target, `No gateway answers at ${target.url} (${reasonOf(cause, target)}).`, cause)
   } finally {
@@ -301,29 +230,23 @@ async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string
   if (rest !== '') yield rest
 }
 
-function keyHeader({ key }: GatewayAddress): Record<string, string> {
+function keyHeader(key: string | undefined): Record<string, string> {
   return key === undefined ? {} : { authorization: `Bearer ${key}` }
 }
 
 async function answerOf(
-  target: GatewayAddress,
+  target: Line,
   url: URL,
   change?: ApiChange,
 ): Promise<{ status: number; body: JsonObject | undefined }> {
   try {
     const { method, body: sent } = change ?? { method: 'GET', body: undefined }
-    const headers = {
-      ...keyHeader(target),
-      ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
-    }
+    const type = sent === undefined ? {} : { 'content-type': 'application/json' }
     const body = sent === undefined ? {} : { body: toJsonText(sent) }
-    const response = await fetch(url, {
-      method,
-      headers,
-      ...body,
-      redirect: 'error',
-      signal: AbortSignal.timeout(timeoutOf(target)),
-    })
+    const signal = AbortSignal.timeout(timeoutOf(target))
+    const response = await target.keyring.send((key) =>
+      fetch(url, { method, headers: { ...keyHeader(key), ...type }, ...body, redirect: 'error', signal }),
+    )
     return { status: response.status, body: parseObject(await response.text()) }
   } catch (cause) {
     throw unreachable(target, `No gateway answers at ${target.url} (${reasonOf(cause, target)}).`, cause)

@@ -13,6 +13,7 @@ import { openJsonlAudit } from '@toolgate/stores/jsonl'
 import { openSqliteAudit } from '@toolgate/stores/sqlite'
 import { checkpointsPath } from '@toolgate/stores/verify'
 import type { StartGateway } from './commands/serve.ts'
+import { COMMANDS } from './command-table/index.ts'
 import { EXITS } from './exit.ts'
 import { runProgram } from './program.ts'
 import { createStopSignals } from './stop-signals.ts'
@@ -299,9 +300,10 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       const { port } = new URL(gateway.url)
       const text = `${BASE}\nlisten: { port: ${port} }\ncallers: [{ key: a-secret-console-key, user: owner, for: console }]`
       const file = write('target.yaml', text)
-      const { code } = await run(['tools', '--config', file], { env: { TOOLGATE_URL: '' } })
+      const { code, err } = await run(['tools', '--config', file], { env: { TOOLGATE_URL: '' } })
       assert.equal(code, EXITS.key.code)
       assert.equal(gateway.requests.length, 1)
+      assert.ok(err.includes(`The key is that in ${file}:`), err)
     })
   })
 
@@ -320,6 +322,26 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       const { code, out } = await run(['check', write('good.yaml', `${BASE}\naudit: { store: memory }`)])
       assert.equal(code, 0)
       assert.match(out, /^ok {2}.*good\.yaml: 0 servers, 0 callers, 0 groups, 1 policy, 0 limits, audit in memory\n$/)
+    })
+
+    it('names what a server waits for, says that the gateway starts, and is content without secrets', async () => {
+      const text = `${BASE}\naudit: { store: memory }`.replace(
+        /servers:.*/,
+        'servers: { a: { command: a, env: { A_TOKEN: "${TOOLGATE_NO_TOKEN}" } }, b: { command: b } }',
+      )
+      const file = write('waits.yaml', text)
+      const { code, out, err } = await run(['check', file])
+      assert.equal(code, EXITS.no.code)
+      assert.match(out, /^starts {2}.*waits\.yaml: 2 servers, 1 waiting, /)
+      assert.match(
+        err,
+        /^error {2}.*waits\.yaml:\d+:\d+: servers\.a\.env\.A_TOKEN: .* TOOLGATE_NO_TOKEN is not set.*\nThe gateway/,
+      )
+      const json = JSON.parse((await run(['check', file, '--json'])).out)
+      assert.deepEqual([json.ok, json.problems, json.absent.length], [false, [], 1])
+      const inCi = await run(['check', file, '--no-secrets'])
+      assert.equal(inCi.code, 0)
+      assert.match(inCi.err, /^warn {2}.*TOOLGATE_NO_TOKEN is not set/)
     })
 
     it('shows what servers may ask clients for', async () => {
@@ -815,11 +837,45 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
     })
   })
 
-  it('prints its version, and its help with the exit codes', async () => {
+  it('prints its version, its help on one screen, and the exit codes as a topic', async () => {
     assert.deepEqual(await run(['--version']), { code: 0, out: '1.2.3\n', err: '' })
     const { code, out } = await run(['--help'])
     assert.equal(code, 0)
-    for (const { means } of Object.values(EXITS)) assert.ok(out.includes(means))
+    for (const { name } of COMMANDS.filter((row) => !row.name.includes(' ')))
+      assert.match(out, new RegExp(`^(?:\\w+ +| {8})${name} `, 'm'))
+    for (const line of out.split('\n')) assert.ok(line.length <= 80, line)
+    assert.ok(out.split('\n').length <= 48, 'it fits on a screen')
+    assert.deepEqual(await run(['help']), { code: 0, out, err: '' })
+    const topic = await run(['help', 'exit-codes'])
+    for (const { means } of Object.values(EXITS)) assert.ok(topic.out.replaceAll(/\s+/g, ' ').includes(means), means)
+  })
+
+  it('prints the help of a command with examples, whose words and options exist', async () => {
+    for (const { name, run: runs } of COMMANDS) {
+      if (!runs || name === 'help') continue
+      const { out } = await run(['help', ...name.split(' ')])
+      const examples = out.split('\nExamples:\n')[1]
+      assert.ok(examples, `${name} has examples in help-examples.ts`)
+      assert.equal((await run([...name.split(' '), '--help'])).out, out)
+      for (const [option] of examples.replace(/ -- .*/g, '').matchAll(/--[a-z-]+/g))
+        assert.ok(out.split('\nExamples')[0]?.includes(option), `${name} ${option}`)
+      for (const line of examples.trim().split('\n'))
+        assert.ok(`${line.trim()} `.startsWith(`toolgate ${name.replace(/ list$/, '')} `), line)
+    }
+  })
+
+  it('names the nearest command and topic, or says where the commands are', async () => {
+    const errorOf = async (...words: readonly string[]) => {
+      const { code, err } = await run(words)
+      assert.equal(code, 2)
+      return err
+    }
+    assert.match(await errorOf('hlat'), /Did you mean halt\?/)
+    assert.match(await errorOf('audit', 'qury'), /Did you mean query\?/)
+    assert.match(await errorOf('foo'), /"toolgate --help" lists the commands\./)
+    assert.match(await errorOf('help', 'exit-code'), /no help about "exit-code"\.\nDid you mean exit-codes\?/)
+    assert.match(await errorOf('help', 'audit', 'qury'), /Did you mean query\?/)
+    assert.match(await errorOf('halt', 'vera'), /Say what the name is: --user <user>/)
   })
 
   it('has its exit codes in the guide', () => {

@@ -10,8 +10,9 @@ export function wordsOfTarget(target: HaltRow['target']): string {
   return TARGET_FIELDS.flatMap((field) => (target[field] === undefined ? [] : [`${field} ${target[field]}`])).join(', ')
 }
 
-/** Returns the number of matches of a target now: `2 tools, 1 person`. */
+/** Returns the number of matches of a target now: `2 tools, 1 person`, or `nothing`. */
 export function wordsOfReach({ tools, people }: HaltReach): string {
+  if (tools === 0 || people === 0) return 'nothing'
   const persons = `${people} ${people === 1 ? 'person' : 'people'}`
   return [count(tools, 'tool'), ...(people === undefined ? [] : [persons])].join(', ')
 }
@@ -60,12 +61,13 @@ export function wordsOfForce({ replicas, unconfirmed, by }: InForceBody): string
 /** Returns why a halt matches nothing now, such as for a misspelt name, or `undefined` if it matches something. */
 export function emptyReach({ target, reach }: Pick<HaltRow, 'target' | 'reach'>): string | undefined {
   const { tools, nearestTools, people, nearestPeople } = reach
-  if (tools === 0)
-    return target.tool === undefined
-      ? 'there are no tools.'
-      : `no tool is ${target.tool}.${wordsOfNearest(nearestTools)}`
-  const named = [target.user, target.tenant].filter((name) => name !== undefined)
-  return people === 0 ? `nobody known is ${named.join(' of ')}.${wordsOfNearest(nearestPeople)}` : undefined
+  if (people === 0) {
+    const named = [target.user, target.tenant].filter((name) => name !== undefined).join(' of ')
+    const who = target.user === undefined ? `no user of ${named}` : `nobody named ${named}`
+    return `${who} was seen.${wordsOfNearest(nearestPeople)}`
+  }
+  if (tools > 0) return undefined
+  return target.tool === undefined ? 'there are no tools.' : `no tool is ${target.tool}.${wordsOfNearest(nearestTools)}`
 }
 
 function wordsOfNearest(names: readonly string[] = []): string {
@@ -83,6 +85,6 @@ export function toHaltBody(form: ReadonlyMap<string, string>): { body: HaltBody 
         ? 'Everything cannot be combined with other fields.'
         : 'Fill in a field, or choose everything.',
     }
-  if (reason === '') return { problem: 'Enter a reason.' }
-  return { body: form.has('all') ? { all: true, reason } : { ...Object.fromEntries(named), reason } }
+  const said = reason === '' ? {} : { reason }
+  return { body: form.has('all') ? { all: true, ...said } : { ...Object.fromEntries(named), ...said } }
 }

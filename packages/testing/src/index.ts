@@ -3,6 +3,7 @@
 export { approvalStoreContract } from './approval-store.ts'
 export { auditSinkContract, type AuditUnderTest } from './audit-sink.ts'
 export { type DecisionCase, decisionCases } from './cases.ts'
+export { type PeopleUnderTest, personStoreContract } from './person-store.ts'
 export { clauseCountStoreContract, type ClauseCountsUnderTest } from './clause-count-store.ts'
 export { counterStoreContract } from './counter-store.ts'
 export { auditEntry } from './entries.ts'

@@ -23,6 +23,7 @@ export const FAULTS = {
   approval_forbidden: { status: 403, exit: 2 },
   approval_needs_other: { status: 403, exit: 2 },
   approval_needs_login: { status: 403, exit: 2 },
+  approval_edit_refused: { status: 409, exit: 2 },
   approval_too_many: { status: 429, exit: 2 },
   halt_unknown: { status: 404, exit: 2 },
   pin_unknown: { status: 404, exit: 2 },

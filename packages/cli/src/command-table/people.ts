@@ -1,5 +1,6 @@
+import type { ApprovalDecision } from '@toolgate/core/stores'
 import { APPROVAL_DECISIONS } from '@toolgate/core/words'
-import { Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { CompareApprovalOptions } from '../commands/approvals-compare.ts'
 import type { ApprovalsOptions, DecideOptions } from '../commands/approvals.ts'
 import type { CreateKeyOptions, KeysOptions } from '../commands/keys.ts'
@@ -9,7 +10,7 @@ import type { AcceptPinOptions, PinsCommandOptions } from '../commands/pins.ts'
 import type { RunsOptions } from '../commands/runs.ts'
 import { type CommandRow, row } from './row.ts'
 import { approvalFilters, gatewayOptions, TOOL_HELP } from './shared-options.ts'
-import { wholeNumber } from './values.ts'
+import { repeated, wholeNumber } from './values.ts'
 
 export const PEOPLE_COMMANDS: readonly CommandRow[] = [
   { name: 'approvals', does: 'list the calls that wait for a person, and decide', define: gatewayOptions },
@@ -30,12 +31,9 @@ export const PEOPLE_COMMANDS: readonly CommandRow[] = [
       {
         approve: 'approve a waiting call, with exactly this input, once',
         reject: 'reject a waiting call',
-        revoke: 'revoke an approval that was not used yet',
+        revoke: 'revoke an approval that was not used yet, or your own approval while it waits for others',
       }[decision],
-      (command) =>
-        gatewayOptions(command)
-          .argument('<id>', 'as "toolgate approvals" shows it')
-          .option('--reason <text>', 'the reason; the model sees it when its call is refused'),
+      (command) => decisionOptions(gatewayOptions(command), decision),
       async (options: DecideOptions, { io }, id) =>
         (await import('../commands/approvals.ts')).decideCommand({ id, decision }, options, io),
     ),
@@ -143,3 +141,12 @@ export const PEOPLE_COMMANDS: readonly CommandRow[] = [
     async (options: RunsOptions, { io }, id) => (await import('../commands/runs.ts')).revokeRunCommand(id, options, io),
   ),
 ]
+
+function decisionOptions(command: Command, decision: ApprovalDecision): Command {
+  command
+    .argument('<id>', 'as "toolgate approvals" shows it')
+    .option('--reason <text>', 'the reason; the model sees it when its call is refused')
+  return decision === 'approve'
+    ? command.option('--set <field=value>', 'change a field first, such as amount=100; repeatable', repeated)
+    : command
+}

@@ -1,5 +1,6 @@
 import { diff } from 'node:util'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { count } from '../render.ts'
@@ -10,7 +11,7 @@ export interface CompareApprovalOptions extends TargetOptions {
 
 /** `toolgate approvals compare <id>`: prints the difference between a waiting call's output and the current content. */
 export async function compareApprovalCommand(id: string, options: CompareApprovalOptions, io: Io): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).compareApproval(id)
+  const body = await createApi(findTarget(options, io)).compareApproval(id)
   const { atMs, reader = '', field = '', present, proposed, masked, notShown } = body
   const isShown = present !== undefined && proposed !== undefined
   if (options.json) printJson(io.stdout, body)

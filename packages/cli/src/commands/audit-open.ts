@@ -9,6 +9,7 @@ import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, printable, printJson, printLine } from '../io.ts'
 import { KEY_VARIABLE, openerOf, openSealedAudit, openSealedFile, type SealedAudit } from '../project/sealed-audit.ts'
+import { nextCommand } from '../next-command.ts'
 
 export interface AuditOpenOptions {
   /** The id of the call, if it is not the argument. */
@@ -27,13 +28,13 @@ export async function auditOpenCommand(
   options: AuditOpenOptions,
   io: Io,
 ): Promise<ExitName> {
-  const { call, record: seq } = options
+  const { call, record: seq, config, file } = options
   if ([given, call, seq].filter((one) => one !== undefined).length !== 1)
     throw new CliError('usage', 'Name one call or one record: <call>, --call <id> or --record <seq>.')
   const audit = await openAuditOf(options, io)
   try {
     const record = await findRecord(audit, { given, call, seq }, io)
-    const text = await openInput(audit, record)
+    const text = await openInput(audit, record, nextCommand('audit verify', file === undefined ? { config } : { file }))
     await leaveTrace(audit, record, io)
     if (options.json) printJson(io.stdout, { record, input: readOwnJson(text, 'exact') })
     else printLine(io.stdout, printable(text))
@@ -107,13 +108,13 @@ function unknownRecord(call: string | undefined, seq: number | undefined): CliEr
   return new CliError('no', `The audit has no ${what.filter(Boolean).join(', and no ')}.`, { code: 'record_unknown' })
 }
 
-async function openInput(audit: SealedAudit, record: AuditRecord): Promise<string> {
+async function openInput(audit: SealedAudit, record: AuditRecord, verify: string): Promise<string> {
   const { seq, input_box: hash } = record
   if (hash === undefined) throw new CliError('no', `Record ${seq} has no sealed input.`, { code: 'input_not_sealed' })
   if (hash === TOO_LARGE)
     throw new CliError('no', `The input of record ${seq} was too long to be kept.`, { code: 'input_too_large' })
   const [box] = await audit.inputBoxes([record])
-  if (box === undefined) throw await whyGone(audit, record)
+  if (box === undefined) throw await whyGone(audit, record, verify)
   const opened = audit.open(record, box)
   if (opened.status === 'opened') return opened.text
   if (opened.status === 'wrong_key')
@@ -122,19 +123,19 @@ async function openInput(audit: SealedAudit, record: AuditRecord): Promise<strin
       code: 'input_wrong_key',
     })
   throw new CliError('tampered', `The sealed input of record ${seq} is not the one that was recorded.`, {
-    hint: 'Run: toolgate audit verify',
+    hint: `Run: ${verify}`,
     code: 'input_altered',
   })
 }
 
-async function whyGone(audit: SealedAudit, { seq, ts }: AuditRecord): Promise<CliError> {
+async function whyGone(audit: SealedAudit, { seq, ts }: AuditRecord, verify: string): Promise<CliError> {
   const [pruned] = await audit.query({ event: 'inputs_pruned', limit: 1 })
   if (pruned?.inputs_before !== undefined && ts < pruned.inputs_before) {
     const what = `The input of record ${seq} is gone: retention removed all before ${pruned.inputs_before}.`
     return new CliError('no', what, { code: 'input_gone' })
   }
   const what = `The input of record ${seq} is missing: no record says that it was removed.`
-  return new CliError('gap', what, { hint: 'Run: toolgate audit verify', code: 'input_missing' })
+  return new CliError('gap', what, { hint: `Run: ${verify}`, code: 'input_missing' })
 }
 
 /** Records who opened an input. Warns if it cannot be recorded. */

@@ -22,6 +22,7 @@ import { type Io, printable, printLine } from '../io.ts'
 import { countOf, readInput } from './audit-common.ts'
 import { readKeys, type SharedAuditCommandOptions, withSharedAudit } from './audit-shared.ts'
 import { placesOf, refuse } from './audit-verify.ts'
+import { nextCommand } from '../next-command.ts'
 
 export interface AuditProveOptions extends SharedAuditCommandOptions {
   readonly checkpoints?: string
@@ -54,7 +55,10 @@ export async function auditProveCommand(options: AuditProveOptions, io: Io): Pro
   const old = from === undefined ? undefined : readInput(from, 'earlier checkpoint')
   const { files, unsigned, changed } = await proveIn(options, io, (source) => prove(source, options, old))
   if (changed !== undefined)
-    throw new CliError('tampered', changed.message, { hint: 'Run: toolgate audit verify', cause: changed })
+    throw new CliError('tampered', changed.message, {
+      hint: `Run: ${nextCommand('audit verify', options)}`,
+      cause: changed,
+    })
   for (const { name, text } of files) {
     if (out === undefined) io.stdout.write(text)
     else writeProof(out, name, text, io)

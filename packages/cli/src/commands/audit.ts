@@ -13,7 +13,8 @@ import type {
   AuditRecord,
   InputBoxes,
 } from '@toolgate/core/audit'
-import { createApi, DEFAULT_CONFIG, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { DEFAULT_CONFIG, findTarget, type TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, jsonText, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { renderTable } from '../table.ts'
@@ -113,7 +114,7 @@ export async function auditExportCommand(options: AuditExportOptions, io: Io): P
 
 /** `toolgate audit rotate`: closes the audit's file of JSON lines. Ends with `no` if there was nothing to close. */
 export async function auditRotateCommand(options: AuditOptions, io: Io): Promise<ExitName> {
-  const { closed } = await createApi(findTarget(options, io.env)).rotateAudit()
+  const { closed } = await createApi(findTarget(options, io)).rotateAudit()
   if (options.json) printJson(io.stdout, { closed })
   else if (closed === null) printLine(io.stderr, 'There is nothing to close: only JSON lines with records are rotated.')
   else printLine(io.stdout, printable(closed))
@@ -142,7 +143,7 @@ export async function withReader<T>(
   io: Io,
   use: (reader: AuditReader & AuditExporter & HashesTexts) => Promise<T>,
 ): Promise<T> {
-  if (options.file === undefined) return use(createApi(findTarget(options, io.env)))
+  if (options.file === undefined) return use(createApi(findTarget(options, io)))
   const audit = await openAuditFile(options.file)
   try {
     return await use(audit)
@@ -184,6 +185,7 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   policy_recorded: 'dim',
   config_changed: 'blue',
   approval_decided: 'blue',
+  approval_refused: 'red',
   tool_changed: 'yellow',
   tool_flagged: 'yellow',
   tool_accepted: 'blue',
@@ -197,6 +199,7 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   run_started: 'blue',
   run_ended: 'dim',
   login_failed: 'red',
+  login_ended: 'yellow',
   audit_opened: 'dim',
   audit_closed: 'dim',
   audit_dropped: 'red',

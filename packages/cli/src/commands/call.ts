@@ -8,6 +8,8 @@ import { readInput } from '../given.ts'
 import { parseObject } from '../json.ts'
 import { type Io, printable, printJson, printLine } from '../io.ts'
 import type { StopSignals } from '../stop-signals.ts'
+import { checkSendable } from '../usable-key.ts'
+import { nextCommand, quoted } from '../next-command.ts'
 
 export interface CallOptions {
   readonly input?: string
@@ -34,13 +36,13 @@ export async function callCommand(
   const { url, key } = await findEndpoint(options, io.env)
   const { StdioBridge: Bridge } = await import('@toolgate/gateway/stdio')
   const client = new CallClient(
-    (write) => new Bridge({ url, key, write, log: () => {}, hints: HINTS }),
+    (write) => new Bridge({ url, key, write, log: () => {}, hints: hintsOf(options) }),
     (progress) => printLine(io.stderr, printable(progress)),
   )
   const { stopped, release } = signals.once()
   void stopped.then(() => client.close())
   try {
-    const name = await findName(tool, client)
+    const name = await findName(tool, client, options)
     const result = await client.ask('tools/call', { name, arguments: input })
     if (options.json) printJson(io.stdout, result)
     else printLine(io.stdout, printResult(result))
@@ -51,10 +53,12 @@ export async function callCommand(
   }
 }
 
-const HINTS = {
-  start: 'Start it with "toolgate serve", or give its address with --url.',
-  key: "Give an agent's key with --key, or name a user of the configuration with --as.",
-} as const
+function hintsOf({ config }: CallOptions): { readonly start: string; readonly key: string } {
+  return {
+    start: `Start it with "${nextCommand('serve', { config })}", or give its address with --url.`,
+    key: "Give an agent's key with --key, or name a user of the configuration with --as.",
+  }
+}
 
 /** Returns the endpoint and the key. The key of `--as` is in the configuration or beside it. */
 async function findEndpoint(
@@ -64,17 +68,20 @@ async function findEndpoint(
   const address = url ?? (env['TOOLGATE_URL'] || undefined)
   const ownKey = key ?? (as === undefined ? env['TOOLGATE_KEY'] || undefined : undefined)
   const isElsewhere = address !== undefined || (config === undefined && !existsSync(DEFAULT_CONFIG))
+  if (ownKey !== undefined) checkSendable({ key: ownKey, from: key === undefined ? 'TOOLGATE_KEY' : '--key' })
   if (ownKey !== undefined && isElsewhere) return { url: mcpUrlOf(address ?? DEFAULT_URL, app), key: ownKey }
-  const [{ openConfig }, { findAgent, listenUrl }] = await Promise.all([
+  const [{ openConfig }, { findAgent, listenUrl }, { readRunning }] = await Promise.all([
     import('../project/config-file.ts'),
     import('../project/callers.ts'),
+    import('../project/running-file.ts'),
   ])
   const file = openConfig(config ?? DEFAULT_CONFIG)
-  const endpoint = mcpUrlOf(address ?? listenUrl(file), app)
+  const endpoint = mcpUrlOf(address ?? readRunning(file.file)?.url ?? listenUrl(file), app)
   if (ownKey !== undefined) return { url: endpoint, key: ownKey }
   const agent = findAgent(file, as)
   if (agent.key === undefined)
     throw new CliError('usage', `The key of ${printable(agent.user)} is known by its hash only. Give it with --key.`)
+  checkSendable({ key: agent.key, from: file.file })
   return { url: endpoint, key: agent.key }
 }
 
@@ -83,7 +90,7 @@ async function findEndpoint(
  *
  * @throws {CliError} `no` for a tool that the caller does not see, with the nearest name
  */
-async function findName(tool: string, client: CallClient): Promise<string> {
+async function findName(tool: string, client: CallClient, { as = '<user>', ...options }: CallOptions): Promise<string> {
   const names = await client.toolNames()
   const [namespace, name] = tool.includes(':') ? tool.split(/:(.*)/s) : [undefined, tool]
   const wanted = [tool, `${namespace}__${name}`, name]
@@ -91,7 +98,10 @@ async function findName(tool: string, client: CallClient): Promise<string> {
   if (found !== undefined) return found
   const near = nearestOf(tool.replace(':', '__'), names)
   throw new CliError('no', `Tool ${JSON.stringify(tool)} is not available to this caller.`, {
-    hint: near === undefined ? 'toolgate why explains it.' : `Did you mean ${printable(near)}?`,
+    hint:
+      near === undefined
+        ? `Why: ${nextCommand(`why ${quoted(tool)} --as ${as === '<user>' ? as : quoted(as)}`, { config: options.config, url: options.url, app: options.app })}`
+        : `Did you mean ${printable(near)}?`,
     code: 'tool_unknown',
   })
 }

@@ -1,5 +1,6 @@
 import type { Command, Option } from 'commander'
-import { createApi, findTarget } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, printLine } from '../io.ts'
 
@@ -121,7 +122,7 @@ async function valuesOf(name: string, choices: readonly string[], io: Io): Promi
   if (name === 'client') return (await import('../clients/table.ts')).CLIENTS.map(({ id }) => id)
   const ask = ASKED.get(name)
   try {
-    const found = ask ? await ask(createApi({ ...findTarget({}, io.env), timeoutMs: COMPLETE_MS })) : []
+    const found = ask ? await ask(createApi({ ...findTarget({ json: true }, io), timeoutMs: COMPLETE_MS })) : []
     return found.filter((text) => PLAIN.test(text))
   } catch {
     return []

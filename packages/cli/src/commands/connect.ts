@@ -1,8 +1,10 @@
+import path from 'node:path'
 import { backupPath, applyChanges, undoLast } from '../clients/undo.ts'
 import { findClientFile, hostOf, readClientFile, withEntries } from '../clients/client-file.ts'
 import { type EntryOptions, gatewayEntry } from '../clients/gateway-entry.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { nextCommand, quoted } from '../next-command.ts'
 
 export interface ConnectCommandOptions extends EntryOptions {
   readonly name: string
@@ -31,13 +33,24 @@ export async function connectCommand(name: string, options: ConnectCommandOption
   const did = options.dryRun ? paint('yellow', 'would write') : paint('green', 'wrote')
   printLine(io.stdout, `${did}  "${printable(options.name)}" in ${printable(file)}: ${printable(entry.does)}.`)
   if (entry.hasKey) printLine(io.stdout, '  The key is in that file in plain text: whoever reads it is this caller.')
+  if (entry.hasKey && (options.project || file.startsWith(path.join(host.cwd, path.sep))))
+    printLine(
+      io.stdout,
+      '  Do not commit it. With --key-env TOOLGATE_KEY the client reads the key from its environment.',
+    )
   if (options.dryRun) return 'ok'
   printLine(io.stdout, `  ${client.restart}`)
   printLine(
     io.stdout,
-    `  To take it back: toolgate connect ${printable(name)} --undo. The file as it was, with its secrets, for your eyes only: ${printable(backupPath(file))}`,
+    `  To take it back: ${undoOf(name, options)}. The file as it was, with its secrets, for your eyes only: ${printable(backupPath(file))}`,
   )
   return 'ok'
+}
+
+/** Returns the command that takes a change of a client's file back. It names the same file. */
+function undoOf(name: string, { file, project, local }: ConnectCommandOptions): string {
+  const which = `${project ? ' --project' : ''}${local ? ' --local' : ''}`
+  return nextCommand(`connect ${quoted(name)} --undo${which}`, { file })
 }
 
 /** Reverts the last `import` or `connect`. */

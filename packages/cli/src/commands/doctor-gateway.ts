@@ -1,9 +1,11 @@
 import { messageOf } from '@toolgate/values'
 import type { NotificationsBody, ReceiverRow, ServerRow } from '@toolgate/gateway'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import { CliError } from '../exit.ts'
 import type { Io } from '../io.ts'
 import { readyText } from '../notes.ts'
+import { gatewayOf, nextCommand, quoted } from '../next-command.ts'
 
 /** The result of one check. */
 export interface Finding {
@@ -22,14 +24,16 @@ const ASK_MS = 2_000
  */
 export async function checkGateway(
   options: TargetOptions,
-  { env }: Pick<Io, 'env'>,
+  io: Pick<Io, 'env' | 'stderr'>,
 ): Promise<readonly Finding[] | undefined> {
-  const target = { ...findTarget(options, env), timeoutMs: ASK_MS }
+  const target = { ...findTarget({ ...options, json: true }, io), timeoutMs: ASK_MS }
   const { url } = target
   if (!(await isHealthy(url))) {
-    const isNamed = options.url !== undefined || options.key !== undefined || Boolean(env['TOOLGATE_URL'])
+    const isNamed = options.url !== undefined || options.key !== undefined || Boolean(io.env['TOOLGATE_URL'])
     if (!isNamed) return undefined
-    return [{ level: 'error', about: url, text: 'no gateway answers there', mend: 'toolgate serve --config <file>' }]
+    return [
+      { level: 'error', about: url, text: 'no gateway answers there', mend: nextCommand('serve --config <file>') },
+    ]
   }
   const runs: Finding = { level: 'ok', about: url, text: 'a gateway runs there' }
   try {
@@ -37,7 +41,11 @@ export async function checkGateway(
     const { servers } = await api.tools({ caller: '{}' })
     // A gateway of an earlier version has no receivers.
     const { receivers = [] }: Partial<NotificationsBody> = await api.notifications().catch(() => ({}))
-    return [runs, ...servers.map(describeServer), ...receivers.map(describeReceiver)]
+    return [
+      runs,
+      ...servers.map((row) => describeServer(row, options)),
+      ...receivers.map((row) => describeReceiver(row, options)),
+    ]
   } catch (error) {
     const mend = error instanceof CliError && error.exit === 'key' ? 'export TOOLGATE_KEY=<a console key>' : undefined
     return [runs, { level: 'warn', about: url, text: messageOf(error), ...(mend && { mend }) }]
@@ -53,21 +61,22 @@ export async function isHealthy(url: string): Promise<boolean> {
   return body.replaceAll(/\s/g, '').startsWith('{"status":"ok"')
 }
 
-function describeServer(row: ServerRow): Finding {
+function describeServer(row: ServerRow, options: TargetOptions): Finding {
   const { name, status, reason } = row
   const about = `server ${name}`
+  const logs = nextCommand(`logs ${quoted(name)}`, gatewayOf(options))
   if (status === 'ready') return { level: 'ok', about, text: readyText(row) }
   if (status === 'starting') {
     const why = reason === undefined ? '' : `: ${reason}`
-    const mend = `toolgate logs ${name}; for clients that list only once: servers.${name}.waitForStart: true`
+    const mend = `${logs}; for clients that list only once: servers.${name}.waitForStart: true`
     return { level: 'warn', about, text: `it is still starting${why}`, mend }
   }
-  return { level: 'error', about, text: reason ?? status, mend: `toolgate logs ${name}` }
+  return { level: 'error', about, text: reason ?? status, mend: logs }
 }
 
-function describeReceiver({ name, failing, waiting }: ReceiverRow): Finding {
+function describeReceiver({ name, failing, waiting }: ReceiverRow, options: TargetOptions): Finding {
   const about = `receiver ${name}`
   if (!failing) return { level: 'ok', about, text: 'it takes notifications of approvals' }
   const text = `it takes no notifications since ${failing.since}: ${failing.why}; ${waiting} wait`
-  return { level: 'warn', about, text, mend: `toolgate notify test ${name}` }
+  return { level: 'warn', about, text, mend: nextCommand(`notify test ${name}`, gatewayOf(options)) }
 }

@@ -9,6 +9,7 @@ import type { Io } from '../io.ts'
 import { describeDownload } from './check.ts'
 import type { Finding } from './doctor-gateway.ts'
 import { mendServer } from './server-mends.ts'
+import { nextCommand, quoted } from '../next-command.ts'
 
 type CheckedServer = GatewayConfig['servers'][number]
 
@@ -47,7 +48,7 @@ export function mendOf({ servers, file }: GatewayConfig, { name, reason = '' }: 
     const mends = server && says.test(reason) ? line(server, env) : undefined
     if (mends !== undefined) return toEdit(file, name, mends)
   }
-  if (server?.command === undefined) return `toolgate add ${name} <url> --replace --config ${file}`
+  if (server?.command === undefined) return nextCommand(`add ${quoted(name)} <url> --replace`, { config: file })
   return [server.command, ...server.args].map((word) => (/^[\w./:@=-]+$/.test(word) ? word : `'${word}'`)).join(' ')
 }
 

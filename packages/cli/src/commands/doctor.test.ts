@@ -52,6 +52,20 @@ describe('toolgate doctor', () => {
     assert.deepEqual([exit, wrong], ['ok', []])
   })
 
+  it('names what a server waits for once, with its line, and goes on', async (t) => {
+    const { run, config } = world(t, CONFIG.replace('"a b"]', '"${NO_WORD}"]'))
+    const said = [
+      `${config}:2:46`,
+      `servers.files.args[1]: the environment variable NO_WORD is not set; set it or write \${NO_WORD:-default}`,
+      'export NO_WORD=…',
+    ]
+    assert.deepEqual((await run({ start: true })).wrong[0], said)
+    assert.equal(
+      (await run({ start: true })).wrong.filter(([, text]) => /NO_WORD|no such folder/.test(text ?? '')).length,
+      1,
+    )
+  })
+
   it('names a store that the gateway cannot open', async (t) => {
     const { run, config } = world(t)
     const folder = path.join(path.dirname(config), '.toolgate')
@@ -143,11 +157,12 @@ describe('toolgate doctor', () => {
   })
 
   it('starts the servers, and shows what a failed one wrote and how to see more', async (t) => {
-    const { exit, wrong } = await world(t).run({ start: true })
+    const { run, config } = world(t)
+    const { exit, wrong } = await run({ start: true })
     assert.equal(exit, 'no')
     assert.deepEqual(wrong, [
       ['server files', 'exited with code 1 (Error: no such folder)', "node server.js 'a b'"],
-      ['reader', 'the policy shows this agent no tool', 'toolgate why files:read --as reader'],
+      ['reader', 'the policy shows this agent no tool', `toolgate why files:read --as reader --config ${config}`],
     ])
   })
 
@@ -169,7 +184,10 @@ describe('toolgate doctor', () => {
     const { exit, wrong } = await run()
     assert.deepEqual(
       [exit, wrong],
-      ['ok', [[config, 'it holds keys, and other users of this machine can read it', `chmod 600 ${config}`]]],
+      [
+        'ok',
+        [[config, 'it holds keys or secrets, and other users of this machine can read it', `chmod go= ${config}`]],
+      ],
     )
   })
 
@@ -186,7 +204,7 @@ describe('toolgate doctor', () => {
     const { exit, wrong } = await run()
     assert.equal(exit, 'no')
     assert.deepEqual(wrong[0]?.slice(0, 2), [`http://127.0.0.1:${port}`, 'another program has the port'])
-    assert.match(wrong[0]?.[2] ?? '', /toolgate serve --config .* --port \d+$/)
+    assert.match(wrong[0]?.[2] ?? '', /toolgate serve --port \d+ --config .*$/)
   })
 
   it('compares the clock with that of remote servers', async (t) => {
@@ -218,7 +236,11 @@ describe('toolgate doctor', () => {
     ])
     entry([config, 'stdio', '--config', config, '--as', 'reder'])
     assert.deepEqual((await run()).wrong, [
-      ['Cursor: toolgate', 'No agent is named "reder". Did you mean reader?', 'toolgate connect cursor --as <user>'],
+      [
+        'Cursor: toolgate',
+        'No agent is named "reder". Did you mean reader?',
+        `toolgate connect cursor --as <user> --config ${config}`,
+      ],
     ])
     entry([config, 'stdio', '--config', config, '--as', 'reader'])
     assert.deepEqual((await run()).wrong, [])

@@ -13,12 +13,14 @@ import { findAgent } from '../project/callers.ts'
 import { openConfig } from '../project/config-file.ts'
 import { readyText } from '../notes.ts'
 import { keysPath } from '../project/keys-file.ts'
+import { secretFiles } from '../project/secret-files.ts'
 import { findUnusableFiles } from '../project/store-files.ts'
 import { describeNotRun } from './check.ts'
 import { checkGateway, type Finding, isHealthy } from './doctor-gateway.ts'
 import { checkSurroundings, mendOf } from './doctor-servers.ts'
 import { count } from '../render.ts'
 import { nextPort, type ServeDeps, startUnseen } from './serve.ts'
+import { nextCommand, quoted } from '../next-command.ts'
 
 export interface DoctorOptions {
   /** The configuration. Default: `toolgate.yaml`. If that does not exist, the running gateway is checked. */
@@ -80,38 +82,38 @@ async function readFile(file: string, start: boolean, io: Io, findings: Finding[
   try {
     const how = { env: io.env, packagesFrom: [import.meta.filename] }
     const config = start ? await readConfig(file, how) : loadConfig(file, how)
-    findings.push({ level: 'ok', about: file, text: 'it is valid' })
+    const absent = config.servers.flatMap((server) => server.absent ?? [])
+    findings.push({ level: 'ok', about: file, text: 'it is valid' }, ...absent.map((one) => toFinding(file, one)))
     if (config.notRun)
       findings.push({
         level: 'warn',
         about: file,
         text: describeNotRun(config.notRun),
-        mend: `toolgate doctor --config ${file}`,
+        mend: nextCommand('doctor', { config: file }),
       })
     for (const { line, column, path: at, message } of config.warnings ?? [])
       findings.push({ level: 'warn', about: `${file}:${line}:${column}`, text: `${at}: ${message}` })
     return config
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error
-    for (const { line, column, path: at, message } of error.problems) {
-      const [, variable] = UNSET.exec(message) ?? []
-      const mend =
-        variable === undefined ? `edit ${file}, line ${line}; then: toolgate check ${file}` : `export ${variable}=…`
-      findings.push({
-        level: 'error',
-        about: `${file}:${line}:${column}`,
-        text: `${at ? `${at}: ` : ''}${message}`,
-        mend,
-      })
-    }
+    findings.push(...error.problems.map((one) => toFinding(file, one)))
     return undefined
   }
+}
+
+function toFinding(file: string, { line, column, path: at, message }: ConfigFileError['problems'][number]): Finding {
+  const [, variable] = UNSET.exec(message) ?? []
+  const mend =
+    variable === undefined
+      ? `edit ${file}, line ${line}; then: ${nextCommand(`check ${quoted(file)}`)}`
+      : `export ${variable}=…`
+  return { level: 'error', about: `${file}:${line}:${column}`, text: `${at ? `${at}: ` : ''}${message}`, mend }
 }
 
 /** Checks that only the owner can read files with keys, and that the folders of the gateway are writable. */
 function checkFiles({ file, callers, audit, state }: GatewayConfig): readonly Finding[] {
   const hasKeys = callers.some(({ demoKey }) => demoKey !== undefined && !demoKey.startsWith('demo-'))
-  const secrets = [...(hasKeys ? [file] : []), keysPath(file)].filter((one) => existsSync(one))
+  const secrets = [...(hasKeys ? [file] : []), keysPath(file), ...secretFiles(file)].filter((one) => existsSync(one))
   const open = process.platform === 'win32' ? [] : secrets.filter((one) => (statSync(one).mode & 0o077) !== 0)
   const written = [audit.path, state?.path].flatMap((one) => (one === undefined ? [] : [nearestFolder(one)]))
   const locked = [...new Set(written)].filter((folder) => !mayWrite(folder))
@@ -119,8 +121,8 @@ function checkFiles({ file, callers, audit, state }: GatewayConfig): readonly Fi
     ...open.map((one): Finding => ({
       level: 'warn',
       about: one,
-      text: 'it holds keys, and other users of this machine can read it',
-      mend: `chmod 600 ${one}`,
+      text: 'it holds keys or secrets, and other users of this machine can read it',
+      mend: `chmod go= ${one}`,
     })),
     ...locked.map((one): Finding => ({
       level: 'error',
@@ -132,7 +134,7 @@ function checkFiles({ file, callers, audit, state }: GatewayConfig): readonly Fi
 }
 
 async function checkStores(config: GatewayConfig): Promise<readonly Finding[]> {
-  const mend = `edit ${config.file}: another path; or toolgate restore <backup> --force`
+  const mend = `edit ${config.file}: another path; or ${nextCommand('restore <backup> --force', { config: config.file })}`
   const unusable = await findUnusableFiles(config)
   return unusable.map(({ path: about, why: text }) => ({ level: 'error', about, text, mend }))
 }
@@ -156,13 +158,13 @@ const ASK_MS = 2_000
 async function checkPort({ listen }: GatewayConfig, file: string): Promise<Finding> {
   const url = listenUrlOf(listen)
   if (listen.port === 0 || !(await isTaken(new URL(url))))
-    return { level: 'ok', about: url, text: 'the port is free', mend: `toolgate serve --config ${file}` }
+    return { level: 'ok', about: url, text: 'the port is free', mend: nextCommand('serve', { config: file }) }
   if (await isHealthy(url)) return { level: 'ok', about: url, text: 'a gateway runs there' }
   return {
     level: 'error',
     about: url,
     text: 'another program has the port',
-    mend: `toolgate serve --config ${file} --port ${nextPort(listen.port)}`,
+    mend: nextCommand(`serve --port ${nextPort(listen.port)}`, { config: file }),
   }
 }
 
@@ -207,7 +209,9 @@ async function checkServers(
   const gateway = await startUnseen(config, start)
   try {
     await gateway.ready
-    const rows = gateway.servers()
+    // What a waiting server lacks was reported with its line.
+    const waiting = new Set(config.servers.filter(({ absent }) => absent).map(({ name }) => name))
+    const rows = gateway.servers().filter(({ name }) => !waiting.has(name))
     const servers = rows.map((row): Finding => {
       const { name, status, reason } = row
       const about = `server ${name}`
@@ -221,7 +225,7 @@ async function checkServers(
 }
 
 /** Checks that each agent sees a tool. If one sees none, the policy is probably a mistake. */
-async function checkPolicy({ callers }: GatewayConfig, { gate }: RunningGateway): Promise<readonly Finding[]> {
+async function checkPolicy({ callers, file }: GatewayConfig, { gate }: RunningGateway): Promise<readonly Finding[]> {
   const [first] = gate.catalog.snapshot().tools
   if (!first) return []
   const agents = callers.filter((one) => one.for === 'mcp')
@@ -236,7 +240,7 @@ async function checkPolicy({ callers }: GatewayConfig, { gate }: RunningGateway)
             level: 'warn',
             about: user,
             text: 'the policy shows this agent no tool',
-            mend: `toolgate why ${first.id} --as ${user}`,
+            mend: nextCommand(`why ${quoted(first.id)} --as ${quoted(user)}`, { config: file }),
           },
         ],
   )
@@ -262,8 +266,9 @@ function checkEntry({ id }: ClientRow, about: string, entry: unknown): readonly 
   const args = isObject(entry) && Array.isArray(entry['args']) ? entry['args'].map(String) : []
   if (!args.includes('stdio') || !isObject(entry)) return []
   const config = args[args.indexOf('--config') + 1]
+  const entryConfig = args.includes('--config') && config && existsSync(config) ? config : undefined
   const as = args.includes('--as') ? args[args.indexOf('--as') + 1] : undefined
-  const mend = `toolgate connect ${id}${as === undefined ? '' : ` --as ${as}`}`
+  const mend = nextCommand(`connect ${id}${as === undefined ? '' : ` --as ${quoted(as)}`}`, { config: entryConfig })
   const programs = [entry['command'], args[0]].filter((one) => typeof one === 'string' && path.isAbsolute(one))
   const gone = [...programs.map(String), ...(args.includes('--config') && config ? [config] : [])].find(
     (file) => !existsSync(file),
@@ -274,7 +279,9 @@ function checkEntry({ id }: ClientRow, about: string, entry: unknown): readonly 
     findAgent(openConfig(config), as)
     return [{ level: 'ok', about, text: `it starts ${config}${as === undefined ? '' : ` as ${as}`}` }]
   } catch (error) {
-    return [{ level: 'error', about, text: messageOf(error), mend: `toolgate connect ${id} --as <user>` }]
+    return [
+      { level: 'error', about, text: messageOf(error), mend: nextCommand(`connect ${id} --as <user>`, { config }) },
+    ]
   }
 }
 

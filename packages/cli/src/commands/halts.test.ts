@@ -41,12 +41,14 @@ describe('toolgate halt, release and halts', () => {
   })
 
   it('halts the combined target, and prints what it matches now and how to release it', async () => {
+    assert.equal((await run('halt', '--user', 'vera')).code, 0)
+    assert.deepEqual(posted.splice(0)[0]?.body, { user: 'vera' })
     const { code, out, err } = await run('halt', '--user', 'vera', '--tool', 'files:*', '--reason', 'stolen phone')
     assert.deepEqual([code, err], [0, ''])
     assert.equal(
       out,
       `halted  user vera, tool files:*: 2 tools, 1 person now
-To release it: toolgate release --id 1111
+To undo it: toolgate release --id 1111
 `,
     )
     assert.deepEqual(posted, [
@@ -75,15 +77,16 @@ To release it: toolgate release --id 1111
     assert.equal(
       tool.err,
       `WARNING  It stops nothing now: no tool is "files:raed". Did you mean "files:read" or "files:real"?
-It stays in effect for later matches, until: toolgate release --id 4444
+It stays in effect for whoever and whatever matches later.
 `,
     )
-    answered = row('5555', { user: 'vear', tenant: 'acme' }, { tools: 3, people: 0, nearestPeople: ['vera of acme'] })
+    answered = row('5555', { user: 'vear', tenant: 'acme' }, { tools: 0, people: 0, nearestPeople: ['vera of acme'] })
+    assert.match((await run('halt', '--user', 'vear')).out, /^halted {2}user vear, tenant acme: nothing now\n/)
     const user = await run('halt', '--user', 'vear', '--tenant', 'acme', '--reason', 'r', '--json')
     assert.equal(user.code, 0)
     assert.match(
       user.err,
-      /^WARNING {2}It stops nothing now: nobody known is "vear" of "acme"\. Did you mean "vera of acme"\?/,
+      /^WARNING {2}It stops nothing now: nobody named "vear" of "acme" was seen\. Did you mean "vera of acme"\?/,
     )
     assert.equal((JSON.parse(user.out) as HaltRow).id, '5555')
   })
@@ -134,7 +137,6 @@ It stays in effect for later matches, until: toolgate release --id 4444
       ['halt', '--reason', 'r'],
       /halt needs --user <user>, --session <session>, --tool <selector>, --tenant <tenant> or --all/,
     ],
-    [['halt', '--user', 'vera'], /halt needs --reason <text>/],
     [['halt', '--user', '', '--reason', 'r'], /--user is empty/],
     [['halt', '--all', '--user', 'vera', '--reason', 'r'], /Give --all or --user, not both/],
     [['release'], /release needs --id <id>, --user <user>/],

@@ -1,7 +1,9 @@
-import type { HaltReach, HaltRow, InForceBody } from '@toolgate/gateway'
-import { type Api, createApi, findTarget, type TargetOptions } from '../client.ts'
+import type { HaltRow, InForceBody } from '@toolgate/gateway'
+import { type Api, createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { gatewayOf, nextCommand } from '../next-command.ts'
 import { count } from '../render.ts'
 import { renderTable } from '../table.ts'
 
@@ -15,7 +17,7 @@ export interface Named {
 }
 
 export interface HaltOptions extends TargetOptions, Named {
-  readonly reason: string
+  readonly reason?: string
   readonly json?: boolean
 }
 
@@ -28,14 +30,14 @@ const FIELDS = ['user', 'session', 'tool', 'tenant'] as const
 
 /** `toolgate halts`: prints the halts, newest first. */
 export async function haltsCommand(options: TargetOptions & { json?: boolean }, io: Io): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).halts()
+  const body = await createApi(findTarget(options, io)).halts()
   if (options.json) printJson(io.stdout, body)
   else if (body.halts.length === 0) printLine(io.stdout, 'Nothing is halted.')
   else {
     const rows = body.halts.map(({ id, target, reason, by, since, reach }) => [
       printable(id),
       printable(wordsOf(target)),
-      reachWords(reach),
+      reachWords({ target, reach }),
       new Date(since).toISOString(),
       printable(by ?? ''),
       printable(reason),
@@ -48,13 +50,16 @@ export async function haltsCommand(options: TargetOptions & { json?: boolean }, 
 /** `toolgate halt`: sets a halt, which is in effect when the command ends. Warns if the target matches nothing now. */
 export async function haltCommand(options: HaltOptions, io: Io): Promise<ExitName> {
   const { reason } = options
-  const row = await createApi(findTarget(options, io.env)).halt({ ...targetOf(options), reason })
+  const row = await createApi(findTarget(options, io)).halt({
+    ...targetOf(options),
+    ...(reason !== undefined && { reason }),
+  })
   if (options.json) printJson(io.stdout, row)
   else {
     const paint = painter(io.stdout, io.env)
-    printLine(io.stdout, `${paint('red', 'halted')}  ${printable(wordsOf(row.target))}: ${reachWords(row.reach)} now`)
+    printLine(io.stdout, `${paint('red', 'halted')}  ${printable(wordsOf(row.target))}: ${reachWords(row)} now`)
     if (row.inForce) printLine(io.stdout, forceWords(row.inForce))
-    printLine(io.stdout, `To release it: toolgate release --id ${printable(row.id)}`)
+    printLine(io.stdout, `To undo it: ${nextCommand(`release --id ${printable(row.id)}`, gatewayOf(options))}`)
   }
   warn(row, io)
   return 'ok'
@@ -62,7 +67,7 @@ export async function haltCommand(options: HaltOptions, io: Io): Promise<ExitNam
 
 /** `toolgate release`: ends a halt, by its id or its target. */
 export async function releaseCommand(options: ReleaseOptions, io: Io): Promise<ExitName> {
-  const api = createApi(findTarget(options, io.env))
+  const api = createApi(findTarget(options, io))
   const row = await api.release(await findId(options, api))
   if (options.json) printJson(io.stdout, row)
   else printLine(io.stdout, `released  ${printable(wordsOf(row.target))} (${printable(row.reason)})`)
@@ -78,7 +83,7 @@ async function findId(options: ReleaseOptions, api: Api): Promise<string> {
   const found = halts.find(({ target }) => wordsOf(target) === wordsOf(wanted))
   if (found) return found.id
   throw new CliError('usage', `There is no such halt: ${printable(wordsOf(wanted))}.`, {
-    hint: '"toolgate halts" lists the halts.',
+    hint: `"${nextCommand('halts', gatewayOf(options))}" lists the halts.`,
   })
 }
 
@@ -96,8 +101,14 @@ function wordsOf(target: HaltRow['target'] | WrittenTarget): string {
   return FIELDS.flatMap((field) => (named[field] === undefined ? [] : [`${field} ${named[field]}`])).join(', ')
 }
 
-function reachWords({ tools, people }: HaltReach): string {
-  return [count(tools, 'tool'), ...(people === undefined ? [] : [count(people, 'person', 'people')])].join(', ')
+/** Returns what a halt stops now. Nobody counts the tools of a session. */
+function reachWords({ target, reach: { tools, people } }: Pick<HaltRow, 'target' | 'reach'>): string {
+  if (tools === 0 || people === 0) return 'nothing'
+  const counted = [
+    ...(target.session === undefined || target.tool !== undefined ? [count(tools, 'tool')] : ['its calls']),
+    ...(people === undefined ? [] : [count(people, 'person', 'people')]),
+  ]
+  return counted.join(', ')
 }
 
 /** Returns a text about the replicas on which a halt is in force. */
@@ -108,19 +119,21 @@ function forceWords({ replicas, unconfirmed, by }: InForceBody): string {
 }
 
 /** Warns about a halt that matches nothing now, because its name may be misspelt. */
-function warn({ target, reach, id }: HaltRow, io: Io): void {
+function warn({ target, reach }: HaltRow, io: Io): void {
   const { tools, nearestTools, people, nearestPeople } = reach
-  const tool = target.tool === undefined ? 'there is no tool' : `no tool is "${printable(target.tool)}"`
   const whom = [target.user, target.tenant].filter((name) => name !== undefined).map((name) => `"${printable(name)}"`)
+  const nobody =
+    target.user === undefined ? `no user of ${whom.join()} was seen` : `nobody named ${whom.join(' of ')} was seen`
+  const tool = target.tool === undefined ? 'there are no tools' : `no tool is "${printable(target.tool)}"`
+  const isToolUnknown = people === 0 ? nearestTools !== undefined : tools === 0
   const problems = [
-    ...(tools === 0 ? [`${tool}.${nearWords(nearestTools)}`] : []),
-    ...(people === 0 ? [`nobody known is ${whom.join(' of ')}.${nearWords(nearestPeople)}`] : []),
+    ...(people === 0 ? [`${nobody}.${nearWords(nearestPeople)}`] : []),
+    ...(isToolUnknown ? [`${tool}.${nearWords(nearestTools)}`] : []),
   ]
-  if (problems.length === 0) return
   const paint = painter(io.stderr, io.env)
   for (const problem of problems)
     printLine(io.stderr, `${paint('yellow', 'WARNING')}  It stops nothing now: ${problem}`)
-  printLine(io.stderr, `It stays in effect for later matches, until: toolgate release --id ${printable(id)}`)
+  if (problems.length > 0) printLine(io.stderr, 'It stays in effect for whoever and whatever matches later.')
 }
 
 function nearWords(names: readonly string[] = []): string {

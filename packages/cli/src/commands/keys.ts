@@ -1,6 +1,7 @@
 import type { KeyRow } from '@toolgate/gateway'
 import { existsSync } from 'node:fs'
-import { createApi, DEFAULT_CONFIG, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { DEFAULT_CONFIG, findTarget, type TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { forgetKey, keysPath, saveKey } from '../project/keys-file.ts'
@@ -25,7 +26,7 @@ export interface CreateKeyOptions extends KeysOptions {
 
 /** `toolgate keys list`: prints the keys. */
 export async function keysCommand(options: KeysOptions, io: Io): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).keys()
+  const body = await createApi(findTarget(options, io)).keys()
   if (options.json) printJson(io.stdout, body)
   else {
     const rows = body.keys.map((row) => cellsOf(row))
@@ -68,7 +69,7 @@ function toTime(ms: number): string {
 export async function createKeyCommand(options: CreateKeyOptions, io: Io): Promise<ExitName> {
   const { user, for: use, tenant, like, apps, expires, id } = options
   const config = options.save ? savedBeside(options) : undefined
-  const made = await createApi(findTarget(options, io.env)).createKey({
+  const made = await createApi(findTarget(options, io)).createKey({
     user,
     for: use ?? 'mcp',
     ...(tenant === undefined ? {} : { tenant }),
@@ -109,7 +110,7 @@ function configBeside({ config }: KeysOptions): string | undefined {
 
 /** `toolgate keys revoke`: revokes a key. */
 export async function revokeKeyCommand(id: string, options: KeysOptions, io: Io): Promise<ExitName> {
-  const row = await createApi(findTarget(options, io.env)).revokeKey(id)
+  const row = await createApi(findTarget(options, io)).revokeKey(id)
   const config = configBeside(options)
   if (config !== undefined) forgetKey(config, row.id)
   if (options.json) printJson(io.stdout, row)

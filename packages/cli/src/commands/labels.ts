@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { isObject } from '@toolgate/values/json'
 import { messageOf } from '@toolgate/values'
-import { type Api, createApi, findTarget, type TargetOptions } from '../client.ts'
+import { type Api, createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { parseJson } from '../json.ts'
@@ -24,7 +25,7 @@ export interface LabelsOptions extends TargetOptions {
 export async function labelsCommand(options: LabelsOptions, io: Io): Promise<ExitName> {
   const tools =
     options.file === undefined
-      ? await toolsOfGateway(createApi(findTarget(options, io.env)), options.as)
+      ? await toolsOfGateway(createApi(findTarget(options, io)), options.as)
       : toolsOfFile(options.file, options.server)
   const ofServers = Map.groupBy(tools, ({ server }) => server)
   const proposals = tools.map((tool): LabelProposal => {

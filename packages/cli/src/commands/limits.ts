@@ -1,5 +1,6 @@
 import type { LimitRow } from '@toolgate/gateway'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, printable, printJson, printLine } from '../io.ts'
 import { renderTable } from '../table.ts'
@@ -11,7 +12,7 @@ export interface LimitsOptions extends TargetOptions {
 
 /** `toolgate limits`: prints the remaining budgets of limits with a cost, the smallest first. */
 export async function limitsCommand({ limit, ...options }: LimitsOptions, io: Io): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).limits({ ...(limit !== undefined && { limit }) })
+  const body = await createApi(findTarget(options, io)).limits({ ...(limit !== undefined && { limit }) })
   if (options.json) printJson(io.stdout, body)
   else if (body.limits.length === 0) printLine(io.stdout, 'No call has asked for a budget yet.')
   else

@@ -1,6 +1,7 @@
 import { endsWithin } from '@toolgate/values'
 import type { ServerLogRow } from '@toolgate/gateway'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, jsonText, painter, printable, printLine } from '../io.ts'
 import type { StopSignals } from '../stop-signals.ts'
@@ -20,7 +21,7 @@ export async function logsCommand(
   io: Io,
   signals: StopSignals,
 ): Promise<ExitName> {
-  const api = createApi(findTarget(options, io.env))
+  const api = createApi(findTarget(options, io))
   const print = (row: ServerLogRow) => printLine(io.stdout, options.json ? jsonText(row) : lineOf(row, io))
   const { lines } = await api.logs(server, { limit: options.lines })
   for (const line of lines) print(line)

@@ -1,5 +1,6 @@
 import type { ReceiverRow } from '@toolgate/gateway'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, printable, printJson, printLine } from '../io.ts'
 import { renderTable } from '../table.ts'
@@ -10,7 +11,7 @@ export interface NotifyOptions extends TargetOptions {
 
 /** `toolgate notify`: prints the receivers of notifications about approvals, and how they are doing. */
 export async function notifyCommand(options: NotifyOptions, io: Io): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).notifications()
+  const body = await createApi(findTarget(options, io)).notifications()
   const { receivers } = body
   if (options.json) printJson(io.stdout, body)
   else if (receivers.length === 0) printLine(io.stdout, NONE)
@@ -36,7 +37,7 @@ export async function notifyTestCommand(
   io: Io,
 ): Promise<ExitName> {
   const asked = receiver === undefined ? {} : { receiver }
-  const body = await createApi(findTarget(options, io.env)).testNotifications(asked)
+  const body = await createApi(findTarget(options, io)).testNotifications(asked)
   if (options.json) printJson(io.stdout, body)
   else
     for (const { name, isTaken, text } of body.receivers)

@@ -1,10 +1,12 @@
 import { nearestOf } from '@toolgate/values'
 import type { PinRow } from '@toolgate/gateway'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { count } from '../render.ts'
 import { renderTable } from '../table.ts'
+import { gatewayOf, nextCommand, quoted } from '../next-command.ts'
 
 export interface PinsCommandOptions extends TargetOptions {
   readonly all?: boolean
@@ -21,7 +23,7 @@ const SHOWN_DIGITS = 12
 
 /** `toolgate pins`: prints the tools whose definition needs a review. With `--all` it prints all tools. */
 export async function pinsCommand(options: PinsCommandOptions, io: Io): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).pins()
+  const body = await createApi(findTarget(options, io)).pins()
   if (options.json) {
     printJson(io.stdout, body)
     return 'ok'
@@ -39,7 +41,7 @@ export async function pinsCommand(options: PinsCommandOptions, io: Io): Promise<
     ])
     const head = ['TOOL', 'STATE', 'HASH', ...(isOfUsers ? ['FOR'] : []), 'WHY']
     printLine(io.stdout, renderTable(head, rows, io.stdout))
-    printLine(io.stdout, '\n"toolgate pins accept <tool>" shows the changes.')
+    printLine(io.stdout, `\n"${nextCommand('pins accept <tool>', gatewayOf(options))}" shows the changes.`)
   }
   if (unchanged > 0) printLine(io.stdout, `${count(unchanged, 'tool')} unchanged.`)
   else if (body.pins.length === 0) printLine(io.stdout, 'Nothing is pinned.')
@@ -52,7 +54,7 @@ export async function pinsCommand(options: PinsCommandOptions, io: Io): Promise<
  * There are two steps, so that people accept exactly what they have reviewed.
  */
 export async function acceptPinCommand(tool: string, options: AcceptPinOptions, io: Io): Promise<ExitName> {
-  const api = createApi(findTarget(options, io.env))
+  const api = createApi(findTarget(options, io))
   const { pins } = await api.pins()
   // If users have their own lists, a tool may have several definitions.
   const definitions = pins.filter((one) => one.tool === tool)
@@ -60,13 +62,13 @@ export async function acceptPinCommand(tool: string, options: AcceptPinOptions, 
   const { hash } = options
   if (hash === undefined) {
     const open = definitions.filter(needsReview)
-    for (const pin of open.length > 0 ? open : definitions) printPin(pin, io)
+    for (const pin of open.length > 0 ? open : definitions) printPin(pin, options, io)
     return 'no'
   }
   const pin = hash.length < SHOWN_DIGITS ? undefined : definitions.find((one) => one.hash.startsWith(hash))
   if (!pin) {
     throw new CliError('usage', `The definition of "${printable(tool)}" is not ${printable(hash)} now.`, {
-      hint: `"toolgate pins accept ${printable(tool)}" shows it.`,
+      hint: `"${nextCommand(`pins accept ${quoted(tool)}`, gatewayOf(options))}" shows it.`,
     })
   }
   const accepted = await api.acceptPin({ tool, hash: pin.hash })
@@ -84,14 +86,14 @@ function unknownPin(tool: string, pins: readonly PinRow[]): string {
   return `There is no tool "${printable(tool)}" among the pins.${hint}`
 }
 
-function printPin(pin: PinRow, io: Io): void {
+function printPin(pin: PinRow, options: TargetOptions, io: Io): void {
   const paint = painter(io.stdout, io.env)
   const who = pin.users ? `  for ${whoOf(pin)}` : ''
   printLine(io.stdout, `${paint('bold', printable(pin.tool))}  ${stateOf(pin)}${who}`)
   for (const line of [...diffLines(pin, paint), ...pin.findings.map(({ text }) => `! ${printable(text)}`)]) {
     printLine(io.stdout, `  ${line}`)
   }
-  const command = `toolgate pins accept ${printable(pin.tool)} --hash ${short(pin.hash)}`
+  const command = nextCommand(`pins accept ${quoted(pin.tool)} --hash ${short(pin.hash)}`, gatewayOf(options))
   printLine(io.stdout, `\nNothing is accepted yet. To accept this definition: ${command}`)
 }
 

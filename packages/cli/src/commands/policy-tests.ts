@@ -11,7 +11,7 @@ import {
   toClauseRows,
   toRows,
 } from '@toolgate/gateway'
-import type { TargetOptions } from '../client.ts'
+import type { TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
@@ -21,6 +21,7 @@ import { count } from '../render.ts'
 import { missingText } from './missing-records.ts'
 import type { ServeDeps } from './serve.ts'
 import { takeLiveSnapshot } from './snapshot.ts'
+import { nextCommand } from '../next-command.ts'
 
 export interface PolicyTestsOptions extends TargetOptions {
   readonly live?: boolean
@@ -35,7 +36,6 @@ export interface PolicyTestsOptions extends TargetOptions {
 
 const DEFAULT_CONFIG = 'toolgate.yaml'
 const SUFFIX = '.test.yaml'
-const FIRST_TEST = 'Write a first one with what the policy answers now: toolgate test --init'
 
 /** `toolgate test`: tests the policy of a configuration with files of tests. Starts nothing, unless `--live` asks for it. */
 export async function policyTestsCommand(
@@ -76,8 +76,8 @@ async function snapshotOf(file: string, io: Io, start: ServeDeps['start']): Prom
 }
 
 /** Returns the named files, the files of named folders, or those beside the configuration. */
-function findFiles(given: readonly string[], { config = DEFAULT_CONFIG }: PolicyTestsOptions): readonly string[] {
-  const places = given.length === 0 ? [path.dirname(config)] : given
+function findFiles(given: readonly string[], options: PolicyTestsOptions): readonly string[] {
+  const places = given.length === 0 ? [path.dirname(options.config ?? DEFAULT_CONFIG)] : given
   const files = places.flatMap((place) => {
     if (!existsSync(place)) throw new CliError('usage', `${printable(place)} cannot be read: there is no such file.`)
     if (!statSync(place).isDirectory()) return [place]
@@ -86,7 +86,7 @@ function findFiles(given: readonly string[], { config = DEFAULT_CONFIG }: Policy
   })
   if (files.length > 0) return files
   throw new CliError('usage', `There are no tests: no file in ${printable(places.join(', '))} ends with ${SUFFIX}.`, {
-    hint: FIRST_TEST,
+    hint: `Write a first one with what the policy answers now: ${nextCommand('test --init', { config: options.config })}`,
   })
 }
 

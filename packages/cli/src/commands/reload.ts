@@ -1,6 +1,8 @@
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, printable, printJson, printLine } from '../io.ts'
+import { gatewayOf, nextCommand } from '../next-command.ts'
 
 export interface ReloadCommandOptions extends TargetOptions {
   readonly dryRun?: boolean
@@ -15,7 +17,7 @@ export async function reloadCommand(
   { dryRun, publish, force, preview, ...options }: ReloadCommandOptions,
   io: Io,
 ): Promise<ExitName> {
-  const reload = await createApi(findTarget(options, io.env)).reload({
+  const reload = await createApi(findTarget(options, io)).reload({
     dryRun: dryRun === true,
     ...(publish === true && { publish }),
     ...(force === true && { force }),
@@ -30,7 +32,7 @@ export async function reloadCommand(
   if (reload.preview !== undefined && waits)
     printLine(
       io.stdout,
-      `to apply exactly this: toolgate reload ${publish === true ? '--publish ' : ''}--preview ${reload.preview}`,
+      `to apply exactly this: ${nextCommand(`reload ${publish === true ? '--publish ' : ''}--preview ${reload.preview}`, gatewayOf(options))}`,
     )
   return 'ok'
 }

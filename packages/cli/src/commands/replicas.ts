@@ -1,5 +1,6 @@
 import type { ReplicaRowBody, ReplicasBody } from '@toolgate/gateway'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { renderTable } from '../table.ts'
@@ -14,17 +15,13 @@ export interface AcceptReplicasOptions extends ReplicasOptions {
 
 /** `toolgate replicas list`: prints the replicas. */
 export async function replicasCommand(options: ReplicasOptions, io: Io): Promise<ExitName> {
-  print(await createApi(findTarget(options, io.env)).replicas(), options, io)
+  print(await createApi(findTarget(options, io)).replicas(), options, io)
   return 'ok'
 }
 
 /** `toolgate replicas accept`: accepts a database that has lost changes. */
 export async function acceptReplicasCommand({ limits, ...options }: AcceptReplicasOptions, io: Io): Promise<ExitName> {
-  print(
-    await createApi(findTarget(options, io.env)).acceptReplicas(limits === true ? 'limits' : 'database'),
-    options,
-    io,
-  )
+  print(await createApi(findTarget(options, io)).acceptReplicas(limits === true ? 'limits' : 'database'), options, io)
   return 'ok'
 }
 

@@ -6,6 +6,7 @@ import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { gatewayFiles } from '../project/gateway-files.ts'
 import { count } from '../render.ts'
+import { nextCommand } from '../next-command.ts'
 
 export interface RestoreOptions {
   readonly config: string
@@ -96,14 +97,14 @@ function describeState({ used, revoked }: RestoredState): string {
 function warningsOf(
   { madeAt }: BackupManifest,
   state: RestoredState,
-  { keepApprovals }: RestoreOptions,
+  { keepApprovals, config }: RestoreOptions,
 ): readonly string[] {
   return [
     keepApprovals === true
       ? `Approvals that were open at ${madeAt} still are. One that was used since can be used again.`
       : `${describeState(state)}: they may have been used after the backup.`,
     'Limits count as they did then: uses since are forgotten.',
-    'Keys that were revoked since are valid again, and halts that were set since are gone. See: toolgate keys, toolgate halts',
+    `Keys that were revoked since are valid again, and halts that were set since are gone. See: ${nextCommand('keys', { config })}, ${nextCommand('halts', { config })}`,
     'Connections that users ended since are there again, with their tokens of then. The console lists and ends them.',
     'The audit ends at the backup. Checkpoints that you shipped elsewhere since show that it was cut back.',
   ]

@@ -1,5 +1,6 @@
 import type { RunRow } from '@toolgate/gateway'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { count } from '../render.ts'
@@ -23,7 +24,7 @@ export async function runsCommand(
   { user, label, all = false, limit, ...options }: RunsOptions,
   io: Io,
 ): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).runs({
+  const body = await createApi(findTarget(options, io)).runs({
     ...(user !== undefined && { user }),
     ...(label !== undefined && { label }),
     ...(!all && { state: 'open' }),
@@ -57,7 +58,7 @@ function toTime(ms: number | undefined): string {
 
 /** `toolgate runs revoke <id>`: revokes a run's token and those of the runs below it. */
 export async function revokeRunCommand(id: string, options: RunsOptions, io: Io): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).endRun(id)
+  const body = await createApi(findTarget(options, io)).endRun(id)
   if (options.json) printJson(io.stdout, body)
   else
     printLine(

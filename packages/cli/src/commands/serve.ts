@@ -9,6 +9,7 @@ import {
   type startGateway,
 } from '@toolgate/gateway'
 import { listenUrlOf } from '../address.ts'
+import { firstConsoleHash } from '../project/console-keys.ts'
 import { announce, newIdentity } from '../project/running-file.ts'
 import { groupNotes, serverNotes } from '../notes.ts'
 import { CliError, type ExitName } from '../exit.ts'
@@ -121,7 +122,12 @@ export async function runGateway(config: GatewayConfig, options: ServeRunOptions
   try {
     const gateway = (running = await open(config, options, secret))
     if (secret && announcedAt !== undefined)
-      withdraw = announce(announcedAt, { url: listenUrlOf({ ...config.listen, port: gateway.port }), secret })
+      withdraw = announce(announcedAt, {
+        url: listenUrlOf({ ...config.listen, port: gateway.port }),
+        secret,
+        pid: process.pid,
+        consoleHash: firstConsoleHash(config),
+      })
     let exit: ExitName = 'ok'
     try {
       const isReady = await Promise.race([gateway.ready.then(() => true), stopped.then(() => false)])

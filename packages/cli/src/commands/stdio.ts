@@ -7,7 +7,9 @@ import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, printable, printLine } from '../io.ts'
 import { readRunning } from '../project/running-file.ts'
+import { checkSendable } from '../usable-key.ts'
 import type { ServeDeps } from './serve.ts'
+import { nextCommand } from '../next-command.ts'
 
 export interface StdioOptions {
   readonly url?: string
@@ -61,11 +63,13 @@ const EXITS_OF = { served: 'ok', refused: 'key', unreachable: 'unreachable' } as
 
 function runningGateway({ url, key, app }: StdioOptions, env: Io['env']): GatewayEndpoint {
   const given = url ?? (env['TOOLGATE_URL'] || undefined)
+  const own = key ?? (env['TOOLGATE_KEY'] || undefined)
+  if (own !== undefined) checkSendable({ key: own, from: key === undefined ? 'TOOLGATE_KEY' : '--key' })
   return {
     url: mcpUrlOf(given ?? DEFAULT_URL, app),
-    key: key ?? (env['TOOLGATE_KEY'] || undefined),
+    key: own,
     hints: {
-      start: 'Start it with "toolgate serve", or give another address with --url.',
+      start: `Start it with "${nextCommand('serve')}", or give another address with --url.`,
       key: "Give an agent's key with --key or TOOLGATE_KEY.",
     },
     close: async () => {},
@@ -123,7 +127,7 @@ async function findRunning(
   ])
   const key = demoKey ?? readKeys(file).find((one) => one.user === user && one.for === 'mcp')?.key
   if (key === undefined || !(await listensAt(running.url, running.secret, ASK_MS))) return undefined
-  const hints = { start: `Start it with "toolgate serve --config ${file}".`, key: '' }
+  const hints = { start: `Start it with "${nextCommand('serve', { config: file })}".`, key: '' }
   return { url: mcpUrlOf(running.url, app), key, hints, close: async () => {} }
 }
 

@@ -1,7 +1,7 @@
 import { readRecords, type Suggestion, suggestPolicy, type WhatIf, whatIf, withInputs } from '@toolgate/change'
 import { didYouMean } from '@toolgate/values'
 import { configuredRules, type GatewayConfig, loadConfig, readCatalogFile, readConfig } from '@toolgate/gateway'
-import type { TargetOptions } from '../client.ts'
+import type { TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'

@@ -2,13 +2,15 @@ import { defineCaller, ToolgateError } from '@toolgate/core'
 import { toJsonText } from '@toolgate/values/json'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { CallersBody, NeedRow, NeedsBody, ToolRow, ToolsBody } from '@toolgate/gateway'
-import { createApi, findTarget, type TargetOptions, type Whose } from '../client.ts'
+import { createApi, type Whose } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { parseJson } from '../json.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { groupNotes, listNotes, serverNotes } from '../notes.ts'
 import { count, dependsOn, outcomeWord } from '../render.ts'
 import { renderTable } from '../table.ts'
+import { gatewayOf, nextCommand } from '../next-command.ts'
 
 export interface ToolsOptions extends TargetOptions, WhoseOptions {
   readonly all?: boolean
@@ -21,11 +23,11 @@ export interface ToolsOptions extends TargetOptions, WhoseOptions {
  * each caller sees.
  */
 export async function toolsCommand(options: ToolsOptions, io: Io): Promise<ExitName> {
-  const api = createApi(findTarget(options, io.env))
+  const api = createApi(findTarget(options, io))
   if (options.as === undefined && options.caller === undefined) {
     const body = await api.callers()
     if (options.json) printJson(io.stdout, body)
-    else printCallers(body, io)
+    else printCallers(body, options, io)
     return 'ok'
   }
   const whose = whoseOf(options)
@@ -35,7 +37,7 @@ export async function toolsCommand(options: ToolsOptions, io: Io): Promise<ExitN
   return 'ok'
 }
 
-function printCallers({ callers }: CallersBody, io: Io): void {
+function printCallers({ callers }: CallersBody, options: TargetOptions, io: Io): void {
   const rows = callers.map((row) => [
     printable(row.user),
     row.for,
@@ -43,7 +45,7 @@ function printCallers({ callers }: CallersBody, io: Io): void {
     String(row.visible),
   ])
   printLine(io.stdout, renderTable(['CALLER', 'KEY FOR', 'ROLES', 'TOOLS'], rows, io.stdout))
-  printLine(io.stdout, '\n"toolgate tools --as <caller>" lists them.')
+  printLine(io.stdout, `\n"${nextCommand('tools --as <caller>', gatewayOf(options))}" lists them.`)
 }
 
 function printTools(body: ToolsBody, whose: Whose, all: boolean, io: Io): void {
@@ -74,7 +76,7 @@ export interface NeedsOptions extends TargetOptions {
 
 /** `toolgate needs [app]`: prints the dependencies of an app's tools. Ends with `no` if one is not available. */
 export async function needsCommand(app: string | undefined, options: NeedsOptions, io: Io): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).needs(app)
+  const body = await createApi(findTarget(options, io)).needs(app)
   if (options.json) printJson(io.stdout, body)
   else printNeeds(body, io)
   return body.needs.every(isAvailable) ? 'ok' : 'no'

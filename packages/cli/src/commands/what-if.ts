@@ -19,7 +19,7 @@ import {
   rulesOfChange,
 } from '@toolgate/gateway'
 import type { AuditRecord } from '@toolgate/core/audit'
-import type { TargetOptions } from '../client.ts'
+import type { TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'

@@ -1,6 +1,7 @@
 import { clauseText } from '@toolgate/core/policy'
 import type { PlacedChange, PlacedMayStill, PlacedReason, WhyBody, WhyInputBody } from '@toolgate/gateway'
-import { createApi, findTarget, type TargetOptions, type Whose } from '../client.ts'
+import { createApi, type Whose } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { readGiven, readInput } from '../given.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
@@ -23,7 +24,7 @@ export interface WhyOptions extends TargetOptions, WhoseOptions {
 export async function whyCommand(tool: string, options: WhyOptions, io: Io): Promise<ExitName> {
   const whose = whoseOf(options)
   if (options.input === undefined && options.history === undefined) {
-    const body = await createApi(findTarget(options, io.env)).why(tool, whose)
+    const body = await createApi(findTarget(options, io)).why(tool, whose)
     if (options.json) printJson(io.stdout, body)
     else printWhy(body, whoOf(whose, body), io)
     return body.visible ? 'ok' : 'no'
@@ -42,7 +43,7 @@ async function dryRun(tool: string, whose: Whose, options: WhyOptions, io: Io): 
   const history = options.history === undefined ? undefined : await readHistory(options.history)
   const asked = { tool, ...whose, input, ...(history && { history: history.text }) }
   try {
-    return await createApi(findTarget(options, io.env)).dryRun(asked)
+    return await createApi(findTarget(options, io)).dryRun(asked)
   } catch (error) {
     if (!history || !(error instanceof CliError)) throw error
     // The gateway does not know the file's name.

@@ -1,6 +1,7 @@
 import { clauseText } from '@toolgate/core/policy'
 import { readRecords, type TestedClause } from '@toolgate/change'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import type { Io } from '../io.ts'
 
 interface RecordedHitsOptions extends TargetOptions {
@@ -24,7 +25,7 @@ interface RecordedHits {
  * calls name no clause.
  */
 export async function readRecordedHits({ since, ...target }: RecordedHitsOptions, io: Io): Promise<RecordedHits> {
-  const api = createApi(findTarget(target, io.env))
+  const api = createApi(findTarget(target, io))
   const recorded = new Map<string, number>()
   const { records, missing } = readRecords(api, { since })
   let missed = 0

@@ -1,4 +1,4 @@
-import { LEFT_OUT, type SuggestedRole, type Suggestion } from '@toolgate/change'
+import { LEFT_OUT, type LeftOut, type SuggestedRole, type Suggestion } from '@toolgate/change'
 import { Document, type Node, type YAMLMap, type YAMLSeq } from 'yaml'
 import { printable } from '../io.ts'
 import { missingText } from '../commands/missing-records.ts'
@@ -13,6 +13,7 @@ export function suggestionYaml(suggestion: Suggestion): string {
   const document = new Document()
   document.contents = document.createNode({ policy: [escaped(policy)] }) as never
   const lines = [
+    ...whyFew(suggestion),
     ` Suggested from ${count(learned, 'call')}. It allows nothing else. Review each line.`,
     ...roles.flatMap(describeRole),
     ...(leftOut.length > 0 ? [' Not learned:'] : []),
@@ -24,6 +25,41 @@ export function suggestionYaml(suggestion: Suggestion): string {
     for (const clause of (first?.get(key) as YAMLSeq | undefined)?.items ?? [])
       setFlow((clause as YAMLMap).get('match', true))
   return document.toString({ lineWidth: 0 })
+}
+
+/** Returns why it learned from few calls, and what a person can do. Empty if it learned from enough. */
+function whyFew({ learned, leftOut }: Suggestion): readonly string[] {
+  if (learned >= FEW) return []
+  const all = leftOut.reduce((sum, { calls }) => sum + calls, learned)
+  const [most] = all - learned > learned ? leftOut.toSorted((a, b) => b.calls - a.calls) : []
+  return [
+    ...(all < FEW
+      ? [` Only ${count(all, 'call')} in the audit: let agents work for some days, then run the command again.`]
+      : []),
+    ...(most
+      ? [
+          ` Learned from ${learned} of ${count(all, 'call')}. Most were left out because ${LEFT_OUT[most.why]}.`,
+          ...(ADVICE[most.why] ?? []).map((line) => ` ${line}`),
+        ]
+      : []),
+    '',
+  ]
+}
+
+/** What a person can do about calls that were left out. */
+const ADVICE: Readonly<Partial<Record<LeftOut, readonly string[]>>> = {
+  untrusted: [
+    'The output of each tool counts as untrusted until you say otherwise, and nothing is learned from what a run does after it.',
+    'Name the tools whose output no outsider can write, such as labels: { trusted: ["clock:now", "contacts:*"] }, and reload.',
+    '"toolgate labels" proposes them. Calls from then on are learned.',
+  ],
+  unknown_run: ['Read an audit that begins earlier, or wait until newer runs are in it.'],
+  unknown_caller: ['Add these callers to the configuration, with their roles.'],
+  unknown_tool: ['The catalog lacks the tools that were called. Record it again: toolgate snapshot -o catalog.json.'],
+  refused: [
+    'The policy in force refuses these calls, so it has taught nothing. Allow them first, or in a shadow policy.',
+  ],
+  waiting: ['Approve or refuse what waits: toolgate approvals.'],
 }
 
 /** Returns warnings about parts with too few records. */

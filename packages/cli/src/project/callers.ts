@@ -36,8 +36,9 @@ export function findAgent({ file, doc }: ConfigFile, as: string | undefined): Ag
 }
 
 /** Returns the address at which the configuration is served. */
-export function listenUrl({ doc }: ConfigFile): string {
-  const { listen } = doc.toJS() as { readonly listen?: unknown }
+export function listenUrl({ doc }: Pick<ConfigFile, 'doc'>): string {
+  const file: unknown = doc.toJS()
+  const listen = isObject(file) ? file['listen'] : undefined
   const { host, port, tls } = isObject(listen) ? listen : {}
   return listenUrlOf({
     host: typeof host === 'string' ? host : '127.0.0.1',

@@ -8,6 +8,10 @@ import { readOwn, writeOwn } from './own-file.ts'
 interface RunningFile {
   readonly url: string
   readonly secret: Buffer
+  /** Its process on this machine. */
+  readonly pid?: number | undefined
+  /** The hash of the first plain console key of the configuration at the start. */
+  readonly consoleHash?: string | undefined
 }
 
 /**
@@ -26,10 +30,10 @@ export function newIdentity(): Buffer {
  * Writes the address of a configuration's gateway, and returns a function that removes it. If the folder is not
  * writable, other commands cannot find the gateway.
  */
-export function announce(config: string, { url, secret }: RunningFile): () => void {
+export function announce(config: string, { secret, ...others }: RunningFile): () => void {
   const file = runningPath(config)
   try {
-    writeOwn(file, `${JSON.stringify({ url, secret: secret.toString('base64url') })}\n`)
+    writeOwn(file, `${JSON.stringify({ ...others, secret: secret.toString('base64url') })}\n`)
   } catch {
     return () => {}
   }
@@ -45,9 +49,14 @@ export function announce(config: string, { url, secret }: RunningFile): () => vo
  */
 export function readRunning(config: string): RunningFile | undefined {
   try {
-    const { url, secret } = parseObject(readOwn(runningPath(config), config) ?? '') ?? {}
+    const { url, secret, pid, consoleHash } = parseObject(readOwn(runningPath(config), config) ?? '') ?? {}
     if (typeof url !== 'string' || typeof secret !== 'string' || !URL.canParse(url)) return undefined
-    return { url, secret: Buffer.from(secret, 'base64url') }
+    return {
+      url,
+      secret: Buffer.from(secret, 'base64url'),
+      ...(typeof pid === 'number' && { pid }),
+      ...(typeof consoleHash === 'string' && { consoleHash }),
+    }
   } catch {
     return undefined
   }

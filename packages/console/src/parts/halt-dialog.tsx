@@ -93,8 +93,8 @@ function HaltForm({ target, close }: { target: Fields; close: () => void }): Rea
         Everything that I may halt
       </label>
       <Preview fields={fields} isAll={isAll} />
-      <Field label="Reason (the model sees it)">
-        {(id) => <input id={id} name="reason" maxLength={500} required />}
+      <Field label="Reason (the model sees it; optional)">
+        {(id) => <input id={id} name="reason" maxLength={500} placeholder="a person has halted it" />}
       </Field>
       <Problem text={problem ?? halt.error?.message} />
       <Problem text={empty && `The halt is set, but matches nothing now: ${empty}`} />
@@ -127,7 +127,7 @@ function TargetInput({ field, typed, first, isOff, change }: TargetInputProps): 
             id={id}
             name={field}
             placeholder={example}
-            maxLength={300}
+            maxLength={8192}
             spellCheck={false}
             autoComplete="off"
             list={`${id}-names`}
@@ -155,7 +155,7 @@ function Offered({ id, field, typed }: { id: string; field: TargetField; typed: 
     parameters: filter,
     enabled: isOfPeople,
   })
-  const first = useCallers().data?.callers[0]
+  const first = useCallers({ limit: 1 }, field === 'tool').data?.callers[0]
   const tools = useTools({ as: first?.user ?? '', enabled: field === 'tool' && first !== undefined })
   const names = {
     user: people.data?.people.flatMap(({ user }) => user ?? []) ?? [],

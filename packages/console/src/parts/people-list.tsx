@@ -1,4 +1,5 @@
 import { type ReactElement, useDeferredValue, useMemo } from 'react'
+import type { FilterGrammar } from '../filter-text.ts'
 import { formatIn, formatNumber } from '../format.ts'
 import { useApi, useChoices, useNow, useWhileCounting } from '../hooks.ts'
 import { wordOfUse } from '../keys.ts'
@@ -8,11 +9,13 @@ import type { HaltRow, HaltsBody, PeopleBody, PersonRow } from '../wire.ts'
 import { Badge } from './badges.tsx'
 import { type Column, None, Opener, TwoLines } from './cells.tsx'
 import { Exact } from './exact.tsx'
-import { FilterBar, NoMatch, OneOf, SearchField } from './filters.tsx'
+import { FilterBox } from './filter-box.tsx'
+import { FilterBar, NoMatch, OneOf } from './filters.tsx'
 import { Pending } from './panels.tsx'
 import { PersonDrawer } from './person-drawer.tsx'
-import { TenantTag, useManyTenants } from './tenant-tag.tsx'
-import { Ago } from './when.tsx'
+import { Split } from './split.tsx'
+import { TenantTag } from './tenant-tag.tsx'
+import { Ago, Counting } from './when.tsx'
 import { WindowedTable } from './windowed-table.tsx'
 
 const REFRESH_MS = 8000
@@ -44,29 +47,55 @@ export function PeopleList(): ReactElement {
             : people.length === 1
               ? '1 person'
               : `${formatNumber(people.length)} people`}
+          {!data.isComplete && (
+            <span>
+              {data.countedTo === undefined ? (
+                'tools are being counted…'
+              ) : (
+                <>
+                  calls <Counting to={data.countedTo} />
+                </>
+              )}
+            </span>
+          )}
         </p>
       )}
       {data && people.length === 0 && <NoMatch title="Nobody matches" names={FILTERS} />}
-      {people.length > 0 && <People people={people} />}
-      {open !== '' && data && (
-        <PersonDrawer
-          key={open}
-          id={open}
-          held={data.people.find((row) => (open === OWN ? row.isSelf : personId(row) === open))}
-        />
-      )}
+      <Split
+        detail={
+          open !== '' &&
+          data && (
+            <PersonDrawer
+              key={open}
+              id={open}
+              held={data.people.find((row) => (open === OWN ? row.isSelf : personId(row) === open))}
+            />
+          )
+        }
+      >
+        {people.length > 0 && <People people={people} />}
+      </Split>
     </>
   )
 }
 
+const GRAMMAR: FilterGrammar = {
+  keys: [
+    { name: 'tenant', about: 'the tenant' },
+    { name: 'role', about: 'a role of the person' },
+  ],
+  text: 'text',
+}
+
 function Filters({ body: { tenants = [], roles = [] } = {} }: { body: Partial<PeopleBody> | undefined }): ReactElement {
-  const of = useChoices()
-  const isMany = useManyTenants()
   return (
     <FilterBar names={FILTERS}>
-      <SearchField name="text" example="name, role, tenant or client" />
-      {(isMany || of('tenant') !== '') && <OneOf name="tenant" label="Tenant" every="all tenants" values={tenants} />}
-      <OneOf name="role" label="Role" every="all roles" values={roles} />
+      <FilterBox
+        grammar={GRAMMAR}
+        example="name or client, tenant:acme role:clerk"
+        seen={(key) => (key === 'tenant' ? tenants : roles)}
+        isEager
+      />
       <OneOf name="order" label="Order" every="name" values={ORDER_NAMES} />
     </FilterBar>
   )
@@ -81,7 +110,7 @@ function People({ people }: { people: readonly PersonRow[] }): ReactElement {
       <State row={row} waiting={waiting.get(whoKey(row)) ?? 0} isHalted={haltsOn(row, halts).length > 0} />
     )
   }, [pending, halts])
-  const columns = useMemo(() => [...COLUMNS, { name: 'State', cell: state }], [state])
+  const columns = useMemo(() => [...COLUMNS, { name: 'State', className: 'wraps', cell: state }], [state])
   const narrow = useMemo(() => narrowWith(state), [state])
   return (
     <WindowedTable
@@ -98,7 +127,8 @@ function People({ people }: { people: readonly PersonRow[] }): ReactElement {
 const COLUMNS: readonly Column<PersonRow>[] = [
   {
     name: 'Name',
-    width: '20%',
+    width: '22%',
+    className: 'wraps',
     cell: (row) => (
       <>
         <Name row={row} /> <TenantTag tenant={row.tenant} />
@@ -107,16 +137,18 @@ const COLUMNS: readonly Column<PersonRow>[] = [
   },
   {
     name: 'Roles',
+    className: 'wraps',
     cell: (row) => (rolesOf(row).length === 0 ? <None /> : <Exact text={rolesOf(row).join(', ')} />),
   },
-  { name: 'Uses', width: '8rem', className: 'dim', cell: usesOf },
-  { name: 'Keys', cell: (row) => <KeysCell row={row} /> },
+  { name: 'Uses', width: '8rem', from: 900, className: 'dim wraps', cell: usesOf },
+  { name: 'Keys', from: 1000, className: 'wraps', cell: (row) => <KeysCell row={row} /> },
   { name: 'Tools', width: '4.5rem', isNumber: true, cell: (row) => numberOf(largestList(row)?.visible) },
-  { name: 'Tokens', width: '4.5rem', isNumber: true, cell: (row) => numberOf(largestList(row)?.tokens) },
+  { name: 'Tokens', width: '4.5rem', from: 1000, isNumber: true, cell: (row) => numberOf(largestList(row)?.tokens) },
   { name: 'Calls', width: '4.5rem', isNumber: true, cell: ({ calls }) => numberOf(calls || undefined) },
   {
     name: 'Last call',
-    width: '8rem',
+    width: '7rem',
+    from: 760,
     cell: ({ lastCallAt }) => (lastCallAt === undefined ? <None /> : <Ago ms={lastCallAt} />),
   },
 ]

@@ -1,6 +1,6 @@
 import { type ReactElement, useContext } from 'react'
 import { linkTo } from '../address.ts'
-import { count, formatNumber, formatTime } from '../format.ts'
+import { count, formatNumber } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import { mayManageKeys, wordOfUse } from '../keys.ts'
 import { haltsOn, OWN, whoKey, type Who } from '../people.ts'
@@ -19,7 +19,7 @@ import { KeyTable } from './key-table.tsx'
 import { Loading } from './panels.tsx'
 import { runLink } from './run-table.tsx'
 import { TenantTag } from './tenant-tag.tsx'
-import { Ago } from './when.tsx'
+import { Ago, At } from './when.tsx'
 
 interface PersonDrawerProps {
   /** The person's `personId`, or `OWN`. */
@@ -244,7 +244,7 @@ function Recent({ who: { user = '', tenant } }: { who: Who }): ReactElement {
           {latest.map(({ id, outcome, startedAt, records }) => (
             <li key={id}>
               <a href={linkTo('calls', { ...asked, open: id })}>
-                <time dateTime={startedAt}>{formatTime(Date.parse(startedAt), Date.now())}</time>
+                <At at={startedAt} />
               </a>
               <Exact text={records.at(-1)?.tool ?? ''} className="id" />
               <Badge word={outcome} look={CALL_LOOKS[outcome]} />

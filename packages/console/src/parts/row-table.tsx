@@ -1,5 +1,6 @@
 import { type ReactElement, type ReactNode, useState } from 'react'
 import { formatNumber } from '../format.ts'
+import { moveByKeys } from '../row-keys.ts'
 import { classOf, type Column } from './cells.tsx'
 
 interface RowTableProps<Row> {
@@ -32,7 +33,12 @@ export function RowTable<Row>(props: RowTableProps<Row>): ReactElement {
   return (
     <>
       <div className="card keys-box" tabIndex={0} role="region" aria-label={label}>
-        <table className={isCompact ? 'keys count' : 'keys'} aria-rowcount={rows.length + 1}>
+        <table
+          className={isCompact ? 'keys count' : 'keys'}
+          aria-rowcount={rows.length + 1}
+          // All rows are rendered, so none is scrolled to.
+          onKeyDown={(event) => moveByKeys(event, { options: { count: rows.length }, scrollToIndex() {} })}
+        >
           <caption className="unseen">{caption}</caption>
           <thead>
             <tr>
@@ -50,7 +56,7 @@ export function RowTable<Row>(props: RowTableProps<Row>): ReactElement {
           </thead>
           <tbody>
             {rows.slice(0, shown).map((row, i) => (
-              <tr key={keyOf(row, i)} className={isOff?.(row) ? 'off' : undefined}>
+              <tr key={keyOf(row, i)} data-index={i} className={isOff?.(row) ? 'off' : undefined}>
                 <Cells row={row} columns={columns} />
                 {actions && <td className="act">{actions.cell(row)}</td>}
               </tr>

@@ -1,5 +1,5 @@
 import type { Decision } from '../decide/decision.ts'
-import type { AttemptEvent, AuditEntry } from '../ports/ports.ts'
+import type { Approval, AttemptEvent, AuditEntry } from '../ports/ports.ts'
 import { recordedKind } from '../tools/tool-id.ts'
 import { catchRejection } from '@toolgate/values'
 import { operandsOfCall } from './asked-call.ts'
@@ -106,6 +106,7 @@ function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields) {
     run_labels: history && labelsOf(history),
     read: fields.read ?? (withInput && withInput.reasons.length > 0 ? countedIn(withInput) : undefined),
     input: event === 'tool_result' ? undefined : input,
+    edited: event === 'tool_result' ? undefined : attempt.edited,
     asked:
       event === 'tool_result' ? undefined : { caller: bounds.caller, operands: () => operandsOfCall(decided, uses) },
     would_outcome: event === 'tool_call' ? undefined : would?.outcome,
@@ -136,7 +137,7 @@ export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFi
 export function recordCall(attempt: Attempt): CheckResult {
   const { approval: used, continues, ports } = attempt
   try {
-    const detail = used && `approved by ${used.approval.decidedBy}`
+    const detail = used && approvedText(used.approval)
     const id = used?.spend === undefined ? continues?.approvalId : used.approval.id
     const written = write(attempt, 'tool_call', { approval_id: id, detail })
     if (written === undefined) return undefined
@@ -148,6 +149,11 @@ export function recordCall(attempt: Attempt): CheckResult {
   } catch (error) {
     return recordFailed(error, ports)
   }
+}
+
+function approvedText({ approvedBy, decidedBy, edit }: Approval): string {
+  const by = approvedBy?.map((vote) => vote.by).join(' and ') ?? decidedBy
+  return edit ? `approved by ${by}, changed by ${edit.by}` : `approved by ${by}`
 }
 
 function recordFailed(error: unknown, { onFault }: CallPorts): Stop {

@@ -26,6 +26,7 @@ export type {
   StateStore,
 } from '../ports/ports.ts'
 export type { ClauseBatch, ClauseCount, ClauseCountStore } from '../ports/clause-counts.ts'
+export { MAX_PEOPLE, type PeopleAnswer, type PersonDoor, type PersonStore, type SeenPerson } from '../ports/people.ts'
 export type {
   HistoryAddition,
   HistoryAnswer,
@@ -43,6 +44,7 @@ export { systemClock } from '../memory/clock.ts'
 export { memoryCounters, type MemoryCounters } from '../memory/counters.ts'
 export { memoryHistories, type MemoryHistories } from '../memory/histories.ts'
 export { memoryLock, type MemoryLock } from '../memory/lock.ts'
+export { joinedPerson, memoryPeople, toPersonKey } from '../memory/people.ts'
 export { memoryState, type MemoryState } from '../memory/state.ts'
 
 // For authors of stores

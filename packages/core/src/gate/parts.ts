@@ -7,6 +7,7 @@ import { memoryAudit } from '../audit/memory.ts'
 import { listApps, type ParsedApp, parseApps, selectorsOfApp, collectTools } from '../groups/app.ts'
 import { checkTool } from '../tools/toolset.ts'
 import { type Approvals, createApprovals } from '../call/approvals.ts'
+import { checkEdit } from '../call/editing.ts'
 import { NotedBudgets } from '../call/budgets.ts'
 import { checkPorts } from '../call/check-ports.ts'
 import { type CallPorts, type Collaborators, storeInTime } from '../call/attempt.ts'
@@ -189,7 +190,13 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
     subscribe: events.subscribe,
     parse,
     approvals: createApprovals(
-      { approvals: ports.approvals, clock: basis.clock, onDecided: recorder.decided },
+      {
+        approvals: ports.approvals,
+        clock: basis.clock,
+        onDecided: recorder.decided,
+        onRefused: recorder.refused,
+        checkEdit: (approval, patch) => checkEdit(approval, patch, catalog.snapshot().get(approval.tool), ports),
+      },
       options.mayApprove,
     ),
     visibilityDeadlineMs: checkDeadline(

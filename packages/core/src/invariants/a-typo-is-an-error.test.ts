@@ -97,9 +97,13 @@ describe('a name that nothing has, where the tools are fixed', () => {
     it(`is an error in ${what}`, () => assert.throws(() => open(options), { code: 'selector_invalid', path, problem }))
   }
 
-  it('is an error in a halt, a later policy and a fork', async () => {
-    const { gate } = open({})
-    await assert.rejects(gate.halt({ tool: 'serach', reason: 'x' }), { code: 'tool_unknown' })
+  it('is a warning in a halt, which must not fail, and an error in a later policy and a fork', async () => {
+    const { gate, told } = open({})
+    await gate.halt({ tool: 'serach', reason: 'x' })
+    assert.deepEqual(
+      told.map(({ path, text }) => [path, /"(\w+)"/.exec(text)?.[1]]),
+      [['halt.tool', 'serach']],
+    )
     assert.throws(() => gate.setPolicy({ deny: ['serach'] }), { path: 'policy[0].deny[0]' })
     assert.throws(() => gate.fork({ policy: { deny: ['tag:dangr'] } }), { path: 'policy[0].deny[0]' })
   })

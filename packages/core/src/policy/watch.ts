@@ -26,6 +26,8 @@ export interface NameWatch {
    * @throws {ConfigError} `selector_invalid` for certain mistakes, if the tools are fixed
    */
   check(written: readonly WrittenSelector[]): void
+  /** The same, but certain mistakes are warnings too. */
+  warn(written: readonly WrittenSelector[]): void
   /**
    * Warns of aliases that are also ids of tools.
    *
@@ -67,6 +69,7 @@ export function createNameWatch(
       onWarning({ code: 'alias_taken', path, text })
     }
   }
+  const find = (written: readonly WrittenSelector[]) => findUnknown(written, catalog.snapshot(), othersOf(catalog))
   return {
     checkAliases() {
       const [first] = findTaken(aliases, catalog.snapshot())
@@ -74,17 +77,17 @@ export function createNameWatch(
       warnOfTaken()
     },
     check(written) {
-      const snapshot = catalog.snapshot()
-      const unknown = findUnknown(written, snapshot, othersOf(catalog))
-      if (!catalog.dynamic) refuseMistakes(unknown, snapshot)
+      const unknown = find(written)
+      if (!catalog.dynamic) refuseMistakes(unknown, catalog.snapshot())
       warn(unknown)
     },
+    warn: (written) => warn(find(written)),
     look() {
       warnOfTaken()
       if (waiting.size === 0) return
       const again = [...waiting.values()]
       waiting.clear()
-      warn(findUnknown(again, catalog.snapshot(), othersOf(catalog)))
+      warn(find(again))
     },
   }
 }

@@ -29,8 +29,10 @@ export interface HaltTarget {
 }
 
 export interface HaltRequest extends HaltTarget {
-  /** A clause without a full stop, 1 to 500 characters. The model sees it. */
-  readonly reason: string
+  /**
+   * A clause without a full stop. The model sees it, up to 500 characters. Default: `a person has halted it`.
+   */
+  readonly reason?: string | undefined
   /** The person who sets the halt. */
   readonly by?: string | undefined
   /** The person's tenant, if they may act for that tenant only. Hosts check it before a release. */
@@ -251,17 +253,25 @@ const REQUEST = shapeOf<HaltRequest>(
   'field',
 )
 const MAX_REASON = 500
+const DEFAULT_REASON = 'a person has halted it'
 
 /** Parses a requested halt. @throws {ConfigError} naming the field */
 function parseHalt(request: HaltRequest, at: number, groups: GroupSelectors): ParsedHalt {
   const target = parseTarget(request)
-  const { reason, by, byTenant } = request
-  if (typeof reason !== 'string' || reason.trim() === '' || reason.length > MAX_REASON)
-    throw new ConfigError('halt.reason', `must be a text of 1 to ${MAX_REASON} characters`)
+  const { by, byTenant } = request
+  const reason = parseReason(request.reason)
   for (const [field, value] of Object.entries({ by, byTenant }))
     if (value !== undefined && typeof value !== 'string') throw new ConfigError(`halt.${field}`, 'must be a text')
   const tenantPart = byTenant === undefined ? {} : { byTenant }
   return withSelector({ id: haltId(target), target, reason, by, ...tenantPart, at }, groups)
+}
+
+/** A halt must not fail for want of a reason, or because the reason is long. */
+function parseReason(reason: unknown = ''): string {
+  if (typeof reason !== 'string') throw new ConfigError('halt.reason', 'must be a text')
+  const text = reason.trim()
+  if (text === '') return DEFAULT_REASON
+  return text.length > MAX_REASON ? `${text.slice(0, MAX_REASON - 1)}…` : text
 }
 
 /** Parses a stored halt. @throws {ConfigError} if it is invalid */

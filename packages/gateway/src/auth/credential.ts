@@ -17,6 +17,8 @@ export interface Credential {
   readonly issuer: string
   /** The id of the OAuth client. */
   readonly client?: string
+  /** What people call the user, for pages only. Nothing may be decided by it. */
+  readonly label?: string
   /** The scopes of a token. */
   readonly scopes?: readonly string[]
 }

@@ -55,7 +55,9 @@ export class ApprovalDoors {
   constructor(options: ApprovalDoorsOptions) {
     this.#options = options
     options.gate.subscribe((notice) => {
-      if (notice.event === 'approval-decided') this.#complete(notice.approval.id)
+      // An approval that needs several people is still pending after the first.
+      if (notice.event === 'approval-decided' && notice.approval.status !== 'pending')
+        this.#complete(notice.approval.id)
     })
   }
 

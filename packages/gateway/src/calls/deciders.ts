@@ -1,5 +1,5 @@
 import type { Approval, Caller } from '@toolgate/core'
-import { type Approvals, notOther } from '@toolgate/core/call'
+import { type Approvals, hasApproved, notOther, voterOf } from '@toolgate/core/call'
 import type { CallerConfig } from '../config/config.ts'
 import { approvalUrl } from './approval-doors.ts'
 
@@ -11,7 +11,12 @@ interface DecidersDeps {
 /** Returns the callers with console keys who may approve, in the order of the file. */
 export function* decidersOf(approval: Approval, { approvals, callers }: DecidersDeps): Generator<Caller> {
   for (const { for: use, caller } of callers)
-    if (use === 'console' && approvals.mayDecide(caller, approval) && notOther(approval, caller) === undefined)
+    if (
+      use === 'console' &&
+      approvals.mayDecide(caller, approval) &&
+      !hasApproved(approval, voterOf(caller)) &&
+      notOther(approval, caller) === undefined
+    )
       yield caller
 }
 
@@ -36,7 +41,8 @@ export function whoDecides(
   }
   const others = approval.approver?.by === 'other' ? 'another person with' : 'somebody with'
   const who = [...names].toSorted().join(', ')
-  const all = who === '' ? `${others} the role approver` : `${who} or ${others} the role approver`
+  const roles = Object.keys(approval.approver?.roles ?? { approver: 1 }).join(' or ')
+  const all = who === '' ? `${others} the role ${roles}` : `${who} or ${others} the role ${roles}`
   const url = approvalUrl(approval.id, deps.publicUrl)
   const text = `${all} can decide${url === undefined ? '' : ` at ${url}`}.`
   // A name keeps its case.

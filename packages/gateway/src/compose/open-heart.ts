@@ -134,7 +134,7 @@ export async function openHeart(known: HeartServices, options: HeartOptions): Pr
   }
   const { read, readCertificate, host } = options
   const replace: Host['replace'] = (next, alongside) => own.replace(next, alongside, { availability, connections })
-  await openCredentials(door, stores, record, lifecycle)
+  await openCredentials(door, stores, record, known)
   const heart: Heart = {
     ...known,
     stores,
@@ -187,13 +187,17 @@ async function openServers(
   return { fleet, connections, held, counts: countCalls(clock, calls), tracing, via }
 }
 
-/** Opens keys and runs over the stores, until the gateway closes. */
+/** Opens keys, runs and the logouts of tokens over the stores, until the gateway closes. */
 async function openCredentials(
-  { keys, runs }: EarlyDoor,
+  { keys, runs, tokenLogouts }: EarlyDoor,
   { state }: OpenedStores,
   record: (entry: RunRecord) => void,
-  lifecycle: Lifecycle,
+  { lifecycle, revisions }: HeartServices,
 ): Promise<void> {
+  await tokenLogouts?.open(state, (callers) =>
+    revisions.end({ ended: new Set(callers), replaced: new Map(callers.map((caller) => [caller, undefined])) }),
+  )
+  lifecycle.onClose(() => tokenLogouts?.close())
   await keys.open(state)
   await runs.open(state, record)
   lifecycle.onClose(() => runs.close())

@@ -13,6 +13,7 @@ import { pins } from '../admin/pins/start.ts'
 import { policy } from '../admin/policy/start.ts'
 import { reload } from '../admin/reload/start.ts'
 import { replicas } from '../admin/replicas/start.ts'
+import { revisions } from '../admin/revisions/start.ts'
 import { servers } from '../admin/servers/start.ts'
 import { tools } from '../admin/tools/start.ts'
 import { warnings } from '../admin/warnings/start.ts'
@@ -66,6 +67,7 @@ export const ROOMS: readonly ListedRoom[] = [
   // `mcp` comes after every room that brings methods.
   { start: mcp },
   { start: metrics },
+  { start: revisions, people: () => import('../admin/revisions/routes.ts') },
   // `reload` comes after every room that a reload renews.
   { start: reload, people: () => import('../admin/reload/routes.ts') },
   { start: warnings, people: () => import('../admin/warnings/routes.ts') },

@@ -12,7 +12,7 @@ import type { OAuthConfig } from './oauth.ts'
 import type { OidcConfig } from './oidc.ts'
 import type { ServerOAuth } from './server-oauth.ts'
 import type { ConfigPlaces, PolicySource } from './places.ts'
-import type { ConfigWarning } from './problems.ts'
+import type { ConfigProblem, ConfigWarning } from './problems.ts'
 import type { secretCommandsSchema } from './schema/secret-commands.ts'
 import type { auditSchema } from './schema/audit.ts'
 import type { approvalsSchema } from './schema/calls.ts'
@@ -192,6 +192,11 @@ export interface ServerConfig {
   readonly resources?: ReadonlyMap<string, ItemOverlay>
   /** Overlays of prompts, by name or glob. */
   readonly prompts?: ReadonlyMap<string, ItemOverlay>
+  /**
+   * The values that this machine lacks: variables, files, and outputs of commands. The server waits until the file is
+   * read again with all of them. Absent: it can start.
+   */
+  readonly absent?: readonly ConfigProblem[]
 }
 
 /** The operator's settings for a tool, by name or glob. */

@@ -8,6 +8,8 @@ import {
   type CounterStore,
   type HistoryStore,
   memoryApprovals,
+  memoryPeople,
+  type PersonStore,
   type SessionLock,
   type StateStore,
 } from '@toolgate/core/stores'
@@ -99,6 +101,7 @@ interface KeptStores {
   readonly lock?: SessionLock
   /** Absent: only this process counts. */
   readonly clauses?: ClauseCountStore
+  readonly people: PersonStore
   /** Absent if the state is in memory. @throws {ToolgateError} `state_unavailable` if nothing can be written now */
   checkWritable?(): void
   close(): void
@@ -114,7 +117,7 @@ export async function openState(
   given: ApprovalsConfig = {},
 ): Promise<KeptStores> {
   const forApprovals = approvalOptions(given)
-  if (store === 'memory') return { approvals: memoryApprovals(forApprovals), close: () => {} }
+  if (store === 'memory') return { approvals: memoryApprovals(forApprovals), people: memoryPeople(), close: () => {} }
   const { openSqliteStores } = await import('@toolgate/stores/sqlite')
   const { histories, ...stores } = openSqliteStores({ path, approvals: forApprovals })
   return { ...stores, history: { store: histories } }

@@ -19,6 +19,7 @@ export interface ConfigWarning extends ConfigProblem {
     | 'item_rejected'
     | 'approver_missing'
     | 'approver_idle'
+    | 'approver_role_missing'
     | 'ask_unexplained'
     | 'instances_share'
     | 'public_url_missing'

@@ -1,5 +1,6 @@
 import type { Approval } from '@toolgate/core'
 import type { Approvals } from '@toolgate/core/call'
+import type { JsonObject } from '@toolgate/values/json'
 import { createRedactor, type Redactor } from '@toolgate/values/redact'
 import type { GroupRow, NeedRow, ServerRow } from '../model/rows.ts'
 import type { GatewayConfig } from './config.ts'
@@ -68,8 +69,15 @@ export function redactApproval({ asker: _, ...approval }: Approval, redact: Reda
     ...approval,
     input: redact.redactValue(approval.input),
     ...(approval.why === undefined ? {} : { why: redact.redactText(approval.why) }),
+    ...(approval.told === undefined ? {} : { told: redact.redactText(approval.told) }),
     ...(approval.reason === undefined ? {} : { reason: redact.redactText(approval.reason) }),
+    ...(approval.approvedBy && { approvedBy: approval.approvedBy.map((vote) => redactVote(vote, redact)) }),
+    ...(approval.edit && { edit: { ...approval.edit, input: redact.redactValue(approval.edit.input) as JsonObject } }),
   }
+}
+
+function redactVote<V extends { readonly reason?: string }>(vote: V, { redactText }: Redactor): V {
+  return vote.reason === undefined ? vote : { ...vote, reason: redactText(vote.reason) }
 }
 
 export function redactApprovals(approvals: Approvals, redact: Redactor): Approvals {

@@ -1,6 +1,6 @@
 import type { Gate } from '@toolgate/core'
 import type { createAvailability, parseGroups } from '@toolgate/core/groups'
-import type { ClauseCountStore, Clock, StateStore } from '@toolgate/core/stores'
+import type { ClauseCountStore, Clock, PersonStore, StateStore } from '@toolgate/core/stores'
 import type { ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
 import type { EvidenceProblem } from '@toolgate/stores/verify'
 import type { FailedLogins } from '../auth/failed-logins.ts'
@@ -50,6 +50,8 @@ export interface Stores {
   /** The same store, if it outlives this process. */
   readonly kept: StateStore | undefined
   readonly clauses: ClauseCountStore | undefined
+  /** The people whom gateways have seen. Without a configured store, they are forgotten when the process ends. */
+  readonly people: PersonStore
   /**
    * Absent if the state is in memory or shared by replicas. @throws {ToolgateError} `state_unavailable` if nothing can
    * be written now
@@ -97,10 +99,13 @@ export interface Door extends OpenedAuthenticator {
   certificateExpiresAtMs(): number | undefined
 }
 
+/** How a configuration is read. `text` replaces the text of the file. */
+type ReadHow = Pick<LoadConfigOptions, 'mayRun' | 'text'>
+
 /** The program around the rooms: its options, how it reads its file, and how it replaces the rules. */
 export interface Host extends HostOptions {
   /** Reads the file or the published text again. Throws `ConfigFileError`. */
-  read(how?: Pick<LoadConfigOptions, 'mayRun'>): Promise<GatewayConfig>
+  read(how?: ReadHow): Promise<GatewayConfig>
   /**
    * Reads the certificate again. If it has changed, returns the function that starts serving it. Throws `ConfigError`.
    */

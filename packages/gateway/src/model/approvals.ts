@@ -29,6 +29,29 @@ export interface ApprovalRow extends Approval {
   readonly deciders: readonly string[]
   /** Whether this person can compare the proposed text with the present one. */
   readonly mayCompare?: true
+  /** Present if the approval needs several people, or people with given roles. */
+  readonly needs?: ApprovalNeeds
+  /** Whether this person may approve it with a changed `input`. */
+  readonly mayEdit?: true
+}
+
+/** The people that an approval needs, and those who have approved so far. */
+export interface ApprovalNeeds {
+  /** The number of different people that must approve. */
+  readonly count: number
+  /** How many of them must have each role. Absent: any approver counts. */
+  readonly roles?: Readonly<Record<string, number>>
+  readonly approvedBy: readonly ApprovalYes[]
+  /** Whether this person has approved, and may take that back with `revoke`. */
+  readonly mayTakeBack?: true
+}
+
+/** One person's yes, oldest first. */
+export interface ApprovalYes {
+  readonly by: string
+  /** Wall-clock milliseconds. */
+  readonly atMs: number
+  readonly reason?: string
 }
 
 /** `POST /api/approvals/<id>/compare`: the present and the proposed text. The present one may still change. */
@@ -50,10 +73,15 @@ export interface ApprovalComparisonBody {
 
 /**
  * The body of `POST /api/approvals/<id>`, which returns the row of the approval. `revoke` is for an approved one that
- * was not used yet.
+ * was not used yet, and for one's own yes to one that waits for others.
  */
 export interface ApprovalVerdictBody {
   readonly decision: ApprovalDecision
+  /**
+   * With `approve`, if `mayEdit`: the changed fields of the input, as a JSON merge patch (RFC 7396). Who approves an
+   * approval that has an `edit` sends the same `input` as `edit.input`.
+   */
+  readonly input?: Readonly<Record<string, unknown>>
   /**
    * At most 500 characters. The model sees it when its call is refused.
    *

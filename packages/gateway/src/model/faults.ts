@@ -33,6 +33,7 @@ export const API_FAULTS = {
   approval_unknown: 404,
   caller_unknown: 404,
   key_unknown: 404,
+  revision_unknown: 404,
   receiver_unknown: 404,
   run_unknown: 404,
   server_unknown: 404,

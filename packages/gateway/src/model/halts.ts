@@ -27,7 +27,7 @@ export interface HaltRow {
 
 /** What a target matches now. A halt also covers later matches. */
 export interface HaltReach {
-  /** The number of matching tools. */
+  /** The number of matching tools. 0 if the target names people whom nobody has seen. */
   readonly tools: number
   /** The nearest ids, at most 3, if no tool matches. */
   readonly nearestTools?: readonly string[]
@@ -50,27 +50,27 @@ export interface HaltReachBody extends HaltReach {
 export interface HaltBody {
   /**
    * @minLength 1
-   * @maxLength 300
+   * @maxLength 8192
    */
   readonly user?: string
   /**
    * @minLength 1
-   * @maxLength 300
+   * @maxLength 8192
    */
   readonly session?: string
   /**
    * A selector, such as `files:write_file`, `browser:*` or `group:web`.
    *
    * @minLength 1
-   * @maxLength 300
+   * @maxLength 8192
    */
   readonly tool?: string
   /**
    * @minLength 1
-   * @maxLength 300
+   * @maxLength 8192
    */
   readonly tenant?: string
   readonly all?: true
-  /** The reason. The model sees it. */
-  readonly reason: string
+  /** The reason, which the model sees. Default: `a person has halted it`. */
+  readonly reason?: string
 }

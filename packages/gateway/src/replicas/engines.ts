@@ -5,6 +5,7 @@ import type {
   ClauseCountStore,
   CounterStore,
   HistoryStore,
+  PersonStore,
   SessionLock,
   StateStore,
 } from '@toolgate/core/stores'
@@ -22,6 +23,7 @@ export interface Engines {
   readonly counters: CounterStore
   readonly histories: HistoryStore
   readonly clauses: ClauseCountStore
+  readonly people: PersonStore
   readonly lock: SessionLock
   readonly replicas: ReplicaStore
   readonly owners: OwnerStore
@@ -77,6 +79,7 @@ export async function openEngines(
       counters: opened?.counters ?? postgres.counters,
       histories: postgres.histories,
       clauses: postgres.clauses,
+      people: postgres.people,
       lock: postgres.lock,
       limits: opened?.limits,
       replicas,

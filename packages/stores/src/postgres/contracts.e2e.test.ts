@@ -6,6 +6,7 @@ import {
   approvalStoreContract,
   auditSinkContract,
   clauseCountStoreContract,
+  personStoreContract,
   historyStoreContract,
   sessionLockContract,
   stateStoreContract,
@@ -51,6 +52,12 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       await postgres.clear()
       const options = { clock: { ...systemClock, wallMs: () => clock.wallMs() } }
       const open = async () => (await postgres.open(t, options)).clauses
+      return { store: await open(), beside: open }
+    })
+
+    personStoreContract('openPostgresStores', async (t, { max }) => {
+      await postgres.clear()
+      const open = async () => (await postgres.open(t, { people: { max } })).people
       return { store: await open(), beside: open }
     })
 

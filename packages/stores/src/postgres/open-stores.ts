@@ -6,6 +6,7 @@ import type {
   Clock,
   CounterStore,
   HistoryStore,
+  PersonStore,
   SessionLock,
 } from '@toolgate/core/stores'
 import { Client, type ClientConfig } from 'pg'
@@ -17,6 +18,7 @@ import { type SharedVerdict, verifySharedAudit, type VerifySharedOptions } from 
 import type { AuditSource } from '../shared-audit/source.ts'
 import { postgresSource } from './audit/source.ts'
 import { clauseCountsIn } from './clause-counts.ts'
+import { peopleIn } from './people.ts'
 import { countersIn, type PostgresCountersOptions } from './counters.ts'
 import { sharedReader, type SharedAuditReader } from './audit/reader.ts'
 import { openSharedAudit, type SharedAudit, type SharedAuditOptions } from './audit/open-audit.ts'
@@ -54,6 +56,8 @@ export interface PostgresStoresOptions {
   readonly counters?: PostgresCountersOptions
   readonly histories?: StoredHistoriesOptions
   readonly lock?: LeasedLockOptions
+  /** Default: 100,000. */
+  readonly people?: { readonly max?: number }
 }
 
 const OPTIONS = shapeOf<PostgresStoresOptions>({
@@ -69,6 +73,7 @@ const OPTIONS = shapeOf<PostgresStoresOptions>({
   counters: true,
   histories: true,
   lock: true,
+  people: true,
 })
 const COUNTERS = shapeOf<PostgresCountersOptions>({ survives: true })
 const JOIN = shapeOf<JoinOptions>({ onFault: true })
@@ -81,6 +86,8 @@ export interface PostgresStores {
   readonly histories: HistoryStore
   /** The number of times that each policy clause has matched. */
   readonly clauses: ClauseCountStore
+  /** The people whom gateways have seen. */
+  readonly people: PersonStore
   readonly lock: SessionLock
   readonly state: PostgresState
   /** Verifies the chains of all replicas against the signed log. */
@@ -143,6 +150,7 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
     counters: countersIn(database, clock, options.counters),
     histories: historiesIn(database, options.histories),
     clauses: clauseCountsIn(database, clock),
+    people: peopleIn(database, clock, options.people?.max),
     lock,
     state,
     database,

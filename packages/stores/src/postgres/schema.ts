@@ -5,6 +5,7 @@ import { askLease, limitTables } from './functions.ts'
 import { clauseTables } from './clause-counts.ts'
 import { historyTables, shadowHistories } from './histories.ts'
 import { findOwner, ownerTables } from './owners.ts'
+import { peopleTable } from './people.ts'
 import { inputTables } from './audit/input-tables.ts'
 import { auditTables } from './audit/tables.ts'
 import { replicaTables } from './replicas.ts'
@@ -90,6 +91,8 @@ ${limitTables(schema)}
   inputTables,
   shadowHistories,
   findOwner,
+  (schema) => `ALTER TABLE ${schema}.approvals ADD COLUMN votes text`,
+  peopleTable,
 ]
 
 /** The version that this program creates and supports. */

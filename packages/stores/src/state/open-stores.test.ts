@@ -48,7 +48,9 @@ describe('a file of version 1', () => {
     const { id } = await first.approvals.request({ ...binding, tool: 'old' }, {}, 1000)
     first.close()
     const db = new DatabaseSync(path)
-    db.exec('ALTER TABLE approvals DROP COLUMN chat; ALTER TABLE approvals DROP COLUMN spend')
+    db.exec(
+      'ALTER TABLE approvals DROP COLUMN chat; ALTER TABLE approvals DROP COLUMN spend; ALTER TABLE approvals DROP COLUMN votes',
+    )
     db.exec(
       'DROP TABLE histories; DROP TABLE history_items; DROP TABLE history_sums; DROP TABLE clause_counts; PRAGMA user_version = 1',
     )

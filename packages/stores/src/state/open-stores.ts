@@ -6,6 +6,7 @@ import type {
   Clock,
   CounterStore,
   HistoryStore,
+  PersonStore,
   SessionLock,
   StateStore,
 } from '@toolgate/core/stores'
@@ -19,6 +20,7 @@ import type { StoredHistoriesOptions } from '../history-items.ts'
 import { historiesIn } from './histories.ts'
 import type { LeasedLockOptions } from '../leased-lock.ts'
 import { lockIn } from './lock.ts'
+import { peopleIn } from './people.ts'
 import { machineClock, readBootId } from './machine.ts'
 import { stateIn } from './state.ts'
 
@@ -34,6 +36,8 @@ export interface SqliteStoresOptions {
   readonly counters?: SqliteCountersOptions
   readonly lock?: LeasedLockOptions
   readonly histories?: StoredHistoriesOptions
+  /** Default: 100,000. */
+  readonly people?: { readonly max?: number }
 }
 
 const OPTIONS = shapeOf<SqliteStoresOptions>({
@@ -45,6 +49,7 @@ const OPTIONS = shapeOf<SqliteStoresOptions>({
   counters: true,
   lock: true,
   histories: true,
+  people: true,
 })
 const COUNTERS = shapeOf<SqliteCountersOptions>({ maxKeys: true })
 
@@ -57,6 +62,8 @@ export interface SqliteStores {
   readonly histories: HistoryStore
   /** The number of times that each policy clause has matched. */
   readonly clauses: ClauseCountStore
+  /** The people whom gateways have seen. */
+  readonly people: PersonStore
   /** Checks that the database can be written now. @throws {ToolgateError} `state_unavailable` */
   checkWritable(): void
   /** Ends the turns that this process holds. Later requests are refused with `state_unavailable`. */
@@ -93,6 +100,7 @@ export function openSqliteStores(options: SqliteStoresOptions): SqliteStores {
     state,
     histories: historiesIn(db, options.histories),
     clauses: clauseCountsIn(counting),
+    people: peopleIn(counting, options.people?.max),
     checkWritable: () => db.checkWritable(),
     close() {
       if (!isOpen) return

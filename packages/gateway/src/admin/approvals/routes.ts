@@ -4,6 +4,7 @@ import type { Approvals } from '@toolgate/core/call'
 import type { ApprovalVerdict, Clock } from '@toolgate/core/stores'
 import type { CallerConfig } from '../../config/config.ts'
 import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
+import { isObject } from '@toolgate/values/json'
 import { turnEach } from '../../util/next-turn.ts'
 import { maySee, toName } from '../http/callers.ts'
 import type { Room } from '../../heart/room.ts'
@@ -13,6 +14,7 @@ import { room as login } from '../login/routes.ts'
 import { createApprovalPage } from './approval-page.ts'
 import { openComparisons } from './comparisons.ts'
 import type { Comparisons } from './comparisons.ts'
+import { mayEdit, needsOf } from './needs.ts'
 import { APPROVAL_PATH } from '../../calls/approval-doors.ts'
 import { decidersOf } from '../../calls/deciders.ts'
 import { invalidBody, oneOf, parseQuery, readBody, shortText, taggedJson, wholeNumber } from '../http/request.ts'
@@ -110,7 +112,7 @@ function waitingApprovalsRoute({ approvals }: ApprovalsDeps): Answer {
 function verdictRoute(deps: ApprovalsDeps): Answer {
   return async ({ id, person, loginAt, query, request }) => {
     parseQuery(query, {})
-    const verdict = parseVerdict(await readBody(request, ['decision', 'reason']))
+    const verdict = parseVerdict(await readBody(request, ['decision', 'reason', 'input']))
     await findSeen(deps.approvals, person, id)
     return toApprovalRow(await deps.approvals.decide(person, id, { ...verdict, loginAt }), person, deps)
   }
@@ -159,14 +161,16 @@ function isOpen({ status }: Approval): boolean {
   return status === 'pending' || status === 'approved'
 }
 
-function parseVerdict(body: ReadonlyMap<string, unknown>): Pick<ApprovalVerdict, 'decision' | 'reason'> {
+function parseVerdict(body: ReadonlyMap<string, unknown>): Pick<ApprovalVerdict, 'decision' | 'reason' | 'input'> {
   const decision = APPROVAL_DECISIONS.find((known) => known === body.get('decision'))
   const reason = body.get('reason')
   if (decision === undefined) throw invalidBody('The field "decision" must be "approve", "reject" or "revoke".')
-  if (reason === undefined) return { decision }
-  if (typeof reason !== 'string' || reason.length > MAX_REASON_LENGTH)
+  const input = body.get('input')
+  if (input !== undefined && (decision !== 'approve' || !isObject(input)))
+    throw invalidBody('The field "input" must be an object with the changed fields, and is only for "approve".')
+  if (reason !== undefined && (typeof reason !== 'string' || reason.length > MAX_REASON_LENGTH))
     throw invalidBody(`The field "reason" must be a string of at most ${MAX_REASON_LENGTH} characters.`)
-  return { decision, reason }
+  return { decision, ...(reason !== undefined && { reason }), ...(input !== undefined && { input }) }
 }
 
 const MAX_DECIDERS = 20
@@ -177,13 +181,17 @@ function toApprovalRow(
   person: Caller,
   { approvals, callers, comparisons }: ApprovalsDeps,
 ): ApprovalRow {
-  const approval = approvalFor(person, given)
-  if (!isOpen(approval)) return { ...approval, mayDecide: false, deciders: [] }
-  const able = [...decidersOf(approval, { approvals, callers: callers() })]
+  const { approvedBy, ...approval } = approvalFor(person, given)
+  const people = needsOf(given, person, approvedBy)
+  const needs = people ? { needs: people } : {}
+  if (!isOpen(approval)) return { ...approval, ...needs, mayDecide: false, deciders: [] }
+  const able = [...decidersOf(given, { approvals, callers: callers() })]
   const names = new Set(able.filter((caller) => maySee(person, caller)).map(toName))
-  const mayDecide = approvals.mayDecide(person, approval)
+  const mayDecide = approvals.mayDecide(person, given)
   return {
     ...approval,
+    ...needs,
+    ...(mayDecide && mayEdit(given) && { mayEdit: true as const }),
     mayDecide,
     deciders: [...names].toSorted().slice(0, MAX_DECIDERS),
     ...(mayDecide && comparisons.has(approval.tool) ? { mayCompare: true as const } : {}),

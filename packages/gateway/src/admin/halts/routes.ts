@@ -39,7 +39,8 @@ type HaltHeart = Pick<Heart, 'gate' | 'catalog' | 'replica' | 'redact'>
 
 const TARGETS = ['user', 'session', 'tool', 'tenant'] as const
 const FIELDS = [...TARGETS, 'all', 'reason']
-const MAX_TARGET_LENGTH = 300
+/** A header holds no longer name, so whoever was seen can be halted. */
+const MAX_TARGET_LENGTH = 8192
 const targetText = textUpTo(MAX_TARGET_LENGTH)
 const ASKED = {
   user: targetText,
@@ -100,8 +101,12 @@ function haltRoute(heart: HaltHeart, known: KnownPeople): Answer {
     const { user: by, tenant } = nameOperator(person)
     const target = narrowTo(tenant, asked)
     try {
-      checkStanding(person, target, gate)
-      const halt = await gate.halt({ ...target, reason, by, byTenant: tenant })
+      const standing = gate.halts.find((one) => isSameTarget(one.target, target))
+      // A halt that the person may not release stays as it is, since replacing it would make them its owner.
+      const halt =
+        standing && !mayRelease(person, standing)
+          ? standing
+          : await gate.halt({ ...target, reason, by, byTenant: tenant })
       const people = await peopleFor([halt.target], person, known)
       return { ...toRow(halt, person, people, heart), ...(await readInForce(heart))(halt) }
     } catch (error) {
@@ -119,6 +124,7 @@ function releaseRoute(heart: HaltHeart, known: KnownPeople): Answer {
     const halt = gate.halts.find((one) => one.id === id && isWithin(person, one))
     // A person of a tenant must not learn whether another tenant has this halt.
     if (!halt) throw new ToolgateError('halt_unknown', 'Nothing is halted under that id.')
+    if (isOwnHalt(person, halt)) throw new ApiFault('halt_forbidden', HALTED_THEMSELVES)
     if (!mayRelease(person, halt)) throw new ApiFault('halt_forbidden', SET_FROM_ABOVE)
     try {
       const people = await peopleFor([halt.target], person, known)
@@ -139,6 +145,7 @@ async function readInForce({ replica }: HaltHeart): Promise<(halt: Halt) => Pick
   return ({ at }) => (inForce ? { inForce: inForce(at) } : {})
 }
 
+const HALTED_THEMSELVES = 'You are halted by somebody else, and another person has to release it.'
 const SET_FROM_ABOVE = 'A person without a tenant set this halt, and only such a person may release it.'
 
 function parseHalt(body: ReadonlyMap<string, unknown>): HaltRequest {
@@ -178,15 +185,19 @@ function isWithin(person: Caller, { target }: Halt): boolean {
   return person.tenant === undefined || target.tenant === person.tenant
 }
 
-/** A person of a tenant cannot release a halt that a person without a tenant has set. */
+/**
+ * A person of a tenant cannot release a halt that a person without a tenant has set. Nobody releases a halt of
+ * themselves that somebody else has set: their key may be stolen.
+ */
 function mayRelease(person: Caller, halt: Halt): boolean {
-  return mayHalt(person) && isWithin(person, halt) && (person.tenant === undefined || halt.byTenant === person.tenant)
+  const isOwner = person.tenant === undefined || halt.byTenant === person.tenant
+  return mayHalt(person) && isWithin(person, halt) && isOwner && !isOwnHalt(person, halt)
 }
 
-/** Rejects a halt of a target that somebody else has halted, since it would replace that halt and its owner. */
-function checkStanding(person: Caller, target: HaltTarget, { halts }: Pick<Gate, 'halts'>): void {
-  const standing = halts.find((halt) => isSameTarget(halt.target, target))
-  if (standing && !mayRelease(person, standing)) throw new ApiFault('halt_forbidden', SET_FROM_ABOVE)
+/** Whether a halt names the person, and somebody else has set it. */
+function isOwnHalt({ user, tenant }: Caller, { target, by }: Halt): boolean {
+  const isNamed = target.user === user && (target.tenant === undefined || target.tenant === tenant)
+  return user !== undefined && isNamed && by !== user
 }
 
 function isSameTarget(a: HaltTarget, b: HaltTarget): boolean {
@@ -234,10 +245,10 @@ function namesPeople({ user, tenant }: HaltTarget): boolean {
 /** Returns the tools and people that a target currently matches. */
 function reachOf(target: HaltTarget, people: readonly KnownPerson[], { gate, catalog }: HaltHeart): HaltReach {
   const tools = [...gate.catalog.snapshot(), ...ownToolsOf(gate, target)]
-  return {
-    ...toolReach(target, { tools, groups: catalog.selectors() }),
-    ...(namesPeople(target) && peopleReach(target, people)),
-  }
+  const found = toolReach(target, { tools, groups: catalog.selectors() })
+  const named = namesPeople(target) ? peopleReach(target, people) : {}
+  // A halt of nobody stops no tool of anybody.
+  return { ...found, ...named, ...(named.people === 0 && { tools: 0 }) }
 }
 
 /** Returns the number of people that a target names, or the nearest names if it matches nobody. */
@@ -291,9 +302,18 @@ function toolReach(
   const selector = parseSelector(tool, groups)
   const named = tools.filter((one) => matchesSelector(selector, one, 'possible'))
   if (named.length > 0) return { tools: named.length }
-  const nearest = nearestFew(
-    tool,
-    tools.map(({ id }) => id),
-  )
+  const nearest = nearestFew(tool, selectorsLike(selector.kind, tools))
   return { tools: 0, ...(nearest.length > 0 && { nearestTools: nearest }) }
+}
+
+/** Returns selectors of the catalog that are written as the asked one is. */
+function selectorsLike(kind: ReturnType<typeof parseSelector>['kind'], tools: readonly Tool[]): readonly string[] {
+  switch (kind) {
+    case 'tag':
+      return tools.flatMap(({ tags }) => tags.map((tag) => `tag:${tag}`))
+    case 'glob':
+      return tools.flatMap(({ namespace }) => (namespace === undefined ? [] : `${namespace}:*`))
+    default:
+      return tools.map(({ id }) => id)
+  }
 }

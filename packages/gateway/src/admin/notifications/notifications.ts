@@ -67,7 +67,8 @@ export class Notifications {
     this.renew()
     this.#unsubscribe = gate.subscribe((notice) => {
       if (notice.event === 'approval-requested') this.#catch(this.#onRequested(notice.approval))
-      if (notice.event === 'approval-decided') this.#catch(this.#onEnded(notice.approval))
+      const hasEnded = notice.event === 'approval-decided' && notice.approval.status !== 'pending'
+      if (hasEnded) this.#catch(this.#onEnded(notice.approval))
     })
     this.#timer = setInterval(() => void this.#look(), EVERY_MS).unref()
   }

@@ -48,7 +48,7 @@ export function peopleRoute(heart: PeopleHeart, callers: NamedCallers, { counted
   return async ({ query, person }) => {
     const filters = { text: shortText, tenant: shortText, role: shortText, limit: wholeNumber(1, MAX_LIMIT) }
     const { limit = MAX_LIMIT, ...filter } = parseQuery(query, filters)
-    const { callers: seen, isComplete } = await counted.readCallers(person.tenant)
+    const { callers: seen, isComplete, countedTo } = await counted.readCallers(person.tenant)
     const people = new Map<string, Person>()
     const of = (one: Caller, name = one.user ?? one.agent ?? 'anonymous'): Person => personOf(people, one, name)
     of(person).isSelf = true
@@ -76,6 +76,7 @@ export function peopleRoute(heart: PeopleHeart, callers: NamedCallers, { counted
       tenants: distinct(all.map(({ tenant }) => tenant)),
       roles: distinct(all.flatMap(rolesOf)),
       isComplete: isComplete && hasLists,
+      ...(countedTo !== undefined && { countedTo }),
     } satisfies PeopleBody
   }
 }

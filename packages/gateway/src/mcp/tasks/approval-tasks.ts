@@ -201,7 +201,7 @@ export class ApprovalTasks {
     const continues = { callId: first, round: 0, binding: '' }
     const spends = approvalId
     const nameOf = clientNames(this.#deps.names, view, { id: tool, name: calledAs })
-    const how = { continues, spends, callId, signal: stop, callerNow }
+    const how = { continues, spends, callId, signal: stop, callerNow, edits: true }
     return view.call({ tool, calledAs, nameOf, input, ...how })
   }
 

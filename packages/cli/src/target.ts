@@ -1,0 +1,102 @@
+import { existsSync } from 'node:fs'
+import { DEFAULT_URL, isLoopbackUrl, parseUrl } from './address.ts'
+import { type Io, printable, printLine } from './io.ts'
+import { nextCommand } from './next-command.ts'
+import { type ConsoleKeys, readConsoleKeys } from './project/console-keys.ts'
+import { readRunning } from './project/running-file.ts'
+import { checkSendable, isSendable, type UsableKey } from './usable-key.ts'
+
+/** The gateway that a command calls, and the keys. */
+export interface GatewayAddress {
+  readonly url: string
+  /** The first key that the gateway knows is used. The others are tried only if the user named none. */
+  readonly keys: readonly UsableKey[]
+  readonly keyHint: string
+  readonly startHint: string
+  /** Whether there is no other console key, so that nobody asks whose is used. */
+  readonly isAlone: boolean
+  /** Prints whose key is used. Absent for programs. */
+  readonly say?: ((line: string) => void) | undefined
+  /** Default: 10 s. */
+  readonly timeoutMs?: number
+}
+
+export interface TargetOptions {
+  readonly url?: string
+  readonly key?: string
+  readonly config?: string
+  readonly json?: boolean
+}
+
+export const DEFAULT_CONFIG = 'toolgate.yaml'
+const DEMO_KEY: UsableKey = { key: 'demo-console', from: 'the quickstart' }
+
+/**
+ * Returns the gateway and the keys, each from the first place that has one.
+ *
+ * The address: `--url`, TOOLGATE_URL, the running gateway's own note, the configuration, the default. The key: `--key`,
+ * TOOLGATE_KEY, `.toolgate/keys.json`, a plain console key of the configuration. The configuration is `--config`, or
+ * `toolgate.yaml` in the current folder. A gateway on this machine also gets the public demo key of the quickstart.
+ *
+ * @throws {CliError} `usage`, also for a key that no request can carry
+ */
+export function findTarget(given: TargetOptions, { env, stderr }: Pick<Io, 'env' | 'stderr'>): GatewayAddress {
+  const config = given.config ?? (existsSync(DEFAULT_CONFIG) ? DEFAULT_CONFIG : undefined)
+  const known = config === undefined ? undefined : readConsoleKeys(config, env)
+  const own = config === undefined ? undefined : (readRunning(config)?.url ?? known?.url)
+  const url = parseUrl(given.url ?? (env['TOOLGATE_URL'] || (own ?? DEFAULT_URL))).origin
+  const keys = findKeys(given, env, { url, own, known })
+  return {
+    url,
+    keys,
+    keyHint: keyHintOf(keys, config),
+    startHint:
+      config === undefined
+        ? 'Start one with "toolgate serve --config <file>" or "toolgate try", or give its address with --url.'
+        : `Start it with "${nextCommand('serve', { config })}".`,
+    isAlone: (known?.count ?? 0) < 2,
+    say: given.json ? undefined : (line) => printLine(stderr, printable(line)),
+  }
+}
+
+interface Found {
+  readonly url: string
+  /** The address of the gateway of the configuration. */
+  readonly own: string | undefined
+  readonly known: ConsoleKeys | undefined
+}
+
+function findKeys(given: TargetOptions, env: Io['env'], { url, own, known }: Found): readonly UsableKey[] {
+  const named = given.key !== undefined ? { key: given.key, from: '--key' } : variable(env)
+  if (named !== undefined) {
+    checkSendable(named)
+    return [{ ...known?.whose(named.key), ...named }]
+  }
+  const all = known?.keys ?? []
+  const usable = all.filter(({ key }) => isSendable(key))
+  if (usable.length === 0 && all[0] !== undefined) checkSendable(all[0])
+  const isOwn = own !== undefined && parseUrl(own).origin === url
+  if (isOwn && usable.length > 0) return usable
+  // Another machine gets one key only: it must not collect the others.
+  return isLoopbackUrl(url) ? [...usable, DEMO_KEY] : usable.slice(0, 1)
+}
+
+function variable(env: Io['env']): UsableKey | undefined {
+  const key = env['TOOLGATE_KEY']
+  return key ? { key, from: 'TOOLGATE_KEY' } : undefined
+}
+
+/** Returns what to do if the gateway refuses the keys. */
+function keyHintOf(keys: readonly UsableKey[], config: string | undefined): string {
+  const own = keys.filter((key) => key !== DEMO_KEY)
+  if (own.length === 0) return 'Give a console key with --key or TOOLGATE_KEY.'
+  const places = own.map(({ from }) => from).join(', ')
+  const pid = config === undefined ? undefined : readRunning(config)?.pid
+  const isOfFile = own.some(({ from }) => from !== '--key' && from !== 'TOOLGATE_KEY')
+  return [
+    `The key is that in ${places}. The API takes a console key ("for: console" in the configuration), not that of an agent.`,
+    ...(isOfFile && pid !== undefined
+      ? [`If the key is new in the file, make the gateway read the file again: kill -HUP ${pid}`]
+      : []),
+  ].join('\n')
+}
