@@ -161,6 +161,7 @@ describe('openapi.json', () => {
         'why?tool=slow:long&as=viewer',
         'why?tool=slow:none&as=viewer',
         'callers',
+        'catalog',
         'matrix?limit=2&open=server%20slow',
         'people',
         'people?tenant=none&limit=1',

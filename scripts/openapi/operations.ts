@@ -91,6 +91,7 @@ const callFilters = {
       { ...text, description: `The \`${field}\` of its records.` },
     ]),
   ),
+  tool: { ...text, description: 'The `tool` of its records, or a pattern such as `files:*`.' },
   outcome: word('CallOutcome'),
   since: time,
   until: time,
@@ -568,6 +569,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     body: 'PolicyTestsRequestBody',
     answer: 'PolicyTestsBody',
     faults: ['config_invalid', 'what_if_forbidden', 'what_if_busy', 'what_if_too_large', 'reload_refused'],
+  },
+  'GET /api/catalog': {
+    who: 'person',
+    summary: 'Returns the items of the catalog as data for tests of policies, and the servers that are down.',
+    answer: 'CatalogBody',
+    faults: ['what_if_forbidden'],
   },
   'POST /api/suggest': {
     who: 'person',

@@ -45,7 +45,7 @@ const shapeOf = (path: string): unknown =>
     ])
   })
 
-for (const version of [1, 2, 3, 4, 5, 6])
+for (const version of [1, 2, 3, 4, 5, 6, 7])
   describe(`a state of version ${version}`, () => {
     it('is upgraded to the shape of a new one, and keeps everything', async (t) => {
       const path = earlier(t, `state-${version}`)

@@ -9,6 +9,7 @@ import type { CreateKeyOptions, KeysOptions } from '../commands/keys.ts'
 import type { LimitsOptions } from '../commands/limits.ts'
 import type { NotifyOptions } from '../commands/notify.ts'
 import type { AcceptPinOptions, PinsCommandOptions } from '../commands/pins.ts'
+import type { PeopleOptions } from '../commands/people.ts'
 import type { RunsOptions } from '../commands/runs.ts'
 import { type CommandRow, row } from './row.ts'
 import { GRANT_FLAGS, grantFilters, grantOptions } from './grant-options.ts'
@@ -140,6 +141,31 @@ export const PEOPLE_COMMANDS: readonly CommandRow[] = [
     'end a key that was made, with its sessions, streams and logins',
     (command) => gatewayOptions(command).argument('<id>', 'as "toolgate keys" shows it'),
     async (options: KeysOptions, { io }, id) => (await import('../commands/keys.ts')).revokeKeyCommand(id, options, io),
+  ),
+  { name: 'people', does: 'list the people whom the gateway has seen, and forget some', define: gatewayOptions },
+  {
+    ...row(
+      'people list',
+      'list people: their roles, where these are from, clients and last visit',
+      (command) =>
+        gatewayOptions(command)
+          .option('--text <text>', 'only names, roles and clients that contain it')
+          .option('--tenant <tenant>', 'only people of this tenant')
+          .option('--role <role>', 'only people with this role')
+          .option('--limit <n>', 'at most this many; default 100', wholeNumber(1, 2000)),
+      async (options: PeopleOptions, { io }) => (await import('../commands/people.ts')).peopleCommand(options, io),
+    ),
+    isDefault: true,
+  },
+  row(
+    'people forget',
+    'remove the record of a person, until they come again',
+    (command) =>
+      gatewayOptions(command)
+        .argument('<user>', 'as "toolgate people" shows it')
+        .option('--tenant <tenant>', 'the tenant of the user; default: none, or your own'),
+    async (options: PeopleOptions, { io }, user) =>
+      (await import('../commands/people.ts')).forgetPersonCommand(user, options, io),
   ),
   row(
     'limits',

@@ -1,3 +1,4 @@
+import type { RolesFrom } from './people.ts'
 import type { StatedHistory } from '@toolgate/change'
 import type { OutcomeWord } from '@toolgate/core'
 import type { Grant } from '@toolgate/core/stores'
@@ -16,6 +17,8 @@ export interface WhyBody {
   readonly tool: string
   readonly kind: ItemKind
   readonly as: string
+  /** Present if `as` signed in: the roles that decide are those of their latest token. */
+  readonly rolesFrom?: RolesFrom
   readonly app?: string
   readonly outcome: OutcomeWord
   readonly visible: boolean

@@ -28,7 +28,7 @@ export const room: Room = {
   name: 'trial',
   needs: [policy, tools],
   open(heart, rooms) {
-    const callers = createNamedCallers(() => heart.revisions.current.callers)
+    const callers = createNamedCallers(() => heart.revisions.current.callers, heart.door.people)
     const deps: TrialDeps = { ...heart, callers, hits: rooms.ask(policy) }
     const subject = triedIn(deps)
     const by = 'person'
