@@ -5,11 +5,11 @@ import type { Clock, StateEntry, StateStore } from '@toolgate/core/stores'
 import { type IssuedTo, isAbout, type ReportedLogout } from '../issued-to.ts'
 
 const PREFIX = 'gateway/logouts/'
-/** How long a logout is remembered. */
-const KEEP_MS = 7 * 24 * 60 * 60_000
+/** How long a logout is remembered: a day, which is the longest life of tokens at common issuers, and some more. */
+const KEEP_MS = 25 * 60 * 60_000
 const DEADLINE_MS = 5000
 /** The least time between two reads, since other entries of the store may change often. */
-const GAP_MS = 200
+const GAP_MS = 1000
 
 interface LogoutsDeps {
   readonly clock: Pick<Clock, 'wallMs'>
