@@ -213,6 +213,16 @@ describe('a session that the provider ends', () => {
     assert.equal(await all.visitor.session(), 401)
   })
 
+  it('is not heard from a provider that cannot be reached, and not from a body that is too large', async () => {
+    const all = await world(keycloak, {}, (yaml) => yaml.replace(/^oauth:[\s\S]*(?=^oidc)/m, ''))
+    const { standIn, gateway, logged } = all
+    standIn.answers['/realms/acme/.well-known/openid-configuration'] = (_request, response) =>
+      response.writeHead(500).end()
+    assert.equal((await report(all, logoutOf(standIn))).status, 503)
+    logged(/a logout of acme failed: no place has the metadata/)
+    assert.equal((await send(gateway.url, 'x'.repeat(1_000_000))).status, 413)
+  })
+
   it('shows in /readyz where the provider offers it, and is no route without a login', async () => {
     const { gateway } = await world(keycloak)
     await until(async () => /"reportsLogouts":true/.test(JSON.stringify((await gateway.api('/readyz')).body)))

@@ -5,9 +5,11 @@ import type { Clock, StateEntry, StateStore } from '@toolgate/core/stores'
 import { type IssuedTo, isAbout, type ReportedLogout } from '../issued-to.ts'
 
 const PREFIX = 'gateway/logouts/'
-/** How long a logout is remembered. */
-const KEEP_MS = 30 * 24 * 60 * 60_000
+/** How long a logout is remembered: a day, which is the longest life of tokens at common issuers, and some more. */
+const KEEP_MS = 25 * 60 * 60_000
 const DEADLINE_MS = 5000
+/** The least time between two reads, since other entries of the store may change often. */
+const GAP_MS = 1000
 
 interface LogoutsDeps {
   readonly clock: Pick<Clock, 'wallMs'>
@@ -36,6 +38,7 @@ export class Logouts {
       state,
       prefix: PREFIX,
       deadlineMs: DEADLINE_MS,
+      gapMs: GAP_MS,
       onRead: (entries) => this.#replace(entries),
       onFailed: onFault,
     })
@@ -76,8 +79,11 @@ export class Logouts {
     const known = new Map<string, ReportedLogout[]>()
     for (const logout of entries.flatMap(toLogout)) {
       const { issuer, sub, sid } = logout
-      for (const key of [keyOf(issuer, 'sid', sid), keyOf(issuer, 'sub', sub)])
-        if (key !== '') known.set(key, [...(known.get(key) ?? []), logout])
+      for (const key of [keyOf(issuer, 'sid', sid), keyOf(issuer, 'sub', sub)]) {
+        const own = known.get(key)
+        if (own) own.push(logout)
+        else if (key !== '') known.set(key, [logout])
+      }
     }
     this.#known = known
     this.#onChange()
