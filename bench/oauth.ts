@@ -35,7 +35,7 @@ const config = {
 async function openTokens(): Promise<ReturnType<typeof createAuthenticator>> {
   const tokens = new Tokens(
     { issuers: [config], scopes: [], stepUp: [] },
-    { clock, publicUrl: PUBLIC_URL, refusals: { add() {} } },
+    { clock, publicUrl: PUBLIC_URL, refusals: { add() {}, note() {} } },
   )
   await tokens.start()
   return createAuthenticator([tokens])

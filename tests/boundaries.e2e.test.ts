@@ -298,7 +298,10 @@ describe('an operator', () => {
     const write = (content: string, path = inside) =>
       gateway.call('operator', MODERN, 'files__write_file', { path, content })
     const waiting = await write('one')
-    assert.equal(textOf(waiting), 'Waiting for approval of files__write_file.')
+    assert.equal(
+      textOf(waiting),
+      `Waiting for approval of files__write_file. owner or somebody with the role approver can decide at ${gateway.url}/approvals/${approvalOf(waiting)}.`,
+    )
     assertNothingRan('before the approval')
     const id = approvalOf(waiting)
 

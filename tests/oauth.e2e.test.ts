@@ -146,7 +146,8 @@ describe('a client that acts for a user', () => {
 describe('/readyz', () => {
   it('lists the issuers', async () => {
     const { body } = await gateway.api('/readyz')
-    assert.deepEqual((body as { issuers: unknown }).issuers, [{ name: 'corp', issuer: login.issuer, status: 'up' }])
+    const row = { name: 'corp', issuer: login.issuer, status: 'up', reportsLogouts: true }
+    assert.deepEqual((body as { issuers: unknown }).issuers, [row])
   })
 })
 

@@ -28,7 +28,11 @@ withBinaries(FLEET_PROGRAMS, (paths) => {
     let issuer: AuthorizationServer
     const fleet = ownFleet(paths, async ({ url }) => {
       witness = await startRecordingServer(TOOLS, { era: 'modern' })
-      const redirects = { redirect_uris: [`${url}/api/oidc/callback`], post_logout_redirect_uris: [`${url}/`] }
+      const redirects = {
+        redirect_uris: [`${url}/api/oidc/callback`],
+        post_logout_redirect_uris: [`${url}/`],
+        backchannel_logout_uri: `${url}/api/oidc/backchannel-logout`,
+      }
       issuer = await startAuthorizationServer({
         clients: [{ ...CLIENT, ...redirects, grant_types: ['authorization_code'], response_types: ['code'] }],
         claims: { ada: { groups: ['admins'] } },
@@ -266,6 +270,9 @@ policy: [{ allow: ["*"], ask: ["work:pay"] }]
         for (const gateway of fleet.gateways) assert.equal(await userOf(cookie, gateway), 'ada')
         // What has begun it ends one login only, wherever that is tried.
         assert.equal((await fleet.http(pathname + search, came, from)).status, 403)
+        // The authorization server tells one of them that the person was logged out.
+        await issuer.logOut(CLIENT.client_id, 'ada')
+        for (const gateway of fleet.gateways) assert.equal(await userOf(cookie, gateway), 401)
       }
     })
   })

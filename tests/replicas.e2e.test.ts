@@ -173,6 +173,19 @@ ${limits}
       assert.deepEqual([await runs(a), await runs(b)], [false, false])
     })
 
+    it('all go back to an earlier policy when one does, and list the same revisions', async () => {
+      const [a, b] = await startTwo()
+      write('toolgate.yaml', { policy: '[{ allow: ["own:pid"] }]' })
+      assert.equal((await runCommand(a.url, 'reload', '--publish')).code, 0)
+      assert.deepEqual([await runs(a), await runs(b)], [false, false])
+      const restored = await runCommand(b.url, 'policy', 'restore', '1')
+      assert.match(restored.out, /^published [0-9a-f]{16}: it is in force on all replicas\n/)
+      assert.deepEqual([await runs(a), await runs(b)], [true, true])
+      const [ofA, ofB] = await Promise.all([a, b].map(({ url }) => runCommand(url, 'policy')))
+      assert.equal(ofA?.out, ofB?.out)
+      assert.match(ofA?.out ?? '', /^3 .*\n2 .*\n1 /m)
+    })
+
     it('publish what was previewed at any of them, and of two at the same time one', async () => {
       const policies = ['own:pid', 'own:echo'].map((deny) => `[{ allow: ["*"], deny: ["${deny}"] }]`)
       const files = ['a.yaml', 'b.yaml'].map((name) => write(name))

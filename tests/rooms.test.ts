@@ -68,6 +68,7 @@ const ROUTES: ReadonlyMap<string, string> = new Map([
   ['callers', 'callers'],
   ['calls', 'calls'],
   ['connections', 'connections'],
+  ['grants', 'grants'],
   ['groups', 'groups'],
   ['halts', 'halts'],
   ['keys', 'keys'],
@@ -75,12 +76,14 @@ const ROUTES: ReadonlyMap<string, string> = new Map([
   ['login', 'session'],
   ['matrix', 'matrix'],
   ['openapi', 'openapi.json'],
+  ['notifications', 'notifications'],
   ['overview', 'overview'],
   ['people', 'people'],
   ['pins', 'pins'],
   ['policy', 'policy'],
   ['preferences', 'preferences'],
   ['replicas', 'replicas'],
+  ['revisions', 'policy/revisions'],
   ['runs', 'runs'],
   ['servers', 'servers'],
   ['tools', 'tools?as=viewer'],
@@ -101,6 +104,7 @@ const METHODS: readonly (readonly [room: string, method: string, params: Params,
 const NEEDS: ReadonlyMap<string, string> = new Map([
   ['matrix', 'tools'],
   ['people', 'overview'],
+  ['revisions', 'reload'],
 ])
 
 async function nameOf({ start, people }: ListedRoom): Promise<string> {

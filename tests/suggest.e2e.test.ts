@@ -52,7 +52,10 @@ describe('toolgate suggest', () => {
   it('prints a policy that check accepts, and which recorded calls it would refuse', async () => {
     const { code, out, err } = await suggest()
     assert.equal(code, 0, err)
-    assert.match(out, /^# Suggested from 4 calls\. It allows nothing else\. Review each line\.\n/)
+    assert.match(
+      out,
+      /^# Only 5 calls in the audit: .*\n\n# Suggested from 4 calls\. It allows nothing else\. Review each line\.\n/,
+    )
     assert.match(out, /# {3}viewer: 3 calls of 2 tools, too few to rely on\n/)
     assert.match(out, /# {3}1 call: the run had read something untrusted\n/)
     assert.match(

@@ -124,7 +124,10 @@ describe('a policy that is tightened', () => {
     }
     gateway.gate.setPolicy({ deny: [{ match: 'bank:pay', input: askLater }] })
     assertNotPaid(await pay(), /TOOL_CALL_BLOCKED|Waiting for approval/)
-    assertNotPaid(await pay(), /^Waiting for approval of bank__pay\.$/)
+    assertNotPaid(
+      await pay(),
+      /^Waiting for approval of bank__pay\. \S+ or somebody with the role approver can decide at http/,
+    )
   })
 
   it('before an approved call applies to it, and the approval is not consumed', async () => {

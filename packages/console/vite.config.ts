@@ -2,7 +2,8 @@ import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 
 /** The modules that send the requests of the first view: few, so that the requests go out before React is loaded. */
-const FIRST = /console\/src\/(first|address|people|api|health|calls|later|pages|store)\.ts$|vite\/preload-helper/
+const FIRST =
+  /console\/src\/(first|address|people|api|health|calls|callers-query|later|pages|store)\.ts$|vite\/preload-helper/
 /** Charts: they are loaded when they are shown. */
 const ALONE = /uplot|charts?[^/]*\.tsx?$/
 

@@ -82,7 +82,7 @@ function splitRoute(route: string): { readonly method: string; readonly path: st
 }
 
 function toOperation(method: string, path: string, operation: Operation): object {
-  const { who, summary, query = {}, body } = operation
+  const { who, summary, query = {}, body, form } = operation
   const id = path.includes('{id}') ? [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }] : []
   const parameters = [...id, ...Object.entries(query).map(([name, parameter]) => ({ name, in: 'query', ...parameter }))]
   return {
@@ -92,8 +92,14 @@ function toOperation(method: string, path: string, operation: Operation): object
     security: SECURITY[who],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === undefined ? {} : { requestBody: { required: true, content: jsonOf(body) } }),
+    ...(form === undefined ? {} : { requestBody: { required: true, content: formOf(form) } }),
     responses: { ...toSuccess(operation), ...toFaults(operation) },
   }
+}
+
+function formOf(fields: readonly string[]): object {
+  const properties = Object.fromEntries(fields.map((name) => [name, { type: 'string' }]))
+  return { 'application/x-www-form-urlencoded': { schema: { type: 'object', properties, required: [...fields] } } }
 }
 
 /** `POST /api/pins/accept` is `postPinsAccept`. */
@@ -118,7 +124,8 @@ function toSuccess({ answer, lines, orText, headers, redirect, summary }: Operat
         },
       },
     }
-  return { 200: { description: summary, content: jsonOf(answer ?? '') } }
+  if (answer === undefined) return { 200: { description: summary } }
+  return { 200: { description: summary, content: jsonOf(answer) } }
 }
 
 function toHeaders(headers: Readonly<Record<string, string>>): object {

@@ -14,6 +14,8 @@ export interface Operation {
   readonly query?: Readonly<Record<string, QueryParameter>>
   /** A type of `wire.ts`, as `answer` and `lines` are. */
   readonly body?: string
+  /** The fields of a form, instead of a body. */
+  readonly form?: readonly string[]
   readonly answer?: string
   /** The type of each JSON line, instead of an answer. */
   readonly lines?: string
@@ -89,6 +91,7 @@ const callFilters = {
       { ...text, description: `The \`${field}\` of its records.` },
     ]),
   ),
+  tool: { ...text, description: 'The `tool` of its records, or a pattern such as `files:*`.' },
   outcome: word('CallOutcome'),
   since: time,
   until: time,
@@ -103,6 +106,7 @@ const approvalFaults = [
   'approval_forbidden',
   'approval_needs_other',
   'approval_needs_login',
+  'approval_edit_refused',
 ] as const
 
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
@@ -166,6 +170,18 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     query: { limit: whole(1, 1000) },
     answer: 'LimitsBody',
   },
+  'GET /api/notifications': {
+    who: 'person',
+    summary: 'Returns the receivers of notifications about approvals, and how they are doing.',
+    answer: 'NotificationsBody',
+  },
+  'POST /api/notifications/test': {
+    who: 'person',
+    summary: 'Sends an example to receivers, and returns what they answered.',
+    body: 'NotificationTestInput',
+    answer: 'NotificationTestBody',
+    faults: ['notification_forbidden', 'receiver_unknown'],
+  },
   'GET /api/openapi.json': { who: 'everyone', summary: 'Returns this document.', answer: 'OpenapiBody' },
   'GET /api/login': {
     who: 'everyone',
@@ -193,6 +209,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Ends a login with OpenID Connect. Sets a cookie. Served only if it is configured.',
     query: { code: { schema: { type: 'string' } }, state: { schema: { type: 'string' } } },
     redirect: 'To the page where the login began.',
+  },
+  'POST /api/oidc/backchannel-logout': {
+    who: 'everyone',
+    summary: 'Ends the logins and tokens that the authorization server has ended. Served only if it is configured.',
+    form: ['logout_token'],
+    faults: ['body_invalid', 'media_type_unsupported', 'body_too_large', 'issuer_unavailable'],
   },
   'POST /api/logout': { who: 'everyone', summary: 'Ends the session of the cookie.', answer: 'LogoutBody' },
   'GET /api/session': { who: 'person', summary: 'Returns who is logged in.', answer: 'SessionBody' },
@@ -224,7 +246,17 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'WhyBody',
     faults: ['caller_unknown', 'app_unknown', 'tool_unknown'],
   },
-  'GET /api/callers': { who: 'person', summary: 'Lists the callers that `as` may name.', answer: 'CallersBody' },
+  'GET /api/callers': {
+    who: 'person',
+    summary: 'Lists the callers that `as` may name.',
+    query: {
+      as: { ...text, description: 'Only this caller.' },
+      text: { ...text, description: 'A part of the name, tenant or a role, in any case.' },
+      own: { schema: { enum: ['true', 'false'] }, description: 'Only callers that this person may call tools as.' },
+      limit: whole(1, 2000),
+    },
+    answer: 'CallersBody',
+  },
   'GET /api/people': {
     who: 'person',
     summary: 'Lists who can use the gateway, and who has in the last week: their callers, keys, connections and calls.',
@@ -377,7 +409,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Approves, rejects or revokes an approval.',
     body: 'ApprovalVerdictBody',
     answer: 'ApprovalRow',
-    faults: [...approvalFaults, 'state_unavailable'],
+    faults: [...approvalFaults, 'grant_forbidden', 'grant_invalid', 'grant_too_many', 'state_unavailable'],
   },
   'POST /api/approvals/{id}/compare': {
     who: 'person',
@@ -385,6 +417,27 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       'Compares what a waiting call would write with what is there, which it reads with the rights of the caller.',
     answer: 'ApprovalComparisonBody',
     faults: ['approval_unknown', 'approval_decided', 'approval_forbidden', 'state_unavailable'],
+  },
+  'GET /api/grants': {
+    who: 'person',
+    summary: 'Lists grants, newest first.',
+    query: {
+      limit: whole(1, 1000),
+      status: word('GrantStatus'),
+      user: text,
+      tool: text,
+      tenant: text,
+      before: { ...text, description: 'The id of the last grant of the page before.' },
+    },
+    answer: 'GrantsBody',
+    faults: ['state_unavailable'],
+  },
+  'DELETE /api/grants/{id}': {
+    who: 'person',
+    summary: 'Revokes a grant: no call uses it from then on.',
+    query: { reason: { schema: { type: 'string', maxLength: 500 } } },
+    answer: 'GrantRow',
+    faults: ['grant_unknown', 'grant_ended', 'grant_forbidden', 'approval_not_revocable', 'state_unavailable'],
   },
   'GET /api/halts': { who: 'person', summary: 'Lists the halts, newest first.', answer: 'HaltsBody' },
   'GET /api/halts/reach': {
@@ -442,6 +495,32 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answer: 'ConnectionRow',
     faults: ['connection_forbidden', 'server_unknown', 'state_unavailable'],
   },
+  'GET /api/policy/revisions': {
+    who: 'person',
+    summary: 'The policies that were in force, the latest first, for people without a tenant.',
+    answer: 'PolicyRevisionsBody',
+    faults: ['query_invalid', 'state_unavailable'],
+  },
+  'GET /api/policy/revisions/{id}': {
+    who: 'person',
+    summary: 'The text of a policy that was in force, with secrets masked.',
+    answer: 'PolicyRevisionBody',
+    faults: ['query_invalid', 'reload_forbidden', 'revision_unknown', 'state_unavailable'],
+  },
+  'POST /api/policy/revisions/{id}': {
+    who: 'person',
+    summary:
+      'Goes back to this policy, and keeps the rest of the file. It applies until the policy of the file changes.',
+    body: 'RestoreRequestBody',
+    answer: 'ReloadBody',
+    faults: ['config_invalid', 'reload_forbidden', 'reload_refused', 'reload_outdated', 'revision_unknown'],
+  },
+  'DELETE /api/policy/restored': {
+    who: 'person',
+    summary: 'Applies the policy of the file again, in place of a restored one.',
+    answer: 'ReloadBody',
+    faults: ['config_invalid', 'reload_forbidden', 'reload_refused', 'state_unavailable'],
+  },
   'POST /api/reload': {
     who: 'person',
     summary: "Reads the gateway's file again.",
@@ -490,6 +569,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     body: 'PolicyTestsRequestBody',
     answer: 'PolicyTestsBody',
     faults: ['config_invalid', 'what_if_forbidden', 'what_if_busy', 'what_if_too_large', 'reload_refused'],
+  },
+  'GET /api/catalog': {
+    who: 'person',
+    summary: 'Returns the items of the catalog as data for tests of policies, and the servers that are down.',
+    answer: 'CatalogBody',
+    faults: ['what_if_forbidden'],
   },
   'POST /api/suggest': {
     who: 'person',

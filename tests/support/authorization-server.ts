@@ -36,6 +36,8 @@ export interface AuthorizationServer {
   readonly tokens: readonly string[]
   /** Withdraws all grants of users: their refresh tokens are no longer accepted. */
   endGrants(): Promise<void>
+  /** Tells a client that an account was logged out: OpenID Connect Back-Channel Logout. Throws unless it accepts. */
+  logOut(client: string, account: string): Promise<void>
   /** Requests by path. */
   readonly asked: ReadonlyMap<string, number>
   /** Signs with a new key from here on. The earlier ones stay, or are withdrawn. */
@@ -55,6 +57,7 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
   const tokens: string[] = []
   const grantIds = new Set<string>()
   let endGrants = async () => {}
+  let logOut = async (_client: string, _account: string) => {}
   let handle: (request: IncomingMessage, response: ServerResponse) => unknown = () => {}
   const http = createServer((request, response) => void handle(request, response))
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
@@ -77,6 +80,8 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
       claims: () => ({ sub: id, ...options.claims?.[id] }),
     }),
     extraTokenClaims: (_context, token) => ('accountId' in token ? { ...options.claims?.[token.accountId] } : {}),
+    // Its own one reaches no gateway on loopback.
+    fetch: (url, init) => fetch(url, withoutDispatcher(init)),
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
     ttl: { AccessToken: tokenSeconds, RefreshToken: 600, IdToken: 600, Session: 600, Grant: 600, Interaction: 600 },
     features: {
@@ -86,6 +91,7 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
       introspection: { enabled: true, allowedPolicy: () => true },
       revocation: { enabled: true, allowedPolicy: () => true },
       rpInitiatedLogout: { enabled: true },
+      backchannelLogout: { enabled: true },
       resourceIndicators: {
         enabled: true,
         defaultResource: (_context, _client, oneOf) => oneOf?.[0] ?? [],
@@ -118,6 +124,10 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
         await (await provider.Grant.find(id))?.destroy()
       }
     }
+    logOut = async (client, account) => {
+      const found = (await provider.Client.find(client)) as LogoutClient | undefined
+      await found?.backchannelLogout(account)
+    }
     const answer = provider.callback()
     handle = (request, response) => {
       const { pathname } = new URL(request.url ?? '/', issuer)
@@ -144,6 +154,7 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
     grants,
     tokens,
     endGrants: () => endGrants(),
+    logOut: (client: string, account: string) => logOut(client, account),
     asked,
     rotate: (earlier: 'stay' | 'withdrawn') => begin(earlier === 'stay' ? keys : []),
     open: (url: string | URL) => browse(new URL(url), issuer),
@@ -163,6 +174,18 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
         http.closeAllConnections()
       }),
   })
+}
+
+function withoutDispatcher({
+  dispatcher: _,
+  ...init
+}: RequestInit & { readonly dispatcher?: unknown } = {}): RequestInit {
+  return init
+}
+
+/** The types of the package leave it out. */
+interface LogoutClient {
+  backchannelLogout(sub: string): Promise<void>
 }
 
 /** Replaces the JSON that a handler will send. */

@@ -1,7 +1,7 @@
 import type { Caller } from '@toolgate/core'
 import { type CelNode, childrenOf } from '@toolgate/values/cel'
 
-/** The fields of a caller that a condition can read. `actChain`, `keyMadeBy`, `makerChain` and `run` decide nothing. */
+/** The fields of a caller that a condition can read. `actChain`, `keyMadeBy`, `makerChain`, `aliases` and `run` decide nothing. */
 export const READ_FIELDS = [
   'user',
   'tenant',

@@ -1,4 +1,4 @@
-import { NOBODY } from '@toolgate/core/call'
+import { NOBODY, peopleOf } from '@toolgate/core/call'
 import { coversApprover, describeApprover, strictestApprover } from '@toolgate/core/policy'
 import type { ApproverRule } from '@toolgate/core/stores'
 import type { AuditRecord } from '@toolgate/core/audit'
@@ -31,15 +31,20 @@ export class RecordedApprovals {
   ): { readonly answer: 'refused' | 'unknown'; readonly demand: string } | undefined {
     if (event !== 'tool_call' || id === undefined) return undefined
     const wanted = demandOf(after)
-    if (!wanted || coversApprover(before && demandOf(before), wanted)) return undefined
+    const given = before && demandOf(before)
+    if (!wanted || coversApprover(given, wanted)) return undefined
+    if (before && peopleOf(wanted) > peopleOf(given)) return { answer: 'refused', demand: describeApprover(wanted) }
     const by = this.#approvedBy.get(id)
     const demand = describeApprover(wanted)
     if (wanted.by === 'other' && by !== undefined && [user, maker, NOBODY].includes(by))
       return { answer: 'refused', demand }
     const isOther = wanted.by === undefined || by !== undefined
     // The time of the login is not recorded. Only the demand at that time is known.
-    const isFresh = ((before && demandOf(before)?.loginMs) ?? Infinity) <= (wanted.loginMs ?? Infinity)
-    return isOther && isFresh ? undefined : { answer: 'unknown', demand }
+    const isFresh = (given?.loginMs ?? Infinity) <= (wanted.loginMs ?? Infinity)
+    // The roles of the approvers are not recorded either.
+    const { count, roles } = wanted
+    const isByThose = coversApprover(given, { ...(count && { count }), ...(roles && { roles }), edit: true })
+    return isOther && isFresh && isByThose ? undefined : { answer: 'unknown', demand }
   }
 }
 

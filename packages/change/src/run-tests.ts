@@ -39,6 +39,8 @@ export interface PolicyTestResult {
   readonly shows: string
   /** Empty if the test has passed. */
   readonly missed: readonly MissedExpectation[]
+  /** The paths of the clauses that held for its calls, such as `policy[0].deny[1]`. */
+  readonly reached: readonly string[]
 }
 
 /** A clause, and the number of calls that it matched. */
@@ -83,15 +85,22 @@ const OPTIONS = shapeOf<PolicyTestOptions>({
 export async function testPolicies(options: PolicyTestOptions): Promise<PolicyTestReport> {
   const warnings = new Map<string, LintWarning>()
   const clauses = new Map<string, TestedClause>()
+  let reached: readonly string[] = []
   const bench = openBench(options, {
     onWarning: (warning) => void warnings.set(`${warning.path} ${warning.text}`, warning),
-    onCoverage: (counted) => addHits(clauses, counted),
+    onCoverage(counted) {
+      addHits(clauses, counted)
+      reached = [...reached, ...counted.flatMap(({ path, hits }) => (hits > 0 ? [path] : []))]
+    },
   })
   const [problem] = findProblems(options.tests, await namesIn(bench))
   if (problem) throw toConfigError(problem)
   const results: PolicyTestResult[] = []
-  for (const test of options.tests)
-    results.push({ shows: test.shows, missed: await runTest(bench, test, options.onProgress) })
+  for (const test of options.tests) {
+    reached = []
+    const missed = await runTest(bench, test, options.onProgress)
+    results.push({ shows: test.shows, missed, reached: [...new Set(reached)] })
+  }
   const failed = results.filter(({ missed }) => missed.length > 0).length
   return {
     passed: results.length - failed,

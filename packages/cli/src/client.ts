@@ -1,34 +1,46 @@
-import { type Approval, FAULTS } from '@toolgate/core'
+import { FAULTS } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { errnoOf, messageOf } from '@toolgate/values'
 import { isObject, type JsonObject, readOwnJson, toJsonText } from '@toolgate/values/json'
-import type { ApprovalFilter } from '@toolgate/core/stores'
+import type { ApprovalFilter, GrantFilter } from '@toolgate/core/stores'
 import type { ItemKind } from '@toolgate/core/toolset'
 import {
   type AcceptPinBody,
   type ApprovalsBody,
   type ApprovalComparisonBody,
+  type ApprovalRow,
   type ApprovalVerdictBody,
   type AuditBody,
   type CallersBody,
+  type CatalogBody,
   type EndedRunBody,
   type ErrorBody,
+  type GrantRow,
+  type GrantsBody,
   type HaltBody,
   type HaltRow,
   type HaltsBody,
   type KeyRow,
+  type ForgottenPersonBody,
   type KeysBody,
+  type PeopleBody,
   type LimitsBody,
+  type NotificationsBody,
+  type NotificationTestBody,
+  type NotificationTestInput,
   type LogsBody,
   type NeedsBody,
   type NewKeyBody,
   type PinRow,
   type PinsBody,
   type PolicyBody,
+  type PolicyRevisionBody,
+  type PolicyRevisionsBody,
   type Reload,
   type ReloadRequestBody,
   type AcceptReplicasBody,
   type ReplicasBody,
+  type RestoreRequestBody,
   type RunsBody,
   type SessionBody,
   type ToolBody,
@@ -60,6 +72,8 @@ export interface Api extends AuditReader, AuditExporter {
   callers(): Promise<CallersBody>
   /** Returns the clauses, and the number of calls that each matched. */
   policy(): Promise<PolicyBody>
+  /** Returns the catalog as data, and the servers that are down. */
+  catalog(): Promise<CatalogBody>
   needs(app?: string): Promise<NeedsBody>
   pins(): Promise<PinsBody>
   acceptPin(accepted: AcceptPinBody): Promise<PinRow>
@@ -71,18 +85,31 @@ export interface Api extends AuditReader, AuditExporter {
   keys(): Promise<KeysBody>
   createKey(asked: object): Promise<NewKeyBody>
   revokeKey(id: string): Promise<KeyRow>
+  people(filter: QueryParameters): Promise<PeopleBody>
+  forgetPerson(user: string, tenant: string | undefined): Promise<ForgottenPersonBody>
   runs(
     filter: Readonly<Partial<Record<'user' | 'label' | 'state', string>>> & { readonly limit?: number },
   ): Promise<RunsBody>
   endRun(id: string): Promise<EndedRunBody>
   limits(range: { readonly limit?: number }): Promise<LimitsBody>
+  notifications(): Promise<NotificationsBody>
+  testNotifications(asked: NotificationTestInput): Promise<NotificationTestBody>
   replicas(): Promise<ReplicasBody>
   acceptReplicas(what: AcceptReplicasBody['what']): Promise<ReplicasBody>
   /** Makes the gateway read its file again. */
   reload(how: ReloadRequestBody): Promise<Reload>
+  /** Returns the policies that were in force, the latest first. */
+  policyRevisions(): Promise<PolicyRevisionsBody>
+  policyRevision(revision: string): Promise<PolicyRevisionBody>
+  /** Goes back to an earlier policy. */
+  restorePolicy(revision: string, how: RestoreRequestBody): Promise<Reload>
+  /** Applies the policy of the file again. */
+  releasePolicy(): Promise<Reload>
   rotateAudit(): Promise<{ readonly closed: string | null }>
   approvals(filter: ApprovalFilter): Promise<ApprovalsBody>
-  decide(id: string, verdict: ApprovalVerdictBody): Promise<Approval>
+  decide(id: string, verdict: ApprovalVerdictBody): Promise<ApprovalRow>
+  grants(filter: GrantFilter): Promise<GrantsBody>
+  revokeGrant(id: string, reason: string | undefined): Promise<GrantRow>
   compareApproval(id: string): Promise<ApprovalComparisonBody>
 }
 
@@ -107,6 +134,7 @@ export function createApi(target: GatewayAddress): Api {
     dryRun: (asked) => change<WhyInputBody>('POST', '/api/why', asked),
     callers: () => get<CallersBody>('/api/callers'),
     policy: () => get<PolicyBody>('/api/policy'),
+    catalog: () => get<CatalogBody>('/api/catalog'),
     needs: (app) => get<NeedsBody>('/api/needs', { app }),
     pins: () => get<PinsBody>('/api/pins'),
     acceptPin: (accepted) => change<PinRow>('POST', '/api/pins/accept', accepted),
@@ -118,15 +146,30 @@ export function createApi(target: GatewayAddress): Api {
     keys: () => get<KeysBody>('/api/keys'),
     createKey: (asked) => change<NewKeyBody>('POST', '/api/keys', asked),
     revokeKey: (id) => change<KeyRow>('DELETE', `/api/keys/${encodeURIComponent(id)}`),
+    people: (filter) => get<PeopleBody>('/api/people', filter),
+    forgetPerson: (user, tenant) =>
+      request(target, '/api/people', { user, tenant }, { method: 'DELETE', body: undefined }),
     runs: (filter) => get<RunsBody>('/api/runs', filter),
     endRun: (id) => change<EndedRunBody>('DELETE', `/api/runs/${encodeURIComponent(id)}`),
     limits: (range) => get<LimitsBody>('/api/limits', range),
+    policyRevisions: () => get<PolicyRevisionsBody>('/api/policy/revisions'),
+    policyRevision: (id) => get<PolicyRevisionBody>(`/api/policy/revisions/${encodeURIComponent(id)}`),
+    restorePolicy: (id, how) => change<Reload>('POST', `/api/policy/revisions/${encodeURIComponent(id)}`, how),
+    releasePolicy: () => change<Reload>('DELETE', '/api/policy/restored'),
+    notifications: () => get<NotificationsBody>('/api/notifications'),
+    testNotifications: (asked) => change<NotificationTestBody>('POST', '/api/notifications/test', asked),
     rotateAudit: () => change('POST', '/api/audit/rotate', {}),
     replicas: () => get<ReplicasBody>('/api/replicas'),
     acceptReplicas: (what) => change<ReplicasBody>('POST', '/api/replicas/accept', { what }),
     reload: (how) => change<Reload>('POST', '/api/reload', how),
     approvals: (filter) => get<ApprovalsBody>('/api/approvals', { ...filter }),
-    decide: (id, verdict) => change<Approval>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),
+    decide: (id, verdict) => change<ApprovalRow>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),
+    grants: (filter) => get<GrantsBody>('/api/grants', { ...filter }),
+    revokeGrant: (id, reason) =>
+      change<GrantRow>(
+        'DELETE',
+        `/api/grants/${encodeURIComponent(id)}${reason === undefined ? '' : `?reason=${encodeURIComponent(reason)}`}`,
+      ),
     compareApproval: (id) => change<ApprovalComparisonBody>('POST', `/api/approvals/${encodeURIComponent(id)}/compare`),
     async query({ beforeSeq, afterSeq, ...filter }) {
       const body = await get<AuditBody>('/api/audit', { ...filter, before: beforeSeq, after: afterSeq })

@@ -324,6 +324,26 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       assert.match(out, /^ok {2}.*good\.yaml: 0 servers, 0 callers, 0 groups, 1 policy, 0 limits, audit in memory\n$/)
     })
 
+    it('names what a server waits for, says that the gateway starts, and is content without secrets', async () => {
+      const text = `${BASE}\naudit: { store: memory }`.replace(
+        /servers:.*/,
+        'servers: { a: { command: a, env: { A_TOKEN: "${TOOLGATE_NO_TOKEN}" } }, b: { command: b } }',
+      )
+      const file = write('waits.yaml', text)
+      const { code, out, err } = await run(['check', file])
+      assert.equal(code, EXITS.no.code)
+      assert.match(out, /^starts {2}.*waits\.yaml: 2 servers, 1 waiting, /)
+      assert.match(
+        err,
+        /^error {2}.*waits\.yaml:\d+:\d+: servers\.a\.env\.A_TOKEN: .* TOOLGATE_NO_TOKEN is not set.*\nThe gateway/,
+      )
+      const json = JSON.parse((await run(['check', file, '--json'])).out)
+      assert.deepEqual([json.ok, json.problems, json.absent.length], [false, [], 1])
+      const inCi = await run(['check', file, '--no-secrets'])
+      assert.equal(inCi.code, 0)
+      assert.match(inCi.err, /^warn {2}.*TOOLGATE_NO_TOKEN is not set/)
+    })
+
     it('shows what servers may ask clients for', async () => {
       const servers = `servers:
   mail: { url: "http://127.0.0.1:1/mcp", may: [sample, elicit, { open: ["https://login.example.com"] }] }

@@ -56,7 +56,7 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
       <StaleStrip />
       <Warnings />
       <Halts />
-      <main ref={main} tabIndex={-1} className={isStale || hasEnded ? 'stale' : undefined}>
+      <main ref={main} tabIndex={-1} className={classOf(page, isStale || hasEnded)}>
         <FaultBoundary key={page}>
           {Content ? <Content /> : hasFailed ? <NotLoaded /> : <Loading what="the page" />}
         </FaultBoundary>
@@ -66,6 +66,13 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
       {hasEnded && ended.Content && <ended.Content user={session.user} />}
     </Session>
   )
+}
+
+/** Pages of text, which is not read in lines as long as a wide window. */
+const TEXTS: ReadonlySet<Page> = new Set(['tool', 'approvals', 'policy', 'overview'])
+
+function classOf(page: Page, isStale: boolean): string | undefined {
+  return `${TEXTS.has(page) ? 'text' : ''} ${isStale ? 'stale' : ''}`.trim() || undefined
 }
 
 /** Focuses the heading of a new page once it is there, so that screen readers announce it. */

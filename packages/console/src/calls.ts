@@ -9,27 +9,29 @@ const LENGTHS: ReadonlyMap<string, number> = new Map<TimeRange, number>([
   ['last week', 7 * 24 * HOUR],
 ])
 
-/** The fields behind "All fields": the parameter, its label and an example. */
-export const MORE_FILTERS: readonly (readonly [name: string, label: string, example: string])[] = [
-  ['run', 'Run', 'run-7'],
-  ['session', 'Session', 'any'],
-  ['tenant', 'Tenant', 'acme'],
-  ['app', 'App', 'research'],
-  ['reason', 'Reason', 'policy_denied'],
-  ['clause', 'Clause', 'writes#deny[0]'],
-  ['approval', 'Approval', 'any'],
-  ['agent', 'Agent', 'any'],
-  ['actor', 'Actor', 'any'],
-  ['client', 'Client', 'any'],
-  ['chat', 'Chat', 'any'],
-  ['model', 'Model', 'any'],
-  ['kind', 'Kind', 'resource'],
-  ['trace', 'Trace', 'any'],
-  ['call', 'Call', 'any'],
-  ['slower', 'Duration at least (ms)', '1000'],
+/** The keys of the filter of calls besides the outcome and the text, with what each selects. */
+export const CALL_KEYS: readonly (readonly [name: string, about: string])[] = [
+  ['tool', 'the tool, such as files:read_file or files:*'],
+  ['user', 'the user'],
+  ['tenant', 'the tenant'],
+  ['run', 'the run of an agent'],
+  ['session', 'the session of a client'],
+  ['app', 'the app'],
+  ['reason', 'the code of the reason, such as policy_denied'],
+  ['clause', 'the clause that decided, such as writes#deny[0]'],
+  ['approval', 'the id of the approval'],
+  ['agent', 'the agent'],
+  ['actor', 'who acted for the user'],
+  ['client', 'the OAuth client'],
+  ['chat', 'the chat'],
+  ['model', 'the model'],
+  ['kind', 'tool, resource or prompt'],
+  ['trace', 'the trace'],
+  ['call', 'the id of the call'],
+  ['slower', 'the duration is at least so many milliseconds'],
 ]
 
-const DIRECT = ['outcome', 'text', 'tool', 'user', ...MORE_FILTERS.map(([name]) => name)]
+const DIRECT = ['outcome', 'text', ...CALL_KEYS.map(([name]) => name)]
 
 /** All choices in the address that filter calls. */
 export const CALL_FILTERS: readonly string[] = ['range', 'from', 'to', ...DIRECT]

@@ -1,6 +1,8 @@
 import { type Address, type Page, parseAddress } from './address.ts'
 import { getJson, type GetOptions } from './api.ts'
 import { queryOf } from './calls.ts'
+import { callerOf } from './callers-query.ts'
+import { matrixQuery } from './people.ts'
 import { PAGE_CONTENT } from './pages.ts'
 
 /** A request of the first view. It has the same React Query key as the view's own query. */
@@ -20,15 +22,11 @@ const EVERYWHERE: readonly First[] = [
   { key: ['warnings'], path: '/api/warnings' },
 ]
 
-const CALLERS: First = { key: ['callers'], path: '/api/callers' }
-
 /** The first requests of a page that do not depend on its address. */
 const ALWAYS: Partial<Record<Page, readonly First[]>> = {
   calls: [{ key: ['audit', 'evidence'], path: '/api/audit/evidence' }],
   policy: [{ key: ['policy'], path: '/api/policy' }],
   servers: [{ key: ['servers'], path: '/api/servers' }],
-  tools: [CALLERS],
-  tool: [CALLERS],
 }
 
 const toPages = (body: unknown): unknown => ({ pages: [body], pageParams: [undefined] })
@@ -53,10 +51,21 @@ function ofAddress({ page, choices }: Address): readonly First[] {
   }
   const [id, as, caller, app, kind] = ['id', 'as', 'caller', 'app', 'kind'].map(of)
   const isAsked = as !== '' || caller !== ''
-  if (page === 'tools' && isAsked)
-    return [{ key: ['tools', as, caller, app, kind], path: '/api/tools/columns', query: { as, caller, app, kind } }]
-  if (page === 'tool' && isAsked && id !== '')
-    return [{ key: ['tool', id, as, caller, app], path: '/api/tool', query: { tool: id, as, caller, app } }]
+  const callers: First = { key: ['callers', callerOf(as)], path: '/api/callers', query: { ...callerOf(as) } }
+  if (page === 'tools')
+    return [
+      callers,
+      ...(isAsked
+        ? [{ key: ['tools', as, caller, app, kind], path: '/api/tools/columns', query: { as, caller, app, kind } }]
+        : []),
+    ]
+  if (page === 'tool')
+    return [
+      callers,
+      ...(isAsked && id !== ''
+        ? [{ key: ['tool', id, as, caller, app], path: '/api/tool', query: { tool: id, as, caller, app } }]
+        : []),
+    ]
   return page === 'people' ? ofPeople(of) : []
 }
 
@@ -64,12 +73,12 @@ function ofPeople(of: (name: string) => string): readonly First[] {
   const view = of('view')
   if (view === 'keys') return [{ key: ['keys'], path: '/api/keys' }]
   if (view === 'matrix') {
-    const [from, open] = [Math.max(0, Math.floor(Number(of('from'))) || 0), of('open')]
-    return [{ key: ['columns', from, open], path: '/api/matrix', query: { from, limit: 8, open } }]
+    const query = matrixQuery(of)
+    return [{ key: ['columns', query], path: '/api/matrix', query }]
   }
   const [text, tenant, role] = ['text', 'tenant', 'role'].map(of)
   return view === ''
-    ? [{ key: ['people', { text, tenant, role }], path: '/api/people', query: { text, tenant, role } }]
+    ? [{ key: ['people', { text, tenant, role }], path: '/api/people', query: { text, tenant, role }, toData: toPages }]
     : []
 }
 

@@ -7,6 +7,7 @@ import {
   formatNumber,
   formatAgo,
   formatDuration,
+  formatExact,
   formatIn,
   formatTime,
   limitText,
@@ -45,18 +46,30 @@ describe('formatIn', () => {
 })
 
 describe('formatTime', () => {
-  it('adds the day only if it is another one', () => {
+  it('has seconds today, the day on another one, and the year in another one', () => {
     const noon = new Date(2026, 10, 21, 12, 0, 5).getTime()
     assert.equal(formatTime(noon, noon + 60_000), '12:00:05')
-    assert.equal(formatTime(noon, noon + 2 * 86_400_000), '21 Nov 12:00:05')
+    assert.equal(formatTime(noon, noon + 2 * 86_400_000), '21 Nov 12:00')
+    assert.equal(formatTime(noon, new Date(2027, 0, 1).getTime()), '21 Nov 2026 12:00')
+    assert.equal(formatTime(noon, new Date(2025, 10, 21).getTime()), '21 Nov 2026 12:00')
   })
 
   it('writes each month and hour as `Intl` does', () => {
     for (let i = 0; i < 24; i++) {
       const date = new Date(2026, i % 12, 1 + i, i, 59 - i, i)
       const day = date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
-      assert.equal(formatTime(date.getTime(), 0), `${day} ${date.toLocaleTimeString('en-GB')}`)
+      const clock = date.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+      assert.equal(formatTime(date.getTime(), 0), `${day} 2026 ${clock}`)
     }
+  })
+})
+
+describe('formatExact', () => {
+  it('has everything of the time, with the zone, and is the same moment', () => {
+    const at = new Date(2026, 10, 27, 14, 3, 5, 7).getTime()
+    const text = formatExact(at)
+    assert.match(text, /^27 Nov 2026 14:03:05\.007 UTC[+-]\d\d:\d\d$/)
+    assert.equal(Date.parse(text.replace('UTC', 'GMT')), at)
   })
 })
 

@@ -27,10 +27,25 @@ export function formatIn(thenMs: number, nowMs: number): string {
   return thenMs <= nowMs ? 'now' : `in ${formatDuration(thenMs - nowMs)}`
 }
 
-/** Returns the time of day in the user's zone, with the date if it is another day. */
+/**
+ * Returns a time in the user's zone: `14:03:05` today, `27 Nov 14:03` on another day, and with its year in another year:
+ * `27 Nov 2025 14:03`.
+ */
 export function formatTime(ms: number, nowMs: number): string {
-  const time = formatClock(ms)
-  return new Date(ms).toDateString() === new Date(nowMs).toDateString() ? time : `${formatDay(ms)} ${time}`
+  const [then, now] = [new Date(ms), new Date(nowMs)]
+  const clock = formatClock(ms)
+  if (then.toDateString() === now.toDateString()) return clock
+  const year = then.getFullYear() === now.getFullYear() ? '' : ` ${then.getFullYear()}`
+  return `${formatDay(ms)}${year} ${clock.slice(0, -3)}`
+}
+
+/** Returns a time to the millisecond in the user's zone: `27 Nov 2026 14:03:05.120 UTC+01:00`. */
+export function formatExact(ms: number): string {
+  const date = new Date(ms)
+  const away = -date.getTimezoneOffset()
+  const zone = [Math.trunc(Math.abs(away) / 60), Math.abs(away) % 60].map((n) => String(n).padStart(2, '0')).join(':')
+  const fraction = String(date.getMilliseconds()).padStart(3, '0')
+  return `${formatDay(ms)} ${date.getFullYear()} ${formatClock(ms)}.${fraction} UTC${away < 0 ? '-' : '+'}${zone}`
 }
 
 /** Returns the time of day in the user's zone: `09:05:00`. `Intl` would load its tables before the first view. */

@@ -215,19 +215,40 @@ export function useNarrow(): boolean {
   return useMedia('(width < 48rem)')
 }
 
-/** Returns an element's distance from the top of the page, updated when the content above it changes. */
-export function useTop(element: RefObject<HTMLElement | null>): number {
-  const [top, setTop] = useState(0)
+/** Returns whether a detail is beside its list, and not over it. */
+export function useBeside(): boolean {
+  return useMedia('(width >= 75rem)')
+}
+
+/** The place of an element, in pixels. */
+interface ElementPlace {
+  /** The distance from the top of the page. */
+  readonly top: number
+  readonly width: number
+}
+
+/** Returns an element's place, updated when the content around it changes. */
+export function usePlace(element: RefObject<HTMLElement | null>): ElementPlace {
+  const [place, setPlace] = useState<ElementPlace>(() => ({ top: 0, width: innerWidth }))
   useLayoutEffect(() => {
     const measure = (): void => {
       const box = element.current?.getBoundingClientRect()
-      if (box) setTop(Math.round(box.top + scrollY))
+      if (!box) return
+      const [top, width] = [Math.round(box.top + scrollY), Math.round(box.width)]
+      setPlace((before) => (before.top === top && before.width === width ? before : { top, width }))
     }
     measure()
     const observer = new ResizeObserver(measure)
     const parent = element.current?.closest('main')
     if (parent) for (const child of [parent, ...parent.children]) observer.observe(child)
+    const list = element.current?.parentElement
+    if (list) observer.observe(list)
     return () => observer.disconnect()
   }, [element])
-  return top
+  return place
+}
+
+/** Returns an element's distance from the top of the page, updated when the content above it changes. */
+export function useTop(element: RefObject<HTMLElement | null>): number {
+  return usePlace(element).top
 }

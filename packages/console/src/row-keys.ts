@@ -32,6 +32,11 @@ export function moveByKeys(event: KeyboardEvent<HTMLElement>, rows: Rows): void 
   focusRow(event.currentTarget, rows, step(rowOf(row), rows.options.count))
 }
 
+/** Returns whether a key moves between rows. */
+export function isStep(key: string): boolean {
+  return STEPS.has(key)
+}
+
 /** Returns the index of a row's element. */
 export function rowOf(row: HTMLElement): number {
   return Number(row.dataset['index'])

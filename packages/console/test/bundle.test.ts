@@ -5,14 +5,14 @@ import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { buildConsole } from './browser.ts'
 
-const BUDGET_BYTES = 250 * 1024
+const BUDGET_BYTES = 260 * 1000
 /** React alone is 60 KB of it, what several pages share 50 KB. */
 const START_BYTES = 135 * 1024
 /** The files that send the first requests, before React is loaded. */
 const FIRST_BYTES = 6 * 1024
 
 describe('the bundle of the console', () => {
-  it('is at most 250 KB, compressed as the gateway does it, and loads pages and charts when they are shown', () => {
+  it('is at most 260 kB, compressed as the gateway does it, and loads pages and charts when they are shown', () => {
     const dir = buildConsole()
     const files = readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter((name) =>
       /\.(js|css|html)$/.test(name),

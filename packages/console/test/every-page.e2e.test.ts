@@ -51,6 +51,7 @@ if (executablePath !== undefined)
             .evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
           for (const link of links) linked.add(link)
           for (const { colorScheme, width, name: form } of FORMS) {
+            if (view.widths?.includes(width) === false) continue
             await page.emulateMedia({ colorScheme })
             await page.setViewportSize({ width, height: 900 })
             await page.evaluate(() => {

@@ -89,9 +89,15 @@ describeConsole('with the keyboard alone, a person', (stage) => {
   })
 
   it('sees as another caller, and tries a tool with a form, without and with running it', async () => {
-    await type(page.getByLabel('See as'), 'vera (')
+    await type(page.getByLabel('See as'), 'vera')
+    await page
+      .getByRole('option', { name: /^vera \(/ })
+      .first()
+      .waitFor()
+    await page.keyboard.press('Enter')
     await page.locator('.summary').getByText(/^vera/).waitFor()
     await press(page.getByRole('link', { name: 'transfer', exact: true }))
+    await press(page.getByRole('link', { name: 'Its page, with the playground' }))
     await heading('payments:transfer').waitFor()
     const field = (name: string) => page.getByLabel(name, { exact: true })
     await type(field('to'), 'ann')
@@ -136,9 +142,15 @@ describeConsole('with the keyboard alone, a person', (stage) => {
       ['prompt', 'greet', 'Ann'],
     ] as const) {
       await goTo('Tools')
-      await type(page.getByLabel('See as'), 'vera (')
+      await type(page.getByLabel('See as'), 'vera')
+      await page
+        .getByRole('option', { name: /^vera \(/ })
+        .first()
+        .waitFor()
+      await page.keyboard.press('Enter')
       await type(page.getByLabel('Kind'), kind)
       await press(page.getByRole('link', { name, exact: true }))
+      await press(page.getByRole('link', { name: 'Its page, with the playground' }))
       if (fill !== undefined) await type(page.getByLabel('who'), fill)
       await press(button('Call it…'))
       const dialog = page.getByRole('dialog')
@@ -190,16 +202,17 @@ describeConsole('with the keyboard alone, a person', (stage) => {
 
   it('finds a call by outcome, time and text, opens it with its run, and exports', async () => {
     await goTo('Calls')
-    await type(page.getByLabel('Outcome'), 'waiting')
+    await type(page.getByLabel('Filter'), 'outcome:waiting')
+    await page.keyboard.press('Enter')
     await page.waitForFunction(() => !document.querySelector('.records')?.textContent.includes('proc:echo'))
     await type(page.getByLabel('Time'), 'from')
     await type(page.getByLabel('From'), '01012026')
-    await type(page.getByLabel('Text'), 'eve@evil')
+    await type(page.getByLabel('Filter'), 'eve@evil outcome:waiting')
     await page.keyboard.press('Enter')
     await page.waitForFunction(() => document.querySelectorAll('.record').length === 1)
     await checkFocus(page, 'a filter')
     await press(page.locator('.record .opener'))
-    const drawer = page.getByRole('dialog')
+    const drawer = page.locator('.detail')
     await drawer.locator('.timeline li').nth(1).waitFor()
     await page.keyboard.press('Escape')
     await drawer.waitFor({ state: 'detached' })
@@ -232,7 +245,7 @@ describeConsole('with the keyboard alone, a person', (stage) => {
 
   it('restarts a server', async () => {
     await goTo('Servers')
-    await press(button('proc'))
+    await press(page.getByRole('link', { name: 'proc', exact: true }))
     await press(button('Restart…'))
     await press(button('Restart now'))
     await page.getByRole('dialog').waitFor({ state: 'hidden' })

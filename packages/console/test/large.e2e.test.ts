@@ -104,17 +104,20 @@ if (executablePath !== undefined)
       assert.ok((await page.locator('.listing-rows > li').count()) < 100)
     })
 
-    it('makes the options of 1,000 callers when the choice is used, and keeps its place', async () => {
+    it('finds one of 1,000 callers by typing, and keeps its place', async () => {
       const { page } = seat
       await openFresh(page, gateway.url, { address: 'tools?as=user-5', ready: '.listing-rows > li' })
       const choice = page.getByLabel('See as')
-      await choice.locator('option', { hasText: 'user-5 (operator) – sees' }).waitFor({ state: 'attached' })
-      assert.equal(await choice.locator('option').count(), 2)
+      await page.waitForFunction(
+        (field) => field instanceof HTMLInputElement && field.value.startsWith('user-5 (operator) – sees'),
+        await choice.elementHandle(),
+      )
       const place = await choice.boundingBox()
-      await choice.focus()
-      assert.equal(await choice.locator('option').count(), 1003)
+      await choice.pressSequentially('user-987')
+      await page.getByRole('option', { name: /^user-987/ }).waitFor()
+      assert.ok((await page.getByRole('option').count()) < 30)
       assert.deepEqual(await choice.boundingBox(), place)
-      await choice.selectOption('user-987')
+      await choice.press('Enter')
       await page
         .locator('.summary')
         .getByText(/^user-987 sees/)

@@ -48,7 +48,7 @@ describeConsole('the palette', (stage) => {
     await page.keyboard.press('Enter')
     await field().waitFor({ state: 'hidden' })
     await page.getByText('No call matches').waitFor()
-    assert.equal(await page.getByLabel('Text').inputValue(), 'nothing is called this')
+    assert.equal(await page.getByLabel('Filter').inputValue(), 'nothing is called this')
   })
 
   it('shows the keys with ?, but not while somebody types', async () => {

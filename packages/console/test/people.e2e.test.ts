@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
-import type { PeopleBody, RunsBody } from '../../gateway/src/model/rows.ts'
+import type { PeopleBody, PersonRow, RunsBody } from '../../gateway/src/model/rows.ts'
 import { enter, type Seat } from './browser.ts'
 import { type LivelyGateway, PERSON, startLivelyGateway } from './lively-gateway.ts'
 import { describeConsole } from './suite.ts'
@@ -20,14 +20,19 @@ describeConsole('people and runs', (stage) => {
       assert.deepEqual(await names(), ['bert', 'boss', 'clara', 'gina', 'guest', 'luke', 'runner', 'vera (you)'])
       const clara = page.getByRole('row').filter({ hasText: 'clara' })
       assert.match((await clara.innerText()).replaceAll(/\s+/g, ' '), /clara of the tenant acme clerk agent/)
-      await page.locator('.toolbar').getByLabel('Tenant').selectOption('acme')
+      const filter = page.getByLabel('Filter')
+      await filter.pressSequentially('ten')
+      await filter.press('ArrowDown')
+      await filter.press('Enter')
+      await filter.press('ArrowDown')
+      await filter.press('Enter')
       await page.getByText('3 people').waitFor()
       assert.deepEqual(await names(), ['boss', 'clara', 'runner'])
       await page.getByRole('button', { name: 'Clear', exact: true }).click()
-      await page.getByLabel('Search').fill('guest')
+      await filter.fill('guest')
       await page.getByText('2 people').waitFor()
       assert.deepEqual(await names(), ['gina', 'guest'])
-      await page.getByLabel('Search').fill('zzz')
+      await filter.fill('zzz')
       await page.getByRole('button', { name: 'Clear the filter' }).click()
       await page.getByText('8 people').waitFor()
       await page.getByLabel('Order').selectOption('most calls')
@@ -39,7 +44,7 @@ describeConsole('people and runs', (stage) => {
     inConsole('people?tenant=acme', PERSON, async ({ page }) => {
       await page.getByRole('link', { name: 'clara', exact: true }).focus()
       await page.keyboard.press('Enter')
-      const drawer = page.getByRole('dialog', { name: 'clara' })
+      const drawer = page.getByRole('complementary', { name: 'clara' })
       await drawer.getByText('Nothing of this person is halted.').waitFor()
       await drawer.getByRole('button', { name: 'Halt this person…' }).press('Enter')
       const dialog = page.getByRole('dialog', { name: 'Halt', exact: true })
@@ -69,13 +74,15 @@ describeConsole('people and runs', (stage) => {
     inConsole('runs', PERSON, async ({ page }) => {
       const rows = page.locator('.runs .opener')
       await rows.first().waitFor()
-      await page.getByLabel('Label').selectOption('untrusted')
+      await page.getByLabel('Filter').fill('label:untrusted')
+      await page.getByLabel('Filter').press('Enter')
       await page.getByText('1 run', { exact: true }).waitFor()
       const row = page.locator('.runs tr.record')
       const text = (await row.innerText()).replaceAll(/\s+/g, ' ')
       for (const part of ['clara', 'acme', 'runner', 'untrusted', '1 waiting', 'open'])
         assert.ok(text.includes(part), text)
-      await page.getByLabel('State').selectOption('ended')
+      await page.getByLabel('Filter').fill('label:untrusted state:ended')
+      await page.getByLabel('Filter').press('Enter')
       await page.getByText('No run matches').waitFor()
       await page.getByRole('button', { name: 'Clear the filter' }).click()
       await row.waitFor()
@@ -93,7 +100,7 @@ describeConsole('people and runs', (stage) => {
       assert.equal(await page.locator('.tenant').count(), 0)
       assert.equal(await page.getByRole('link', { name: 'Keys', exact: true }).count(), 0)
       await page.getByRole('link', { name: 'clara', exact: true }).click()
-      const drawer = page.getByRole('dialog', { name: 'clara' })
+      const drawer = page.getByRole('complementary', { name: 'clara' })
       await drawer.getByText('See as clara').waitFor()
       assert.equal(await drawer.getByRole('heading', { name: 'Keys' }).count(), 0)
       await page.goto(`${lively.url}/#/people?open=bert`)
@@ -105,9 +112,56 @@ describeConsole('people and runs', (stage) => {
     })
   })
 
+  it('shows a person who signed in, where the roles are from, and what they see', () =>
+    inConsole('overview', PERSON, async ({ page }) => {
+      const issuer = 'https://id.example/realms/acme'
+      const ann: PersonRow = {
+        name: 'ann',
+        user: 'ann',
+        tenant: 'acme',
+        as: 'ann',
+        callers: [],
+        seenRoles: ['clerk'],
+        rolesFrom: { issuer, at: Date.now() - 60_000 },
+        issuer,
+        cameBy: 'token',
+        firstSeenAt: Date.now() - 3 * 24 * 3600_000,
+        lastSeenAt: Date.now() - 60_000,
+        clients: ['desk'],
+        visible: 7,
+        tokens: 90,
+        calls: 0,
+        refused: 0,
+      }
+      const body: PeopleBody = {
+        people: [ann],
+        total: 1,
+        from: 0,
+        tenants: ['acme'],
+        roles: ['clerk'],
+        isComplete: true,
+      }
+      await page.route(
+        (url) => url.pathname === '/api/people',
+        (route) => route.fulfill({ json: body }),
+      )
+      await page.goto(`${lively.url}/#/people`)
+      const row = page.getByRole('row').filter({ hasText: 'ann' })
+      await row.getByText(/of the token of \d\d:\d\d:\d\d from id\.example\/realms\/acme/).waitFor()
+      await row.getByText('signed in by desk').waitFor()
+      await row.getByRole('link', { name: 'ann' }).press('Enter')
+      const detail = page.getByRole('complementary', { name: 'ann' })
+      const link = detail.getByRole('link', { name: 'See as, with the roles of the latest token' })
+      assert.equal(await link.getAttribute('href'), '#/tools?as=ann')
+      await page.goto(`${lively.url}/#/tools?as=bert`)
+      await page.getByLabel('See as').fill('ann')
+      await page.getByRole('option', { name: /^ann of acme \(clerk\) signed in/ }).click()
+      await page.waitForFunction(() => location.hash.startsWith('#/tools?as=ann'))
+    }))
+
   it('leads from former addresses to what took their place', () =>
     inConsole('connections', PERSON, async ({ page }) => {
-      const drawer = page.getByRole('dialog', { name: 'vera' })
+      const drawer = page.getByRole('complementary', { name: 'vera' })
       await drawer.getByRole('link', { name: 'Connect mail' }).waitFor()
       await page.goto(`${lively.url}/#/keys`)
       await page.getByRole('button', { name: 'Make a key…' }).waitFor()

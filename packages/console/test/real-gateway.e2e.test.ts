@@ -56,7 +56,7 @@ describeConsole('the console of a real gateway', (stage) => {
     await page.getByRole('link', { name: 'Live' }).click()
     const row = page.getByRole('row').filter({ hasText: 'tool_result' }).filter({ hasText: 'up:pay' })
     await row.getByRole('link').click()
-    await page.getByRole('dialog').getByRole('listitem').filter({ hasText: 'tool_call' }).first().waitFor()
+    await page.locator('.detail').getByRole('listitem').filter({ hasText: 'tool_call' }).first().waitFor()
   })
 
   it('reconnects after a restart of the gateway, with a new login', async () => {

@@ -47,7 +47,7 @@ describeConsole('what a run has done', (stage) => {
 
   it('is in the drawer of a call, with its record marked', async () => {
     const page = await open('calls?run=run-7&open=run-2')
-    const current = page.getByRole('dialog').locator('.timeline li[aria-current]')
+    const current = page.locator('.detail .timeline li[aria-current]')
     await current.filter({ hasText: 'web:fetch' }).waitFor()
     await checkPage(page, 'the drawer of a call')
   })

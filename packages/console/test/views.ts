@@ -13,6 +13,8 @@ export interface View {
   readonly shows?: readonly string[]
   /** Brings the state about with the keyboard alone, from the page at the address. */
   readonly open?: (page: Page) => Promise<void>
+  /** The widths at which it is looked at. Default: all. */
+  readonly widths?: readonly number[]
   /** It is over the page: Escape closes it, and the focus returns. */
   readonly isModal?: boolean
 }
@@ -59,6 +61,12 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
       ready: '.tool',
       shows: ['pages/tools.tsx'],
       open: (page) => fold(page, /needs/i),
+    },
+    {
+      name: 'a tool beside the list',
+      address: 'tools?as=bert&open=payments:transfer',
+      ready: '.detail .reasons',
+      shows: ['parts/tool-drawer.tsx'],
     },
     { name: 'another caller', address: 'tools?caller={"user":"zoe","roles":["guest"]}', ready: '.tool' },
     { name: 'no tool of a filter', address: 'tools?as=bert&q=zzz', ready: '.panel' },
@@ -151,11 +159,14 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
   calls: [
     { name: 'the calls', address: 'calls', ready: '.record' },
     {
-      name: 'every field of calls',
+      name: 'the suggestions of a filter',
       address: 'calls?range=from … to',
       ready: '.record',
-      shows: ['pages/calls.tsx'],
-      open: (page) => fold(page, 'All fields'),
+      shows: ['parts/suggestions.tsx'],
+      async open(page) {
+        await page.getByLabel('Filter').fill('user:')
+        await page.locator('.filter-box [role=option]').first().waitFor()
+      },
     },
     {
       name: 'a call',
@@ -258,8 +269,8 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
       isModal: true,
       async open(page) {
         await press(page.getByRole('link', { name: 'clara', exact: true }))
-        await page.getByRole('dialog').getByText('All runs').waitFor()
-        await page.getByRole('dialog').getByText('clara-laptop').first().waitFor()
+        await page.locator('.detail').getByText('All runs').waitFor()
+        await page.locator('.detail').getByText('clara-laptop').first().waitFor()
       },
     },
     {
@@ -270,18 +281,19 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
       isModal: true,
       async open(page) {
         await press(page.locator('.record .opener').first())
-        await page.getByRole('dialog').getByRole('link', { name: 'Connect mail' }).waitFor()
+        await page.locator('.detail').getByRole('link', { name: 'Connect mail' }).waitFor()
       },
     },
   ],
   servers: [
     { name: 'the servers', address: 'servers', ready: 'tbody tr' },
-    { name: 'a server', address: 'servers?server=broken', ready: '.server-log p' },
+    { name: 'a server', address: 'servers?server=broken', ready: '.server-log p', shows: ['pages/servers.tsx'] },
     {
       name: 'the question before a restart',
+      // A window that becomes narrow moves the detail into a dialog, and closes the question.
+      widths: [1440],
       address: 'servers?server=proc',
       ready: '.server-details',
-      shows: ['pages/servers.tsx'],
       isModal: true,
       open: (page) => press(page.getByRole('button', { name: 'Restart…' })),
     },

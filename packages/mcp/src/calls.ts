@@ -59,6 +59,8 @@ export function callTool({ view, names, name, input, ...rest }: ToolCall): Promi
     asker: rest.asker,
     context: rest.context,
     continues: rest.continues,
+    // Each answer to a client has the note about a change.
+    edits: true,
     hooks: rest.hooks,
     calledAs: name,
     nameOf: (id) => names.toName(id) ?? id,

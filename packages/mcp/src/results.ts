@@ -49,16 +49,27 @@ export class RpcError extends McpError {
 export function toAnswer(outcome: CallOutcome): McpAnswer {
   switch (outcome.status) {
     case 'done':
-      return unwrapAnswer(outcome.output as McpResult)
+      return withNote(unwrapAnswer(outcome.output as McpResult), outcome.note)
     case 'waiting':
     case 'refused':
     case 'input_required':
       return { result: toErrorResult(outcome) }
     case 'failed': {
       const rpc = outcome.error instanceof McpError ? outcome.error.rpc : undefined
-      return rpc ? { error: relayedError(rpc) } : { result: toErrorResult(outcome) }
+      return rpc ? withNote({ error: relayedError(rpc) }, outcome.note) : { result: toErrorResult(outcome) }
     }
   }
+}
+
+/** Tells the model first what an approver changed of its input. The structured content stays as its schema wants it. */
+function withNote(answer: McpAnswer, note: string | undefined): McpAnswer {
+  if (note === undefined) return answer
+  if ('error' in answer) return { error: { ...answer.error, message: `${note} ${answer.error.message}` } }
+  return { result: noted(answer.result, note) }
+}
+
+function noted(result: McpResult, note: string): McpResult {
+  return { ...result, content: [{ type: 'text', text: note }, ...(result.content ?? [])] }
 }
 
 export interface ResultTool {
@@ -77,8 +88,11 @@ const ANY_TOOL: ResultTool = { name: 'the tool', outputSchema: undefined }
  */
 export async function toResult(outcome: CallOutcome, tool: ResultTool = ANY_TOOL): Promise<McpResult> {
   switch (outcome.status) {
-    case 'done':
-      return isStream(outcome.output) ? drain(outcome.output, tool) : resultOf(outcome.output, tool, outcome.isCut)
+    case 'done': {
+      const { output, isCut, note } = outcome
+      const result = isStream(output) ? await drain(output, tool) : resultOf(output, tool, isCut)
+      return note === undefined ? result : noted(result, note)
+    }
     case 'waiting':
     case 'refused':
     case 'input_required':

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { type Approval, ToolgateError } from '@toolgate/core'
+import { approverContract } from './approver-contract.ts'
 import type { ApprovalBinding, ApprovalFilter, ApprovalStore, ApprovalVerdict } from '@toolgate/core/stores'
 
 /**
@@ -9,6 +10,7 @@ import type { ApprovalBinding, ApprovalFilter, ApprovalStore, ApprovalVerdict } 
  * approvalStoreContract('memoryApprovals', async () => memoryApprovals())
  */
 export function approvalStoreContract(name: string, make: (t: TestContext) => Promise<ApprovalStore>): void {
+  approverContract(name, make)
   describe(`${name} (approval store contract)`, () => {
     it('makes a pending approval with what it is bound to and when it ends', async (t) => {
       const store = await make(t)

@@ -1,49 +1,81 @@
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { parseEnv } from 'node:util'
 import { isObject, type JsonObject } from '@toolgate/values/json'
-import { createRedactor } from '@toolgate/values/redact'
+import { CliError } from '../exit.ts'
+import { type EntrySecret, EntrySecrets } from '../project/secret-files.ts'
+import { keepArgument, keepHeader, keepUrl, keepVariable } from './keep-secrets.ts'
+import { isOpaque, isRedacted } from './secret-values.ts'
 
 /** A server of a client's file as an entry of the configuration. */
 export interface ImportedServer {
   readonly entry: JsonObject
-  /** The variables that replace secrets, with the earlier place of each. */
-  readonly secrets: readonly { readonly variable: string; readonly from: string }[]
+  /** The secrets, which the entry refers to by file. Never print their values. */
+  readonly secrets: readonly EntrySecret[]
   /** Variables of the environment that the client's file already uses. */
   readonly variables: readonly string[]
 }
 
 type ImportResult = ImportedServer | { readonly left: string }
 
+/** The transports that a gateway speaks. */
+const TYPES: ReadonlySet<unknown> = new Set([
+  undefined,
+  'stdio',
+  'local',
+  'http',
+  'streamable-http',
+  'streamableHttp',
+  'remote',
+])
+
 /**
- * Returns a client's server as an entry of the configuration. Secrets become references to the environment; no result
- * contains their values. A server that the gateway cannot run is left out, with the reason.
+ * Returns a client's server as an entry of the configuration, with `server` as its name there. Secrets become references
+ * to files; the entry never contains their values. A server that the gateway cannot run is left out, with the reason.
  */
-export function importEntry(name: string, given: unknown): ImportResult {
+export function importEntry(server: string, given: unknown): ImportResult {
   if (!isObject(given)) return { left: 'it is not an object' }
   if (given['disabled'] === true || given['enabled'] === false) return { left: 'it is switched off' }
-  const type = given['type'] ?? given['transport']
+  const type = isObject(given['transport']) ? given['transport']['type'] : (given['type'] ?? given['transport'])
   if (type === 'sse') return { left: 'it speaks HTTP+SSE, which the gateway does not' }
-  const reading = new EntryReading(name)
+  if (!TYPES.has(type)) return { left: `it speaks ${JSON.stringify(type)}, which the gateway does not` }
+  if (given['headersHelper'] !== undefined) return { left: 'a command makes its headers ("headersHelper")' }
+  const reading = new EntryReading(server)
   try {
     const entry =
       textOf(given['url'] ?? given['serverUrl']) === undefined ? commandOf(given, reading) : urlOf(given, reading)
     return entry === undefined
       ? { left: 'it has neither a command nor a URL' }
-      : { entry, secrets: reading.secrets, variables: [...reading.variables] }
+      : { entry, secrets: reading.secrets.list, variables: [...reading.variables] }
   } catch (error) {
-    if (error instanceof NotPortable) return { left: error.message }
+    if (error instanceof NotPortable || error instanceof CliError) return { left: error.message }
     throw error
   }
 }
 
 function urlOf(given: JsonObject, reading: EntryReading): JsonObject {
-  const url = textOf(given['url'] ?? given['serverUrl']) ?? ''
-  const headers = Object.entries(textsOf(given['headers'])).map(([header, value]) => [
-    header,
-    reading.header(header, value),
-  ])
-  return {
-    url: reading.value(url, 'URL', 'url'),
-    ...(headers.length > 0 && { headers: Object.fromEntries(headers) }),
+  const { url, login } = reading.url(textOf(given['url'] ?? given['serverUrl']) ?? '')
+  const written = Object.entries(textsOf(given['headers']))
+  const headers = written.map(([header, value]) => [header, reading.header(header, value)])
+  if (login !== undefined && !written.some(([header]) => header.toLowerCase() === 'authorization'))
+    headers.push(['Authorization', login])
+  return { url, ...(headers.length > 0 && { headers: Object.fromEntries(headers) }) }
+}
+
+/** Returns the variables of a server, with those of its `envFile`. */
+function envOf(given: JsonObject, from: JsonObject, reading: EntryReading): readonly (readonly [string, string])[] {
+  const own = textsOf(from['env'])
+  const file = textOf(given['envFile'])
+  const read = file === undefined ? {} : readEnvFile(reading.plain(file))
+  return Object.entries({ ...read, ...own }).map(([key, value]) => [key, reading.variable(key, value)])
+}
+
+function readEnvFile(file: string): Readonly<Record<string, string>> {
+  if (!path.isAbsolute(file)) throw new NotPortable(`its "envFile" ${JSON.stringify(file)} is relative to its client`)
+  try {
+    return textsOf(parseEnv(readFileSync(file, 'utf8')))
+  } catch {
+    throw new NotPortable(`its "envFile" ${JSON.stringify(file)} cannot be read`)
   }
 }
 
@@ -54,7 +86,7 @@ function commandOf(given: JsonObject, reading: EntryReading): JsonObject | undef
   if (command === undefined) return undefined
   const from = nested ?? given
   const args = Array.isArray(from['args']) ? from['args'].map(String) : []
-  const env = Object.entries(textsOf(from['env'])).map(([key, value]) => [key, reading.variable(key, value)])
+  const env = envOf(given, from, reading)
   const cwd = textOf(given['cwd'])
   return {
     command: reading.plain(command),
@@ -71,83 +103,73 @@ function absolute(cwd: string): string {
 
 class NotPortable extends Error {}
 
-/**
- * A redactor that also knows names that mean a secret only in a client's file. It recognises keys and tokens by their
- * form.
- */
-const redactor = createRedactor({ keys: ['key', 'auth', 'pat', 'credential', 'credentials', 'dsn'] })
-const OPAQUE = /^(?=.*\d)(?=.*[A-Za-z])[\w+=.~-]{20,}$/
-const REFERENCE = /\$\{([^}]*)\}/g
+const REFERENCE = /\$\{(?:([^}]*)\})?/g
 const KNOWN: ReadonlyMap<string, string> = new Map([
   ['userHome', '${HOME}'],
   ['pathSeparator', path.sep],
   ['/', path.sep],
 ])
 
+/** Variables of editors that no other program has. */
+const OF_EDITORS =
+  /^(?:workspaceFolder|workspaceRoot|fileWorkspaceFolder|relativeFile|fileBasename|fileDirname|fileExtname)|^(?:file|cwd|execPath|lineNumber|selectedText)$/
+
 /** Reads the texts of one server. */
 class EntryReading {
-  readonly secrets: { variable: string; from: string }[] = []
+  readonly secrets: EntrySecrets
   readonly variables = new Set<string>()
-  readonly #name: string
 
-  constructor(name: string) {
-    this.#name = name
-      .toUpperCase()
-      .replaceAll(/[^A-Z0-9]+/g, '_')
-      .replace(/^_+|_+$/g, '')
+  constructor(server: string) {
+    this.secrets = new EntrySecrets(server)
   }
 
-  /** Converts a variable of the server's process. A secret becomes a variable of the same name. */
+  /** Converts a variable of the server's process. */
   variable(key: string, value: string): string {
-    const isSecret = redactor.redactText(`${key}=${value}`) !== `${key}=${value}` || OPAQUE.test(value)
-    return isSecret && !value.includes('${') ? this.#refer(key, `env.${key}`) : this.plain(value)
+    return this.#keep(value, () => keepVariable(key, value, this.secrets))
   }
 
-  /** Converts the value of a header. It counts as a secret unless its name is known to be harmless. */
   header(name: string, value: string): string {
-    if (value.includes('${') || PUBLIC_HEADERS.has(name.toLowerCase())) return this.plain(value)
-    const [, scheme = ''] = /^((?:Bearer|Basic|Token) )./i.exec(value) ?? []
-    return `${scheme}${this.#refer(`${this.#name}_${toVariable(name)}`, `headers.${name}`)}`
+    return this.#keep(value, () => keepHeader(name, value, this.secrets))
   }
 
   argument(value: string, before: string | undefined, index: number): string {
-    const [, flag = ''] = /^(--?[\w-]+=)./.exec(value) ?? []
-    const isFlagged = before !== undefined && /^--?[\w-]+$/.test(before) && isRedacted(`${before} ${value}`)
-    if (!value.includes('${') && (isFlagged || isRedacted(value)))
-      return `${flag}${this.#refer(`${this.#name}_ARG_${index + 1}`, `args[${index}]`)}`
-    return this.plain(value)
+    return this.#keep(value, () => keepArgument(value, before, index, this.secrets))
   }
 
-  value(value: string, variable: string, from: string): string {
-    if (!value.includes('${') && isRedacted(value)) return this.#refer(`${this.#name}_${variable}`, from)
-    return this.plain(value)
+  url(value: string): { readonly url: string; readonly login?: string } {
+    return hasReference(value) ? { url: this.plain(value) } : keepUrl(value, this.secrets)
+  }
+
+  #keep(value: string, keep: () => string): string {
+    const kept = hasReference(value) ? value : keep()
+    return kept === value ? this.plain(value) : kept
   }
 
   /** Converts a client's references to variables into the configuration's form. */
   plain(value: string): string {
-    return value.replaceAll(REFERENCE, (whole, inner: string) => {
+    // A file can contain no reference, so a secret beside one has no place.
+    const around = value.replaceAll(REFERENCE, 'x')
+    if (hasReference(value) && (isRedacted(around) || around.split(/[\s:@/=,;]+/).some(isOpaque)))
+      throw new NotPortable('it has a secret beside a reference in one text')
+    return value.replaceAll(REFERENCE, (whole, inner: string | undefined) => {
+      // A "${" that no "}" closes is text.
+      if (inner === undefined) return `$${whole}`
       const known = KNOWN.get(inner)
       if (known !== undefined) return known
+      if (/^file:(?:\/|[A-Za-z]:[/\\])/.test(inner)) return whole
       const input = /^input:(.+)$/.exec(inner)?.[1]
       const variable = input === undefined ? inner.replace(/^env:/, '') : toVariable(input)
       const [, name] = /^([A-Za-z_]\w*)(?::-.*)?$/.exec(variable) ?? []
-      if (name === undefined || variable.startsWith('workspaceFolder'))
+      if (name === undefined || OF_EDITORS.test(variable))
         throw new NotPortable(`it uses ${whole}, which only its client knows`)
       if (!variable.includes(':-')) this.variables.add(name)
       return `\${${variable}}`
     })
   }
-
-  #refer(variable: string, from: string): string {
-    this.secrets.push({ variable, from })
-    return `\${${variable}}`
-  }
 }
 
-const PUBLIC_HEADERS: ReadonlySet<string> = new Set(['accept', 'content-type', 'user-agent', 'accept-language'])
-
-function isRedacted(text: string): boolean {
-  return redactor.redactText(text) !== text
+function hasReference(value: string): boolean {
+  return /\$\{[^}]*\}/.test(value)
 }
 
 function toVariable(name: string): string {

@@ -1,11 +1,12 @@
 import type { CompareOptions } from '../commands/compare.ts'
 import type { PolicyTestsOptions } from '../commands/policy-tests.ts'
+import type { RestorePolicyOptions, RevisionsOptions } from '../commands/policy-revisions.ts'
 import type { SnapshotOptions } from '../commands/snapshot.ts'
 import type { SuggestCommandOptions } from '../commands/suggest.ts'
 import type { Since, WhatIfCommandOptions } from '../commands/what-if.ts'
 import { CliError } from '../exit.ts'
 import { type CommandRow, row } from './row.ts'
-import { DEFAULT_CONFIG, ERRORS_AS_JSON, FILE_HELP } from './shared-options.ts'
+import { DEFAULT_CONFIG, ERRORS_AS_JSON, FILE_HELP, gatewayOptions } from './shared-options.ts'
 import { sinceOf, timeAgo } from './values.ts'
 
 export const POLICY_COMMANDS: readonly CommandRow[] = [
@@ -122,5 +123,41 @@ export const POLICY_COMMANDS: readonly CommandRow[] = [
       ['needs', '--policy'],
       ['--file', 'not with', '--url', '--key'],
     ],
+  ),
+  { name: 'policy', does: 'list the policies that were in force, and go back to one', define: gatewayOptions },
+  {
+    ...row(
+      'policy revisions',
+      'list the policies that were in force: since when, by whom and how',
+      gatewayOptions,
+      async (options: RevisionsOptions, { io }) =>
+        (await import('../commands/policy-revisions.ts')).revisionsCommand(options, io),
+    ),
+    isDefault: true,
+  },
+  row(
+    'policy show',
+    'print the text of a policy that was in force',
+    (command) => gatewayOptions(command).argument('<revision>', 'as "toolgate policy" shows it'),
+    async (options: RevisionsOptions, { io }, revision) =>
+      (await import('../commands/policy-revisions.ts')).showRevisionCommand(revision, options, io),
+  ),
+  row(
+    'policy restore',
+    'go back to an earlier policy; it applies until the policy of the file changes',
+    (command) =>
+      gatewayOptions(command)
+        .argument('<revision>', 'as "toolgate policy" shows it')
+        .option('--dry-run', 'only say what would change, and who would gain and lose which tools')
+        .option('--preview <id>', 'apply exactly what a dry run has shown, or nothing'),
+    async (options: RestorePolicyOptions, { io }, revision) =>
+      (await import('../commands/policy-revisions.ts')).restoreCommand(revision, options, io),
+  ),
+  row(
+    'policy release',
+    'apply the policy of the file again, in place of a restored one',
+    gatewayOptions,
+    async (options: RevisionsOptions, { io }) =>
+      (await import('../commands/policy-revisions.ts')).releasePolicyCommand(options, io),
   ),
 ]

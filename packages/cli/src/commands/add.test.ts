@@ -115,6 +115,41 @@ policy:
     assert.equal(loadConfig(file, { env: { TOKEN: 'x' } }).servers.length, 2)
   })
 
+  it('keeps secrets in files, so that the configuration has none, and prints none', async (t) => {
+    const { add, text, file, folder, io, started } = world(t)
+    const [token, key] = ['ghp_abcdefghijklmnopqrstuvwxyz0123456789', 'sk-abcdefghijklmnop1234']
+    const env = [`GITHUB_TOKEN=${token}`, 'LOG_LEVEL=debug', 'OTHER=${TOKEN}', 'TOKEN']
+    assert.equal(await add('files', ['node', 'server.js', `--api-key=${key}`], { env, start: true }), 'ok')
+    const header = [`Authorization: Bearer ${token}`, 'X-Mine: ${TOKEN}']
+    assert.equal(await add('docs', [`https://vera:pw@example.com/mcp?token=${key}`], { header }), 'ok')
+    assert.match(
+      text(),
+      /env: \{ GITHUB_TOKEN: "\$\{file:\.toolgate\/secrets\/files-GITHUB_TOKEN\}", LOG_LEVEL: debug, OTHER: "\$\{TOKEN\}", TOKEN: "\$\{TOKEN\}" \}/,
+    )
+    assert.ok(![token, key, 'vera:pw'].some((secret) => `${text()}${io.out()}${io.err()}`.includes(secret)))
+    const { servers } = loadConfig(file, { env: { TOKEN: 'x' } })
+    assert.deepEqual(servers[0]?.env, { GITHUB_TOKEN: token, LOG_LEVEL: 'debug', OTHER: 'x', TOKEN: 'x' })
+    assert.equal(servers[0]?.args[1], `--api-key=${key}`)
+    assert.equal(servers[1]?.url, `https://example.com/mcp?token=${key}`)
+    assert.deepEqual(servers[1]?.headers, { Authorization: `Bearer ${token}`, 'X-Mine': 'x' })
+    assert.deepEqual(started, ['files', 'closed'])
+    assert.match(io.out(), / {2}env\.GITHUB_TOKEN is a secret, kept in \.toolgate\/secrets\/files-GITHUB_TOKEN\n/)
+    const secret = path.join(folder, '.toolgate/secrets/files-GITHUB_TOKEN')
+    if (process.platform !== 'win32') assert.equal(lstatSync(secret).mode & 0o777, 0o600)
+  })
+
+  it('writes no secret of a server that does not start', async (t) => {
+    const { add, folder, text } = world(t, FILE, { status: 'down', reason: 'exited with code 1' })
+    await assert.rejects(add('files', ['node'], { env: ['A_TOKEN=abc'], start: true }), /does not start/)
+    assert.deepEqual([readdirSync(folder), text()], [['toolgate.yaml'], FILE])
+  })
+
+  it('adds a server whose variable is not set without a start, and says so', async (t) => {
+    const { add, io } = world(t)
+    assert.equal(await add('files', ['node'], { env: ['NOT_SET_HERE'] }), 'ok')
+    assert.match(io.err(), /the environment variable NOT_SET_HERE is not set/)
+  })
+
   it('starts the server once, and tags its tools by what it says of them', async (t) => {
     const { add, file, started, text, io } = world(t)
     await add('files', ['node', 'server.js'], { start: true })

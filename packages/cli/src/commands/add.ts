@@ -2,8 +2,11 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Tool } from '@toolgate/core'
 import { findDownloads, type GatewayConfig } from '@toolgate/gateway'
+import { keepArgument, keepHeader, keepUrl, keepVariable } from '../clients/keep-secrets.ts'
+import { writeChanges } from '../clients/text-file.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { type EntrySecret, EntrySecrets, prepareSecrets, secretChanges, toTrial } from '../project/secret-files.ts'
 import { checkConfig, openConfig, saveConfig, serverNames, withServer } from '../project/config-file.ts'
 import { probeServers, REVIEW, type Tag, tagOf, TAGS, tagsOf } from '../project/probe-servers.ts'
 import { count } from '../render.ts'
@@ -39,15 +42,25 @@ export async function addCommand(
     throw new CliError('usage', `${printable(file)} has a server ${JSON.stringify(name)} already.`, {
       hint: 'Choose another name, or replace it with --replace.',
     })
-  const entry = toEntry(target, options, path.dirname(path.resolve(file)))
+  const kept = new EntrySecrets(name)
+  const entry = toEntry(target, options, { configDir: path.dirname(path.resolve(file)), kept })
   const added = withServer(before, name, entry)
-  const config = await checkConfig(added, io.env, { starts: options.start })
+  const trial = toTrial(entry, kept.list)
+  const config = await checkConfig(
+    withServer(before, name, trial.entry),
+    { ...io.env, ...trial.env },
+    { starts: options.start },
+  )
   const downloads = entry.command === undefined ? [] : findDownloads(entry.command, entry.args ?? [])
   if (options.start && downloads.length > 0) printLine(io.stderr, printable(describeDownload(name, downloads)))
   const tools = options.start ? await listTools(name, config, start) : undefined
+  const secrets = secretChanges(file, kept.list)
+  prepareSecrets(file, secrets)
+  writeChanges(secrets)
   saveConfig(tools ? withServer(before, name, { ...entry, ...tagsOf(tools) }, { tools: REVIEW }) : added)
-  if (options.json) printJson(io.stdout, { name, config: file, tools: tools?.map(toRow) })
-  else printAdded({ name, file, tools, warnings: config.warnings ?? [] }, io)
+  const keptIn = kept.list.map(({ file: to, from }) => ({ file: to, from }))
+  if (options.json) printJson(io.stdout, { name, config: file, tools: tools?.map(toRow), secrets: keptIn })
+  else printAdded({ name, file, tools, config, secrets: keptIn }, io)
   return 'ok'
 }
 
@@ -63,7 +76,7 @@ interface ServerEntry {
 function toEntry(
   target: readonly string[],
   { env = [], header = [], shared }: AddOptions,
-  configDir: string,
+  { configDir, kept }: { readonly configDir: string; readonly kept: EntrySecrets },
 ): ServerEntry {
   const [first, ...rest] = target
   if (first === undefined)
@@ -74,23 +87,51 @@ function toEntry(
   if (/^https?:\/\//.test(first)) {
     if (rest.length > 0) throw new CliError('usage', `A URL has no arguments: ${printable(rest.join(' '))}`)
     if (env.length > 0) throw new CliError('usage', '--env is for a command. A URL has --header.')
-    return {
-      url: first,
-      ...withSome('headers', pairs(header, ':', '--header "Authorization: Bearer ${TOKEN}"')),
-      ...per,
-    }
+    const headers = pairs(header, ':', '--header "Authorization: Bearer ${TOKEN}"')
+    return { ...withoutSecrets(first, headers, kept), ...per }
   }
   if (header.length > 0) throw new CliError('usage', '--header is for a URL. A command has --env.')
   return {
     command: toPortable(first, configDir),
-    ...(rest.length > 0 && { args: rest.map((arg) => toPortable(arg, configDir)) }),
-    ...withSome('env', pairs(env, '=', '--env NAME, or --env NAME=value')),
+    ...(rest.length > 0 && {
+      args: rest.map((arg, i) => toPortable(isWritten(arg) ? arg : keepArgument(arg, rest[i - 1], i, kept), configDir)),
+    }),
+    ...withSome('env', keepVariables(pairs(env, '=', '--env NAME, or --env NAME=value'), kept)),
     ...per,
   }
 }
 
 function withSome(key: 'env' | 'headers', values: Readonly<Record<string, string>>): object {
   return Object.keys(values).length > 0 ? { [key]: values } : {}
+}
+
+function withoutSecrets(
+  given: string,
+  headers: Readonly<Record<string, string>>,
+  kept: EntrySecrets,
+): Pick<ServerEntry, 'url' | 'headers'> {
+  const { url, login } = isWritten(given) ? { url: given } : keepUrl(given, kept)
+  const all = Object.entries(headers).map(([name, value]) => [
+    name,
+    isWritten(value) ? value : keepHeader(name, value, kept),
+  ])
+  return {
+    url,
+    ...withSome('headers', { ...(login === undefined ? {} : { Authorization: login }), ...Object.fromEntries(all) }),
+  }
+}
+
+function keepVariables(env: Readonly<Record<string, string>>, kept: EntrySecrets): Readonly<Record<string, string>> {
+  const all = Object.entries(env).map(([name, value]) => [
+    name,
+    isWritten(value) ? value : keepVariable(name, value, kept),
+  ])
+  return Object.fromEntries(all)
+}
+
+/** Whether a value refers to a variable, a file or a command, so that it stays as it is written. */
+function isWritten(value: string): boolean {
+  return value.includes('${')
 }
 
 /** Parses `NAME=value` and `Name: value`. A name without a value becomes a reference to the environment. */
@@ -146,10 +187,11 @@ interface Added {
   readonly name: string
   readonly file: string
   readonly tools: readonly Tool[] | undefined
-  readonly warnings: NonNullable<GatewayConfig['warnings']>
+  readonly config: GatewayConfig
+  readonly secrets: readonly Pick<EntrySecret, 'file' | 'from'>[]
 }
 
-function printAdded({ name, file, tools, warnings }: Added, io: Io): void {
+function printAdded({ name, file, tools, config, secrets }: Added, io: Io): void {
   const paint = painter(io.stdout, io.env)
   printLine(io.stdout, `${paint('green', 'added')}  ${name} to ${printable(file)}`)
   for (const tag of TAGS) {
@@ -161,7 +203,12 @@ function printAdded({ name, file, tools, warnings }: Added, io: Io): void {
       )
   }
   printLine(io.stdout, `  ${tools ? REVIEWS : 'It was not started, so its tools have no tags yet.'}`)
-  for (const { path: at, message } of warnings)
+  for (const { file: to, from } of secrets)
+    printLine(io.stdout, `  ${printable(from)} is a secret, kept in ${printable(to)}`)
+  const absent = config.servers.find((one) => one.name === name)?.absent ?? []
+  for (const { message } of absent)
+    printLine(io.stderr, `${paint('yellow', 'warn')}  ${printable(message)}; the server waits until then`)
+  for (const { path: at, message } of config.warnings ?? [])
     if (at.startsWith(`servers.${name}.`)) printLine(io.stderr, `${paint('yellow', 'warn')}  ${printable(message)}`)
 }
 

@@ -86,6 +86,31 @@ describe('toolgate approvals', () => {
     assert.equal(asked[1]?.url, '/api/approvals?status=approved')
   })
 
+  it('says who has approved of how many, what an earlier approver changed, and who may change the input', async () => {
+    const needs = { count: 2, roles: { finance: 1, security: 1 }, approvedBy: [{ by: 'ada\u001b', atMs: 0 }] }
+    const edit = { by: 'ada', atMs: 0, input: { path: 'b.txt' } }
+    approvals = [{ ...approval('a1'), needs, edit } as Approval, { ...approval('a2'), mayEdit: true } as Approval]
+    const { out } = await run('approvals')
+    assert.match(
+      out,
+      /1 of 2 approved by ada\S*, needs 1 with the role finance and 1 with the role security, expires in/,
+    )
+    assert.match(out, /^ {2}changed by ada: \{"path":"b.txt"\}$/m)
+    assert.match(out, /^ {2}you may change the input: --set <field>=<value>$/m)
+    assert.ok(!out.includes('\u001b'))
+  })
+
+  it('approves with changed fields', async () => {
+    await run('approvals', 'approve', 'a1', '--set', 'amount=100', '--set', 'to.name=Ann Lee', '--set', 'to.note="7"')
+    assert.deepEqual(asked[0]?.body, {
+      decision: 'approve',
+      input: { amount: 100, to: { name: 'Ann Lee', note: '7' } },
+    })
+    for (const wrong of ['amount', '=1', 'to..x=1'])
+      assert.equal((await run('approvals', 'approve', 'a1', '--set', wrong)).code, 2)
+    assert.equal((await run('approvals', 'reject', 'a1', '--set', 'amount=1')).code, 2)
+  })
+
   it('prints that there is nothing', async () => {
     approvals = []
     assert.equal((await run('approvals')).out, 'Nothing is pending.\n')

@@ -1,12 +1,15 @@
 import type { Approval } from '@toolgate/core'
-import { trailLines } from '@toolgate/core/call'
+import { grantText, trailLines } from '@toolgate/core/call'
+import type { ApprovalRow } from '@toolgate/gateway'
 import type { ApprovalDecision, ApprovalFilter, ApprovalStatus } from '@toolgate/core/stores'
 import { createApi } from '../client.ts'
 import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, jsonText, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { count } from '../render.ts'
+import { type GrantOptions, toGrantRequest } from './grants.ts'
 import { gatewayOf, nextCommand } from '../next-command.ts'
+import { toPatch } from './changed-fields.ts'
 
 export interface ApprovalsOptions extends TargetOptions {
   readonly status: ApprovalStatus
@@ -17,8 +20,10 @@ export interface ApprovalsOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-export interface DecideOptions extends TargetOptions {
+export interface DecideOptions extends TargetOptions, GrantOptions {
   readonly reason?: string
+  /** Changes of the input, such as `amount=100`. */
+  readonly set?: readonly string[]
   readonly json?: boolean
 }
 
@@ -47,14 +52,25 @@ export async function decideCommand(
   options: DecideOptions,
   io: Io,
 ): Promise<ExitName> {
-  const { reason, json } = options
-  const verdict = { decision, ...(reason === undefined ? {} : { reason }) }
+  const { reason, set, json } = options
+  const grant = toGrantRequest(options)
+  const verdict = {
+    decision,
+    ...(reason === undefined ? {} : { reason }),
+    ...(set && { input: toPatch(set) }),
+    ...(grant && { grant }),
+  }
   const approval = await createApi(findTarget(options, io)).decide(id, verdict)
   if (json) printJson(io.stdout, approval)
   else
     printLine(
       io.stdout,
-      `${statusWord(approval, painter(io.stdout, io.env))}  ${printable(approval.tool)} ${forWhom(approval)}`,
+      `${statusWord(approval, painter(io.stdout, io.env))}  ${printable(approval.tool)} ${forWhom(approval)}${progressOf(approval)}`,
+    )
+  if (approval.grant && !json)
+    printLine(
+      io.stdout,
+      `granted  ${printable(grantText(approval.grant))}\nTo revoke it: toolgate grants revoke ${printable(approval.grant.id)}`,
     )
   return 'ok'
 }
@@ -85,12 +101,33 @@ function forWhom({ user, tenant, keyMadeBy, behind = [] }: Approval): string {
   return `${who}${where}${maker}${others}`
 }
 
-function linesOf(approval: Approval, paint: Paint, nowMs: number): string[] {
-  const head = `${statusWord(approval, paint)}  ${paint('bold', printable(approval.tool))} ${forWhom(approval)}, ${timeOf(approval, nowMs)}`
+function linesOf(approval: ApprovalRow, paint: Paint, nowMs: number): string[] {
+  const head = `${statusWord(approval, paint)}  ${paint('bold', printable(approval.tool))} ${forWhom(approval)}${progressOf(approval)}, ${timeOf(approval, nowMs)}`
   const input = jsonText(approval.input ?? null, 2).replace(/^/gm, '  ')
   const trail = approval.trail ? trailLines(approval.trail).map((line) => `  ${printable(line)}`) : []
   const why = approval.why === undefined ? [] : [`  why ${printable(approval.why)}`]
-  return [head, `  id ${printable(approval.id)}`, ...decidedLine(approval), ...why, ...trail, input]
+  const edit = editLines(approval)
+  return [head, `  id ${printable(approval.id)}`, ...decidedLine(approval), ...why, ...trail, ...edit, input]
+}
+
+/** Returns who has approved, where several must: `, 1 of 2 approved by ada`. */
+function progressOf({ needs }: Partial<Pick<ApprovalRow, 'needs'>>): string {
+  if (!needs) return ''
+  const { count: people, roles, approvedBy } = needs
+  const by = approvedBy.length === 0 ? '' : ` by ${printable(approvedBy.map((one) => one.by).join(' and '))}`
+  const of = roles
+    ? `, needs ${printable(
+        Object.entries(roles)
+          .map(([role, n]) => `${n} with the role ${role}`)
+          .join(' and '),
+      )}`
+    : ''
+  return `, ${approvedBy.length} of ${people} approved${by}${of}`
+}
+
+function editLines({ edit, mayEdit }: Pick<ApprovalRow, 'edit' | 'mayEdit'>): readonly string[] {
+  if (edit) return [`  changed by ${printable(edit.by)}: ${jsonText(edit.input)}`]
+  return mayEdit ? ['  you may change the input: --set <field>=<value>'] : []
 }
 
 function timeOf({ status, requestedAt, expiresAt }: Approval, nowMs: number): string {

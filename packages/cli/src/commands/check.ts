@@ -13,11 +13,14 @@ import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { mayText, serverNotes } from '../notes.ts'
 import { findUnusableFiles } from '../project/store-files.ts'
+import { nextCommand } from '../next-command.ts'
 import { count } from '../render.ts'
 import { type ServeDeps, startUnseen } from './serve.ts'
 
 export interface CheckOptions {
   readonly servers?: boolean
+  /** `false` with `--no-secrets`: this machine need not have the values that servers wait for. */
+  readonly secrets?: boolean
   readonly json?: boolean
 }
 
@@ -38,11 +41,14 @@ export async function checkCommand(
     const downloads = downloadsOf(config)
     const offered = options.servers === true ? await findOffered(config, start) : { warnings: [], notes: [] }
     const mayAsk = findAsking(config)
+    const absent = config.servers.flatMap((server) => server.absent ?? [])
+    const isComplete = absent.length === 0 || options.secrets === false
     if (options.json) {
       const notes = offered.notes.map((message) => ({ code: 'server', message }))
       printJson(io.stdout, {
-        ok: true,
+        ok: isComplete,
         problems: [],
+        ...(absent.length > 0 && { absent }),
         ...(mayAsk.length > 0 && { mayAsk }),
         ...(notRun && { notRun }),
         ...(downloads.length > 0 && { downloads }),
@@ -55,7 +61,8 @@ export async function checkCommand(
       })
     } else {
       const paint = painter(io.stdout, io.env)
-      printLine(io.stdout, `${paint('green', 'ok')}  ${file}: ${summaryOf(config)}`)
+      const word = isComplete ? paint('green', 'ok') : paint('yellow', 'starts')
+      printLine(io.stdout, `${word}  ${file}: ${summaryOf(config)}`)
       for (const { server, may } of mayAsk)
         printLine(io.stdout, `    ${paint('dim', `server ${printable(server)} ${mayText(may)}`)}`)
       for (const { server, packages } of downloads)
@@ -67,15 +74,23 @@ export async function checkCommand(
         ...offered.notes,
         ...(notRun ? [describeNotRun(notRun)] : []),
       ]
+      for (const one of absent)
+        printLine(io.stderr, `${isComplete ? paint('yellow', 'warn') : paint('red', 'error')}  ${lineOf(one, io)}`)
       for (const text of texts) printLine(io.stderr, `${paint('yellow', 'warn')}  ${text}`)
+      if (!isComplete) printLine(io.stderr, waitingText(file))
     }
-    return 'ok'
+    return isComplete ? 'ok' : 'no'
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error
     if (options.json) printJson(io.stdout, { ok: false, problems: error.problems })
     else printProblems(error, io)
     return 'usage'
   }
+}
+
+function waitingText(config: string): string {
+  const reload = nextCommand('reload', { config })
+  return `The gateway starts, and these servers wait until "${reload}" finds the values (exit code ${EXITS.no.code}). Where they are kept elsewhere, as in CI: --no-secrets.`
 }
 
 /** Returns the servers that may ask clients for something, with what it is. */
@@ -170,10 +185,12 @@ function summaryOf({
   audit,
   warnings = [],
 }: GatewayConfig): string {
+  const waiting = servers.filter(({ absent }) => absent).length
   const ofUsers = servers.filter(({ listing }) => listing === 'user').length
   const parts = [
     count(servers.length, 'server'),
     ...(ofUsers === 0 ? [] : [`${ofUsers} with a list for each user`]),
+    ...(waiting === 0 ? [] : [`${waiting} waiting`]),
     count(callers.length, 'caller'),
     count(groups.length, 'group'),
     ...(apps.length === 0 ? [] : [count(apps.length, 'app')]),

@@ -1,5 +1,5 @@
 import { messageOf } from '@toolgate/values'
-import type { ServerRow } from '@toolgate/gateway'
+import type { NotificationsBody, ReceiverRow, ServerRow } from '@toolgate/gateway'
 import { createApi } from '../client.ts'
 import { findTarget, type TargetOptions } from '../target.ts'
 import { CliError } from '../exit.ts'
@@ -37,8 +37,15 @@ export async function checkGateway(
   }
   const runs: Finding = { level: 'ok', about: url, text: 'a gateway runs there' }
   try {
-    const { servers } = await createApi(target).tools({ caller: '{}' })
-    return [runs, ...servers.map((row) => describeServer(row, options))]
+    const api = createApi(target)
+    const { servers } = await api.tools({ caller: '{}' })
+    // A gateway of an earlier version has no receivers.
+    const { receivers = [] }: Partial<NotificationsBody> = await api.notifications().catch(() => ({}))
+    return [
+      runs,
+      ...servers.map((row) => describeServer(row, options)),
+      ...receivers.map((row) => describeReceiver(row, options)),
+    ]
   } catch (error) {
     const mend = error instanceof CliError && error.exit === 'key' ? 'export TOOLGATE_KEY=<a console key>' : undefined
     return [runs, { level: 'warn', about: url, text: messageOf(error), ...(mend && { mend }) }]
@@ -65,4 +72,11 @@ function describeServer(row: ServerRow, options: TargetOptions): Finding {
     return { level: 'warn', about, text: `it is still starting${why}`, mend }
   }
   return { level: 'error', about, text: reason ?? status, mend: logs }
+}
+
+function describeReceiver({ name, failing, waiting }: ReceiverRow, options: TargetOptions): Finding {
+  const about = `receiver ${name}`
+  if (!failing) return { level: 'ok', about, text: 'it takes notifications of approvals' }
+  const text = `it takes no notifications since ${failing.since}: ${failing.why}; ${waiting} wait`
+  return { level: 'warn', about, text, mend: nextCommand(`notify test ${name}`, gatewayOf(options)) }
 }

@@ -52,6 +52,20 @@ describe('toolgate doctor', () => {
     assert.deepEqual([exit, wrong], ['ok', []])
   })
 
+  it('names what a server waits for once, with its line, and goes on', async (t) => {
+    const { run, config } = world(t, CONFIG.replace('"a b"]', '"${NO_WORD}"]'))
+    const said = [
+      `${config}:2:46`,
+      `servers.files.args[1]: the environment variable NO_WORD is not set; set it or write \${NO_WORD:-default}`,
+      'export NO_WORD=…',
+    ]
+    assert.deepEqual((await run({ start: true })).wrong[0], said)
+    assert.equal(
+      (await run({ start: true })).wrong.filter(([, text]) => /NO_WORD|no such folder/.test(text ?? '')).length,
+      1,
+    )
+  })
+
   it('names a store that the gateway cannot open', async (t) => {
     const { run, config } = world(t)
     const folder = path.join(path.dirname(config), '.toolgate')
@@ -92,7 +106,9 @@ describe('toolgate doctor', () => {
         { name: 'web', status: 'down', reason: 'exited with code 1' },
         { name: 'mail', status: 'starting', reason: 'it downloads, unless they are in a cache: mail@1.0.0' },
       ]
-      response.end(JSON.stringify({ tools: [], servers }))
+      const failing = { since: '2026-11-28T14:00:00.000Z', why: 'it answered 503' }
+      const receivers = [{ name: 'ops', format: 'slack', input: false, waiting: 2, failing }]
+      response.end(JSON.stringify(url === '/api/notifications' ? { receivers } : { tools: [], servers }))
     }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     t.after(() => server.close())
@@ -106,8 +122,17 @@ describe('toolgate doctor', () => {
         'it is still starting: it downloads, unless they are in a cache: mail@1.0.0',
         'toolgate logs mail; for clients that list only once: servers.mail.waitForStart: true',
       ],
+      [
+        'receiver ops',
+        'it takes no notifications since 2026-11-28T14:00:00.000Z: it answered 503; 2 wait',
+        'toolgate notify test ops',
+      ],
     ])
-    assert.deepEqual(asked, ['/healthz undefined', '/api/tools Bearer key-of-owner'])
+    assert.deepEqual(asked, [
+      '/healthz undefined',
+      '/api/tools Bearer key-of-owner',
+      '/api/notifications Bearer key-of-owner',
+    ])
     const keyless = await run({ config: undefined }, { TOOLGATE_URL, TOOLGATE_KEY: 'other' })
     assert.deepEqual(
       [keyless.exit, keyless.wrong],
@@ -159,7 +184,10 @@ describe('toolgate doctor', () => {
     const { exit, wrong } = await run()
     assert.deepEqual(
       [exit, wrong],
-      ['ok', [[config, 'it holds keys, and other users of this machine can read it', `chmod 600 ${config}`]]],
+      [
+        'ok',
+        [[config, 'it holds keys or secrets, and other users of this machine can read it', `chmod go= ${config}`]],
+      ],
     )
   })
 

@@ -13,6 +13,7 @@ import { findAgent } from '../project/callers.ts'
 import { openConfig } from '../project/config-file.ts'
 import { readyText } from '../notes.ts'
 import { keysPath } from '../project/keys-file.ts'
+import { secretFiles } from '../project/secret-files.ts'
 import { findUnusableFiles } from '../project/store-files.ts'
 import { describeNotRun } from './check.ts'
 import { checkGateway, type Finding, isHealthy } from './doctor-gateway.ts'
@@ -81,7 +82,8 @@ async function readFile(file: string, start: boolean, io: Io, findings: Finding[
   try {
     const how = { env: io.env, packagesFrom: [import.meta.filename] }
     const config = start ? await readConfig(file, how) : loadConfig(file, how)
-    findings.push({ level: 'ok', about: file, text: 'it is valid' })
+    const absent = config.servers.flatMap((server) => server.absent ?? [])
+    findings.push({ level: 'ok', about: file, text: 'it is valid' }, ...absent.map((one) => toFinding(file, one)))
     if (config.notRun)
       findings.push({
         level: 'warn',
@@ -94,27 +96,24 @@ async function readFile(file: string, start: boolean, io: Io, findings: Finding[
     return config
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error
-    for (const { line, column, path: at, message } of error.problems) {
-      const [, variable] = UNSET.exec(message) ?? []
-      const mend =
-        variable === undefined
-          ? `edit ${file}, line ${line}; then: ${nextCommand(`check ${quoted(file)}`)}`
-          : `export ${variable}=…`
-      findings.push({
-        level: 'error',
-        about: `${file}:${line}:${column}`,
-        text: `${at ? `${at}: ` : ''}${message}`,
-        mend,
-      })
-    }
+    findings.push(...error.problems.map((one) => toFinding(file, one)))
     return undefined
   }
+}
+
+function toFinding(file: string, { line, column, path: at, message }: ConfigFileError['problems'][number]): Finding {
+  const [, variable] = UNSET.exec(message) ?? []
+  const mend =
+    variable === undefined
+      ? `edit ${file}, line ${line}; then: ${nextCommand(`check ${quoted(file)}`)}`
+      : `export ${variable}=…`
+  return { level: 'error', about: `${file}:${line}:${column}`, text: `${at ? `${at}: ` : ''}${message}`, mend }
 }
 
 /** Checks that only the owner can read files with keys, and that the folders of the gateway are writable. */
 function checkFiles({ file, callers, audit, state }: GatewayConfig): readonly Finding[] {
   const hasKeys = callers.some(({ demoKey }) => demoKey !== undefined && !demoKey.startsWith('demo-'))
-  const secrets = [...(hasKeys ? [file] : []), keysPath(file)].filter((one) => existsSync(one))
+  const secrets = [...(hasKeys ? [file] : []), keysPath(file), ...secretFiles(file)].filter((one) => existsSync(one))
   const open = process.platform === 'win32' ? [] : secrets.filter((one) => (statSync(one).mode & 0o077) !== 0)
   const written = [audit.path, state?.path].flatMap((one) => (one === undefined ? [] : [nearestFolder(one)]))
   const locked = [...new Set(written)].filter((folder) => !mayWrite(folder))
@@ -122,8 +121,8 @@ function checkFiles({ file, callers, audit, state }: GatewayConfig): readonly Fi
     ...open.map((one): Finding => ({
       level: 'warn',
       about: one,
-      text: 'it holds keys, and other users of this machine can read it',
-      mend: `chmod 600 ${one}`,
+      text: 'it holds keys or secrets, and other users of this machine can read it',
+      mend: `chmod go= ${one}`,
     })),
     ...locked.map((one): Finding => ({
       level: 'error',
@@ -210,7 +209,9 @@ async function checkServers(
   const gateway = await startUnseen(config, start)
   try {
     await gateway.ready
-    const rows = gateway.servers()
+    // What a waiting server lacks was reported with its line.
+    const waiting = new Set(config.servers.filter(({ absent }) => absent).map(({ name }) => name))
+    const rows = gateway.servers().filter(({ name }) => !waiting.has(name))
     const servers = rows.map((row): Finding => {
       const { name, status, reason } = row
       const about = `server ${name}`

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { createGate, defineTool } from '@toolgate/core'
@@ -50,7 +50,8 @@ describe('toolgate import', () => {
     assert.deepEqual([read(FILE), read('toolgate.yaml'), started], [TEXT, CONFIG_TEXT, []])
     assert.ok(!existsSync(path.join(home, `${FILE}.toolgate-undo.json`)))
     assert.match(io.out(), / {2}moves {2}GitHub → servers\.github: npx -y github\n/)
-    assert.match(io.out(), /env\.GITHUB_TOKEN is a secret: the configuration has \$\{GITHUB_TOKEN\} instead\n/)
+    assert.match(io.out(), /env\.GITHUB_TOKEN is a secret, kept in \.toolgate\/secrets\/github-GITHUB_TOKEN\n/)
+    assert.ok(!existsSync(path.join(home, '.toolgate')))
     assert.match(io.out(), / {2}stays {2}old: it speaks HTTP\+SSE, which the gateway does not\n/)
     assert.match(io.out(), /would get 2 servers\.\nCursor would get "toolgate" in their place/)
     assert.match(io.out(), /Nothing was changed\. To write it: toolgate import cursor --as reader --apply\n$/)
@@ -58,9 +59,14 @@ describe('toolgate import', () => {
   })
 
   it('moves them with --apply, tags what it can start, and undoes it to the byte', async (t) => {
-    const { run, read, io, started, config } = world(t)
+    const { run, read, io, started, config, home } = world(t)
     await run({ apply: true })
-    const { servers } = loadConfig(config, { env: { GITHUB_TOKEN: 'x' } })
+    const { servers } = loadConfig(config, { env: {} })
+    assert.deepEqual(servers[0]?.env, { GITHUB_TOKEN: SECRET }, 'what was imported works at once')
+    const secrets = path.join(home, '.toolgate/secrets')
+    const modes = [secrets, path.join(secrets, 'github-GITHUB_TOKEN')].map((one) => statSync(one).mode & 0o777)
+    if (process.platform !== 'win32') assert.deepEqual(modes, [0o700, 0o600])
+    assert.equal(read('.toolgate/secrets/.gitignore'), '*\n')
     assert.deepEqual(
       servers.map(({ name, tools }) => [name, [...tools.keys()]]),
       [
@@ -68,14 +74,48 @@ describe('toolgate import', () => {
         ['notes', ['look']],
       ],
     )
-    assert.deepEqual(started, ['notes'], 'what lacks a secret is not started')
+    assert.deepEqual(started, ['github', 'notes'])
     assert.ok(read('toolgate.yaml').startsWith('# mine\n'))
     const { mcpServers } = JSON.parse(read(FILE).replace('// mine', '')) as { mcpServers: object }
     assert.deepEqual(Object.keys(mcpServers), ['old', 'toolgate'])
     assert.ok(![read(FILE), read('toolgate.yaml'), io.out()].some((text) => text.includes(SECRET)))
-    assert.match(io.out(), /Set where the gateway runs: GITHUB_TOKEN\n/)
+    assert.doesNotMatch(io.out(), /Set where the gateway runs/)
     await run({ undo: true })
     assert.deepEqual([read(FILE), read('toolgate.yaml')], [TEXT, CONFIG_TEXT])
+    assert.ok(!existsSync(path.join(secrets, 'github-GITHUB_TOKEN')), 'undo removes the copies of secrets')
+  })
+
+  it('starts no server that lacks a variable, and says which', async (t) => {
+    const { run, io, started, write, config } = world(t)
+    write(FILE, TEXT.replace(SECRET, '${env:MY_TOKEN}'))
+    await run({ apply: true })
+    assert.deepEqual(started, ['notes'])
+    assert.match(io.out(), /Set where the gateway runs: MY_TOKEN\. A server waits until its variables are set\.\n/)
+    assert.match(loadConfig(config, { env: {} }).servers[0]?.absent?.[0]?.message ?? '', /MY_TOKEN is not set/)
+  })
+
+  it('never shows a secret to programs, and takes another secret for another server', async (t) => {
+    const { run, io, read, write } = world(t)
+    await run({ apply: true, start: false, json: true })
+    assert.ok(!io.out().includes(SECRET))
+    write(FILE, TEXT.replace(SECRET, `${SECRET}x`))
+    await run({ apply: true, start: false })
+    assert.equal(read('.toolgate/secrets/github-GITHUB_TOKEN'), `${SECRET}\n`)
+    assert.equal(read('.toolgate/secrets/github-cursor-GITHUB_TOKEN'), `${SECRET}x\n`)
+  })
+
+  it('writes no secret through a link', async (t) => {
+    const { run, home, read, write } = world(t)
+    mkdirSync(path.join(home, '.toolgate'))
+    mkdirSync(path.join(home, 'public'))
+    symlinkSync(path.join(home, 'public'), path.join(home, '.toolgate/secrets'))
+    await assert.rejects(run({ apply: true, start: false }), /secrets is a link/)
+    rmSync(path.join(home, '.toolgate/secrets'))
+    write('public/mine', 'x')
+    mkdirSync(path.join(home, '.toolgate/secrets'))
+    symlinkSync(path.join(home, 'public/mine'), path.join(home, '.toolgate/secrets/github-GITHUB_TOKEN'))
+    await assert.rejects(run({ apply: true, start: false }), /github-GITHUB_TOKEN is a link/)
+    assert.deepEqual([read('public/mine'), read('toolgate.yaml'), read(FILE)], ['x', CONFIG_TEXT, TEXT])
   })
 
   it('undoes nothing if either file was changed since', async (t) => {

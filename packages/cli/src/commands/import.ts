@@ -8,6 +8,7 @@ import type { FileChange } from '../clients/text-file.ts'
 import { applyChanges, backupPath } from '../clients/undo.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
+import { hasSecrets, prepareSecrets, secretChanges, toTrial } from '../project/secret-files.ts'
 import { checkConfig, type ConfigFile, openConfig, serverNames, withServer } from '../project/config-file.ts'
 import { probeServers, REVIEW, tagsOf } from '../project/probe-servers.ts'
 import { count } from '../render.ts'
@@ -68,12 +69,20 @@ export async function importCommand(
   const isWritten = options.apply === true && plan.servers.length > 0
   if (isWritten) {
     const { config, opened, entry } = plan
-    const changes: FileChange[] = [{ file: path.resolve(config.file), before: config.text, after: after.text }]
+    const secrets = secretChanges(
+      config.file,
+      plan.servers.flatMap((one) => (one.isThere ? [] : one.secrets)),
+    )
+    const changes: FileChange[] = [
+      ...secrets,
+      { file: path.resolve(config.file), before: config.text, after: after.text },
+    ]
     const entries = new Map<string, object | undefined>(plan.servers.map(({ from }) => [from, undefined]))
     if (entry) {
       entries.set(options.name, entry.value)
       changes.push({ file: opened.file, before: opened.text, after: withEntries(opened, entries) })
     }
+    prepareSecrets(config.file, secrets)
     applyChanges(opened.file, `toolgate import ${client}`, changes)
   }
   if (options.json) printJson(io.stdout, toJson(plan, isWritten))
@@ -86,13 +95,14 @@ function planOf(opened: ClientFile, config: ConfigFile, options: ImportCommandOp
   const servers: Planned[] = []
   const left: { from: string; reason: string }[] = []
   for (const [from, given] of opened.servers) {
-    const result = from === options.name ? { left: 'it is this gateway' } : importEntry(from, given)
+    // The names of the files of secrets begin with the name of the server.
+    const same = [...taken].find((one) => isSame(config, one, importEntry(one, given)))
+    const name = same ?? toServerName(from, opened.client.id, taken)
+    const result = from === options.name ? { left: 'it is this gateway' } : importEntry(name, given)
     if ('left' in result) {
       left.push({ from, reason: result.left })
       continue
     }
-    const same = [...taken].find((name) => isSame(config, name, result))
-    const name = same ?? toServerName(from, opened.client.id, taken)
     taken.add(name)
     servers.push({ ...result, from, name, isThere: same !== undefined })
   }
@@ -100,10 +110,14 @@ function planOf(opened: ClientFile, config: ConfigFile, options: ImportCommandOp
   return { opened, config, servers, left, entry: takes ? gatewayEntry(opened.client, options) : undefined }
 }
 
-function isSame({ doc }: ConfigFile, name: string, { entry }: ImportedServer): boolean {
+/** Whether the configuration has a server with the same entry and the same secrets. */
+function isSame({ doc, file }: ConfigFile, name: string, result: ReturnType<typeof importEntry>): boolean {
+  if ('left' in result) return false
+  const { entry, secrets } = result
   const { servers } = doc.toJS() as { readonly servers?: unknown }
   const known = isObject(servers) ? servers[name] : undefined
-  return isObject(known) && Object.entries(entry).every(([key, value]) => isDeepStrictEqual(known[key], value))
+  const isEqual = isObject(known) && Object.entries(entry).every(([key, value]) => isDeepStrictEqual(known[key], value))
+  return isEqual && hasSecrets(file, secrets)
 }
 
 /** Returns the configuration with the servers. If the plan is to be written, servers that can start now get tags. */
@@ -115,13 +129,15 @@ async function configAfter(
   const fresh = servers.filter(({ isThere }) => !isThere)
   if (fresh.length === 0) return config
   const added = fresh.reduce((file, { name, entry }) => withServer(file, name, entry), config)
-  // An unset variable does not make the configuration invalid.
-  const unset = Object.fromEntries(fresh.flatMap(variablesOf).map((name) => [name, UNSET]))
-  const env = { ...unset, ...io.env }
   const starts = options.apply === true && options.start
-  const checked = await checkConfig(added, env, { starts })
+  // The secrets are written last, so a trial has them from variables.
+  const trials = fresh.map(({ name, entry, secrets }) => ({ name, ...toTrial(entry, secrets) }))
+  const tried = trials.reduce((file, { name, entry }) => withServer(file, name, entry), config)
+  const env = Object.assign({}, io.env, ...trials.map((one) => one.env)) as typeof io.env
+  const checked = await checkConfig(tried, env, { starts })
   if (!starts) return added
-  const startable = fresh.filter((one) => variablesOf(one).every((name) => io.env[name])).map(({ name }) => name)
+  const complete = new Set(checked.servers.filter(({ absent }) => !absent).map(({ name }) => name))
+  const startable = fresh.map(({ name }) => name).filter((name) => complete.has(name))
   if (startable.length === 0) return added
   const probed = await probeServers(startable, checked, start)
   return fresh.reduce((file, { name, entry }) => {
@@ -130,15 +146,20 @@ async function configAfter(
   }, config)
 }
 
-/** A placeholder that is valid as a text and as a URL. */
-const UNSET = 'http://unset.invalid'
-
-function variablesOf({ secrets, variables }: ImportedServer): readonly string[] {
-  return [...secrets.map(({ variable }) => variable), ...variables]
+function toJson({ opened, config, servers, left }: Plan, isWritten: boolean): object {
+  return {
+    client: opened.client.id,
+    file: opened.file,
+    config: config.file,
+    written: isWritten,
+    servers: servers.map(toRow),
+    left,
+  }
 }
 
-function toJson({ opened, config, servers, left }: Plan, isWritten: boolean): object {
-  return { client: opened.client.id, file: opened.file, config: config.file, written: isWritten, servers, left }
+/** Returns a planned server without the values of its secrets. */
+function toRow({ secrets, ...rest }: Planned): object {
+  return { ...rest, secrets: secrets.map(({ file, from }) => ({ file, from })) }
 }
 
 function printPlan(
@@ -167,8 +188,9 @@ function printPlan(
   say(`${printable(config.file)} ${verb} ${count(servers.filter(({ isThere }) => !isThere).length, 'server')}.`)
   if (entry)
     say(`${opened.client.title} ${verb} "${printable(options.name)}" in their place: ${printable(entry.does)}.`)
-  const names = [...new Set(servers.flatMap(variablesOf))]
-  if (names.length > 0) say(`Set where the gateway runs: ${names.map(printable).join(', ')}`)
+  const names = [...new Set(servers.flatMap(({ variables }) => variables))].filter((name) => !io.env[name])
+  if (names.length > 0)
+    say(`Set where the gateway runs: ${names.map(printable).join(', ')}. A server waits until its variables are set.`)
   if (!isWritten) {
     const as = options.as === undefined ? '' : ` --as ${printable(options.as)}`
     const local = options.local ? ' --local' : ''
@@ -194,6 +216,6 @@ function printServer(
   const { url, command, args = [] } = entry as { url?: string; command?: string; args?: readonly string[] }
   const what = printable(url ?? [command, ...args].join(' '))
   say(`  ${paint('green', isThere ? 'there' : 'moves')}  ${printable(from)} → servers.${name}: ${what}`)
-  for (const { variable, from: place } of secrets)
-    say(`         ${place} is a secret: the configuration has \${${variable}} instead`)
+  for (const { file, from: place } of secrets)
+    say(`         ${printable(place)} is a secret, kept in ${printable(file)}`)
 }

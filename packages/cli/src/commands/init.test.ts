@@ -34,6 +34,10 @@ describe('toolgate init', () => {
     for (const [i, { key }] of keys.entries())
       assert.deepEqual(Buffer.from(config.callers[i]?.keyHash ?? []), hash('sha256', key, 'buffer'))
     assert.deepEqual(config.servers, [])
+    assert.equal(config.audit.inputs, 'facts')
+    assert.ok(
+      config.policy.flatMap(({ ask = [] }) => ask).every((clause) => typeof clause === 'object' && 'message' in clause),
+    )
     assert.match(io.out(), /toolgate add files -- npx/)
   })
 

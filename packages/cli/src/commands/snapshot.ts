@@ -40,16 +40,24 @@ export async function snapshotCommand(
  * @throws {CliError} `no` if a server does not start, because tests would lack its tools
  */
 export async function takeLiveSnapshot(config: GatewayConfig, start: ServeDeps['start']): Promise<CatalogSnapshot> {
+  const { snapshot, down } = await takeReadySnapshot(config, start)
+  if (down.length > 0) throw new CliError('no', `Not all servers have started: ${down.map(printable).join(', ')}.`)
+  return snapshot
+}
+
+/** Returns the items of the servers that start, and the others as texts: `name (reason)`. */
+export async function takeReadySnapshot(
+  config: GatewayConfig,
+  start: ServeDeps['start'],
+): Promise<{ readonly snapshot: CatalogSnapshot; readonly down: readonly string[] }> {
   const gateway = await startUnseen(config, start)
   try {
     await gateway.ready
     const down = gateway.servers().filter(({ status }) => status !== 'ready')
-    if (down.length > 0)
-      throw new CliError(
-        'no',
-        `Not all servers have started: ${down.map(({ name, status, reason }) => `${printable(name)} (${printable(reason ?? status)})`).join(', ')}.`,
-      )
-    return takeSnapshot(gateway.gate.catalog)
+    return {
+      snapshot: takeSnapshot(gateway.gate.catalog),
+      down: down.map(({ name, status, reason }) => `${name} (${reason ?? status})`),
+    }
   } finally {
     await gateway.close()
   }

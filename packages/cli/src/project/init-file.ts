@@ -37,8 +37,9 @@ policy:
 # selector:max/seconds, for each user and tool.
 limits: ["*:300/60"]
 
-# Every attempt leaves a record: "toolgate audit tail".
-audit: { store: sqlite, path: ./.toolgate/audit.db }
+# Every attempt leaves a record: "toolgate audit tail". "facts": what rules read of an input is kept, so that "toolgate what-if"
+# and "toolgate suggest" can judge past calls. Of the rest only the first 200 characters are kept, without secrets.
+audit: { store: sqlite, path: ./.toolgate/audit.db, inputs: facts }
 
 # Approvals, halts, made keys and counts of limits survive a restart: "toolgate keys create", "toolgate approvals".
 state: { store: sqlite, path: ./.toolgate/state.db }

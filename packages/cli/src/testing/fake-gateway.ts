@@ -49,6 +49,7 @@ export const TOOLS: ToolsBody = {
 
 export const CALLERS: CallersBody = {
   callers: [{ user: 'viewer', roles: ['viewer'], for: 'mcp', visible: 1 }],
+  total: 1,
 }
 
 export function whyBody(tool: string): WhyBody {

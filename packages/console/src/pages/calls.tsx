@@ -1,19 +1,24 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { type ReactElement, useCallback, useEffect, useMemo, useState } from 'react'
+import { linkTo } from '../address.ts'
 import { getJson } from '../api.ts'
 import { AUDIT_OUTCOMES, outcomeOf } from '../audit-feed.ts'
-import { CALL_FILTERS, MORE_FILTERS, queryOf, type TimeRange, TIME_RANGES } from '../calls.ts'
+import { CALL_FILTERS, CALL_KEYS, queryOf, type TimeRange, TIME_RANGES } from '../calls.ts'
+import type { FilterGrammar } from '../filter-text.ts'
 import { BATCH_MS } from '../feed.ts'
 import { formatNumber, formatTime, plural } from '../format.ts'
 import { choose, useApi, useChoices, useFilter } from '../hooks.ts'
 import { live } from '../live-updates.ts'
 import { CallDrawer } from '../parts/call-drawer.tsx'
 import { CallTable } from '../parts/call-table.tsx'
-import { Exactly, FilterBar, NoMatch, OneOf, useIsFiltered } from '../parts/filters.tsx'
+import { FilterBox, seenIn } from '../parts/filter-box.tsx'
+import { FilterBar, NoMatch, OneOf, useIsFiltered } from '../parts/filters.tsx'
 import { Field } from '../parts/form.tsx'
+import { Split } from '../parts/split.tsx'
 import { EvidenceStrip } from '../parts/notices.tsx'
 import { Empty, PageHead, Pending } from '../parts/panels.tsx'
-import type { AuditEvidenceBody, CallsBody } from '../wire.ts'
+import { At } from '../parts/when.tsx'
+import type { AuditEvidenceBody, AuditRecord, CallRow, CallsBody } from '../wire.ts'
 
 const PAGE = 200
 
@@ -40,7 +45,7 @@ export function CallsPage(): ReactElement {
         <ChainState />
       </PageHead>
       <EvidenceStrip />
-      <Filters />
+      <Filters calls={calls} />
       <div className="row loose feed-bar">
         <span className="dim">
           {data &&
@@ -53,24 +58,35 @@ export function CallsPage(): ReactElement {
       </div>
       <Pending answer={found} what="the calls" />
       {data && calls.length === 0 && !hasNextPage && <NoCalls />}
-      {calls.length > 0 && <CallTable key={texts} calls={calls} onEnd={loadMore} />}
-      {hasNextPage && (latest?.calls.length === 0 || isFetchingNextPage) && (
-        <p className="search-on" role="status">
-          {latest?.searchedTo !== undefined &&
-            `Searched back to ${formatTime(Date.parse(latest.searchedTo), Date.now())}. `}
-          <button type="button" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-            {isFetchingNextPage ? 'Searching…' : 'Search further back'}
-          </button>
-        </p>
-      )}
-      {open !== '' && <CallDrawer key={open} id={open} held={calls.find(({ id }) => id === open)} />}
+      <Split detail={open !== '' && <CallDrawer key={open} id={open} held={calls.find(({ id }) => id === open)} />}>
+        {calls.length > 0 && <CallTable key={texts} calls={calls} onEnd={loadMore} />}
+        {hasNextPage && (latest?.calls.length === 0 || isFetchingNextPage) && (
+          <p className="search-on" role="status">
+            {latest?.searchedTo !== undefined && (
+              <>
+                Searched back to <At at={latest.searchedTo} />.{' '}
+              </>
+            )}
+            <button type="button" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+              {isFetchingNextPage ? 'Searching…' : 'Search further back'}
+            </button>
+          </p>
+        )}
+      </Split>
     </>
   )
 }
 
 function NoCalls(): ReactElement {
   if (useIsFiltered(CALL_FILTERS)) return <NoMatch title="No call matches" names={CALL_FILTERS} />
-  return <Empty title="No calls yet" />
+  return (
+    <Empty title="No calls yet">
+      <p>
+        Connect an MCP client with a key from <a href={linkTo('people')}>People and keys</a>, or try a tool on{' '}
+        <a href={linkTo('tools')}>Tools</a>. Every call shows here.
+      </p>
+    </Empty>
+  )
 }
 
 function useCalls(query: Readonly<Record<string, string>>, round: number) {
@@ -136,38 +152,57 @@ function ChainState(): ReactElement | null {
 
 const CHOSEN: TimeRange = 'from … to'
 
-function Filters(): ReactElement {
+const GRAMMAR: FilterGrammar = {
+  keys: [
+    { name: 'outcome', about: 'how the call ended', values: ['running', ...AUDIT_OUTCOMES] },
+    ...CALL_KEYS.map(([name, about]) => ({ name, about, ...(name === 'slower' && { check: checkWhole }) })),
+  ],
+  text: 'text',
+}
+
+function checkWhole(value: string): string {
+  return /^\d{1,12}$/.test(value) ? '' : `“slower” is a whole number of milliseconds, and not “${value}”.`
+}
+
+/** The fields of a record whose values are suggested, by the names of the keys. */
+const FIELDS: ReadonlyMap<string, keyof AuditRecord> = new Map<string, keyof AuditRecord>([
+  ['user', 'user_id'],
+  ['session', 'session_id'],
+  ['call', 'tool_call_id'],
+  ['run', 'run_id'],
+  ['chat', 'chat_id'],
+  ['approval', 'approval_id'],
+  ['trace', 'trace_id'],
+])
+
+function Filters({ calls }: { calls: readonly CallRow[] }): ReactElement {
   const of = useChoices()
   return (
-    <>
-      <FilterBar names={CALL_FILTERS}>
-        <OneOf
-          name="range"
-          label="Time"
-          every="any time"
-          values={TIME_RANGES}
-          clears={(range) => (range === CHOSEN ? [] : ['from', 'to'])}
-        />
-        {of('range') === CHOSEN && (
-          <>
-            <Time name="from" label="From" />
-            <Time name="to" label="To" />
-          </>
-        )}
-        <OneOf name="outcome" label="Outcome" every="all outcomes" values={['running', ...AUDIT_OUTCOMES]} />
-        <Exactly name="text" label="Text" example="any text" isPart />
-        <Exactly name="tool" label="Tool" example="files:read_file" />
-        <Exactly name="user" label="User" example="viewer" />
-      </FilterBar>
-      <details className="more-filters" open={MORE_FILTERS.some(([name]) => of(name) !== '') || undefined}>
-        <summary>All fields</summary>
-        <div className="toolbar">
-          {MORE_FILTERS.map(([name, label, example]) => (
-            <Exactly key={name} name={name} label={label} example={example} isPart={name === 'slower'} />
-          ))}
-        </div>
-      </details>
-    </>
+    <FilterBar names={CALL_FILTERS}>
+      <OneOf
+        name="range"
+        label="Time"
+        every="any time"
+        values={TIME_RANGES}
+        clears={(range) => (range === CHOSEN ? [] : ['from', 'to'])}
+      />
+      {of('range') === CHOSEN && (
+        <>
+          <Time name="from" label="From" />
+          <Time name="to" label="To" />
+        </>
+      )}
+      <FilterBox
+        grammar={GRAMMAR}
+        example='user:viewer outcome:failed tool:files:* "any text"'
+        seen={(key) =>
+          seenIn(
+            calls.flatMap(({ records }) => records.slice(-1)),
+            FIELDS.get(key) ?? key,
+          )
+        }
+      />
+    </FilterBar>
   )
 }
 

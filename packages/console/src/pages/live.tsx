@@ -3,16 +3,19 @@ import { afterFrame } from '../after-frame.ts'
 import { ApiError, getJson } from '../api.ts'
 import { AUDIT_OUTCOMES, countNewer, EVENTS, FILTER_FIELDS, matchesFilter, type RecordFilter } from '../audit-feed.ts'
 import { BATCH_MS, Feed, type FeedSnapshot } from '../feed.ts'
+import type { FilterGrammar } from '../filter-text.ts'
 import { formatNumber, plural } from '../format.ts'
 import { useChoices, useFilter, useLiveState, useScrolled, useStore } from '../hooks.ts'
 import { live } from '../live-updates.ts'
 import { ChartPanel } from '../parts/chart-panel.tsx'
-import { Exactly, FilterBar, NoMatch, OneOf, useIsFiltered } from '../parts/filters.tsx'
+import { FilterBox, seenIn } from '../parts/filter-box.tsx'
+import { FilterBar, NoMatch, useIsFiltered } from '../parts/filters.tsx'
 import { EvidenceStrip } from '../parts/notices.tsx'
 import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import { RecordDrawer } from '../parts/record-drawer.tsx'
 import { RecordTable } from '../parts/record-table.tsx'
-import type { AuditBody } from '../wire.ts'
+import { Split } from '../parts/split.tsx'
+import type { AuditBody, AuditRecord } from '../wire.ts'
 
 const REFRESH_MS = 2000
 /** The time between fetches, in milliseconds, because a socket may die without an event. */
@@ -34,14 +37,18 @@ export function LivePage(): ReactElement {
     <>
       <PageHead title="Live" about="Every attempt to call a tool, and how it ended." />
       <EvidenceStrip />
-      <Filters />
+      <Filters records={records} />
       <Pending answer={answer} what="the audit" />
       {isReady && records.length > 0 && (
         <ChartPanel records={records} isPart={!isEnd} filter={filter} span={of('span')} />
       )}
       {isReady && records.length === 0 && <NoRecords />}
-      {records.length > 0 && <Records key={JSON.stringify(filter)} feed={feed} snapshot={snapshot} />}
-      {seq > 0 && <RecordDrawer key={seq} seq={seq} held={records.find((record) => record.seq === seq)} />}
+      <Split
+        choice="record"
+        detail={seq > 0 && <RecordDrawer key={seq} seq={seq} held={records.find((record) => record.seq === seq)} />}
+      >
+        {records.length > 0 && <Records key={JSON.stringify(filter)} feed={feed} snapshot={snapshot} />}
+      </Split>
     </>
   )
 }
@@ -55,14 +62,36 @@ function NoRecords(): ReactElement {
   )
 }
 
-function Filters(): ReactElement {
+const GRAMMAR: FilterGrammar = {
+  keys: [
+    { name: 'outcome', about: 'how the call ended', values: AUDIT_OUTCOMES },
+    { name: 'event', about: 'the event of the record', values: EVENTS },
+    { name: 'tool', about: 'the tool', check: checkWhole },
+    { name: 'user', about: 'the user' },
+    { name: 'session', about: 'the session of a client' },
+    { name: 'call', about: 'the id of the call' },
+  ],
+}
+
+function checkWhole(tool: string): string {
+  return tool.includes('*') ? 'Live compares the whole id of a tool: the page Calls takes patterns.' : ''
+}
+
+/** The fields of a record whose values are suggested, by the names of the keys. */
+const FIELDS: ReadonlyMap<string, keyof AuditRecord> = new Map<string, keyof AuditRecord>([
+  ['user', 'user_id'],
+  ['session', 'session_id'],
+  ['call', 'tool_call_id'],
+])
+
+function Filters({ records }: { records: readonly AuditRecord[] }): ReactElement {
   return (
     <FilterBar names={FILTER_FIELDS}>
-      <OneOf name="event" label="Event" every="all events" values={EVENTS} />
-      <OneOf name="outcome" label="Outcome" every="all outcomes" values={AUDIT_OUTCOMES} />
-      <Exactly name="tool" label="Tool" example="files:read_file" />
-      <Exactly name="user" label="User" example="viewer" />
-      <Exactly name="session" label="Session" example="any" />
+      <FilterBox
+        grammar={GRAMMAR}
+        example="user:viewer outcome:refused"
+        seen={(key) => seenIn(records, FIELDS.get(key) ?? key)}
+      />
     </FilterBar>
   )
 }

@@ -10,6 +10,7 @@ import { Segmented } from '../parts/filters.tsx'
 import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import { RowTable } from '../parts/row-table.tsx'
 import { TenantTag } from '../parts/tenant-tag.tsx'
+import { Counting } from '../parts/when.tsx'
 import type { AttemptsRow, OverviewBody, OverviewPeriod, OverviewServerRow } from '../wire.ts'
 
 const REFRESH_MS = 5000
@@ -35,7 +36,13 @@ export function OverviewPage(): ReactElement {
     <>
       <PageHead title="Overview" about="All calls of the last">
         <Segmented label="Period" options={PERIODS} value={period} apply={(name) => choose({ period: name })} />
-        <p role="status">{data?.isComplete === false ? 'The audit is still being counted…' : ''}</p>
+        <p role="status">
+          {data?.isComplete === false && (
+            <>
+              The audit is <Counting to={data.countedTo} />
+            </>
+          )}
+        </p>
       </PageHead>
       <Pending answer={answer} what="the overview" />
       {data && <Content body={data} />}

@@ -3,16 +3,19 @@ import { type ReactElement, useCallback, useDeferredValue, useMemo } from 'react
 import { linkTo } from '../address.ts'
 import { getJson } from '../api.ts'
 import { queryOf, TIME_RANGES } from '../calls.ts'
-import { count, formatIn, formatNumber, formatTime } from '../format.ts'
+import type { FilterGrammar } from '../filter-text.ts'
+import { count, formatIn, formatNumber } from '../format.ts'
 import { useChoices, useFilter, useNow, useWhileCounting } from '../hooks.ts'
 import { Drawer, Fact, Part } from '../parts/drawer.tsx'
 import { Exact } from '../parts/exact.tsx'
-import { FilterBar, NoMatch, OneOf, SearchField, useIsFiltered } from '../parts/filters.tsx'
+import { FilterBox, seenIn } from '../parts/filter-box.tsx'
+import { FilterBar, NoMatch, OneOf, useIsFiltered } from '../parts/filters.tsx'
 import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import { Labels, RunTable, runKey, State } from '../parts/run-table.tsx'
 import { RunTimeline } from '../parts/run-timeline.tsx'
+import { Split } from '../parts/split.tsx'
 import { TenantTag } from '../parts/tenant-tag.tsx'
-import { Ago } from '../parts/when.tsx'
+import { Ago, At, Counting } from '../parts/when.tsx'
 import type { RunRow, RunsBody } from '../wire.ts'
 
 const PAGE = 200
@@ -35,17 +38,26 @@ export function RunsPage(): ReactElement {
   return (
     <>
       <PageHead title="Runs" about="Runs of agents and sessions of clients, of the last week." />
-      <Filters labels={first?.labels ?? []} />
+      <Filters labels={first?.labels ?? []} runs={runs} />
       <Pending answer={answer} what="the runs" />
       {first && (
         <p className="row loose feed-bar dim" role="status">
-          {count(first.total, 'run')}
-          {!first.isComplete && ', still counting'}
+          {(first.isComplete || first.total > 0) && count(first.total, 'run')}
+          {!first.isComplete && (
+            <span>
+              <Counting to={first.countedTo} />
+            </span>
+          )}
         </p>
       )}
       {first?.isComplete && runs.length === 0 && <NoRuns />}
-      {runs.length > 0 && <RunTable runs={runs} onEnd={loadMore} />}
-      {open !== '' && data && <RunDrawer key={open} id={open} run={runs.find((run) => runKey(run) === open)} />}
+      <Split
+        detail={
+          open !== '' && data && <RunDrawer key={open} id={open} run={runs.find((run) => runKey(run) === open)} />
+        }
+      >
+        {runs.length > 0 && <RunTable runs={runs} onEnd={loadMore} />}
+      </Split>
     </>
   )
 }
@@ -56,7 +68,7 @@ function NoRuns(): ReactElement {
     <Empty title="No runs yet">
       <p>
         A program starts a run for each agent with <code>POST /api/runs</code>; clients of MCP before 2026 have
-        sessions.
+        sessions. <a href={linkTo('calls')}>Calls</a> without a run are on their own page.
       </p>
     </Empty>
   )
@@ -81,16 +93,26 @@ function distinct(runs: readonly RunRow[]): readonly RunRow[] {
   return [...new Map(runs.map((run) => [runKey(run), run])).values()]
 }
 
-function Filters({ labels }: { labels: readonly string[] }): ReactElement {
-  const of = useChoices()
+const GRAMMAR: FilterGrammar = {
+  keys: [
+    { name: 'user', about: 'the user' },
+    { name: 'tenant', about: 'the tenant' },
+    { name: 'label', about: 'a label of the run' },
+    { name: 'state', about: 'whether it is active', values: ['open', 'ended'] },
+  ],
+  text: 'text',
+}
+
+function Filters({ labels, runs }: { labels: readonly string[]; runs: readonly RunRow[] }): ReactElement {
   return (
     <FilterBar names={FILTERS}>
       <OneOf name="range" label="Time" every="the last week" values={RANGES} />
-      <SearchField name="text" example="run, user, tenant, client or host" />
-      <OneOf name="label" label="Label" every="any labels" values={labels} />
-      <OneOf name="state" label="State" every="all states" values={['open', 'ended']} />
-      {of('user') !== '' && <OneOf name="user" label="User" every="all users" values={[]} />}
-      {of('tenant') !== '' && <OneOf name="tenant" label="Tenant" every="all tenants" values={[]} />}
+      <FilterBox
+        grammar={GRAMMAR}
+        example="run, client or host, user:viewer label:untrusted state:open"
+        seen={(key) => (key === 'label' ? labels : seenIn(runs, key))}
+        isEager
+      />
     </FilterBar>
   )
 }
@@ -149,7 +171,9 @@ function RunFacts({ run }: { run: RunRow }): ReactElement {
             </Fact>
           ),
       )}
-      <Fact name="Started">{formatTime(startedAt, nowMs)}</Fact>
+      <Fact name="Started">
+        <At at={startedAt} />
+      </Fact>
       <Fact name="Last call">
         <Ago ms={lastAt} />
       </Fact>

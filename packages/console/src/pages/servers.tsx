@@ -2,18 +2,19 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, useState } from 'react'
 import { linkTo } from '../address.ts'
 import { type ApiError, postJson } from '../api.ts'
-import { count, formatTime, instancesText, toSentence } from '../format.ts'
-import { choose, useApi, useChoices } from '../hooks.ts'
+import { count, instancesText, toSentence } from '../format.ts'
+import { useApi, useChoices } from '../hooks.ts'
 import { OWN } from '../people.ts'
 import { ServerBadge } from '../parts/badges.tsx'
-import type { Column } from '../parts/cells.tsx'
-import { Part } from '../parts/drawer.tsx'
+import { type Column, Opener } from '../parts/cells.tsx'
+import { Drawer, Part } from '../parts/drawer.tsx'
 import { Because, Exact } from '../parts/exact.tsx'
 import { DialogButton, DialogButtons, Problem } from '../parts/form.tsx'
 import { HaltButton } from '../parts/halt-dialog.tsx'
 import { Empty, Failed, PageHead, Pending } from '../parts/panels.tsx'
 import { RowTable } from '../parts/row-table.tsx'
-import { Since } from '../parts/when.tsx'
+import { Split } from '../parts/split.tsx'
+import { At, Since } from '../parts/when.tsx'
 import type { ConnectionsBody, LogsBody, RestartedBody, ServerRow, ServersBody, WarningsBody } from '../wire.ts'
 
 const REFRESH_MS = 2000
@@ -46,60 +47,74 @@ export function ServersPage(): ReactElement {
           </p>
         </Empty>
       )}
-      {data && data.servers.length > 0 && (
-        <RowTable
-          label="The servers"
-          caption="Servers, in the order of the file"
-          rows={data.servers}
-          keyOf={(row) => row.name}
-          columns={columnsWith(name)}
-          isOff={({ status }) => status === 'stopped'}
-        />
-      )}
-      {chosen && <Details key={chosen.name} row={chosen} mayOperate={data?.mayOperate === true} />}
-      {data && name !== '' && !chosen && <Empty title="Unknown server" />}
+      <Split
+        choice="server"
+        detail={
+          data &&
+          name !== '' && (
+            <Drawer
+              key={name}
+              id={name}
+              choice="server"
+              title={<Exact text={name} className="id" />}
+              beside={chosen && <ServerBadge status={chosen.status} />}
+              isWide
+              what="server"
+              row={chosen}
+              isUnknown
+            >
+              {(row) => <Details row={row} mayOperate={data.mayOperate === true} />}
+            </Drawer>
+          )
+        }
+      >
+        {data && data.servers.length > 0 && (
+          <RowTable
+            label="The servers"
+            caption="Servers, in the order of the file"
+            rows={data.servers}
+            keyOf={(row) => row.name}
+            columns={COLUMNS}
+            isOff={({ status }) => status === 'stopped'}
+          />
+        )}
+      </Split>
     </>
   )
 }
 
-function columnsWith(chosen: string): readonly Column<ServerRow>[] {
-  return [
-    {
-      name: 'Server',
-      cell: ({ name }) => (
-        <button
-          type="button"
-          className="fold"
-          aria-expanded={name === chosen}
-          onClick={() => choose({ server: name === chosen ? '' : name })}
-        >
-          <Exact text={name} className="id" />
-        </button>
-      ),
-    },
-    {
-      name: 'State',
-      cell: ({ status, since, reason }) => (
-        <div>
-          <ServerBadge status={status} /> <Since ms={since} />
-          <Because reason={reason} />
-        </div>
-      ),
-    },
-    { name: 'Restarts', isNumber: true, cell: ({ restarts }) => restarts },
-    {
-      name: 'Tools',
-      width: '11%',
-      isNumber: true,
-      cell: ({ name, toolCount }) => <a href={linkTo('tools', { q: `${name}:` })}>{toolCount}</a>,
-    },
-    {
-      name: 'Instances',
-      width: '15rem',
-      cell: ({ instances }) => (instances ? instancesText(instances) : 'shared by all'),
-    },
-  ]
-}
+const COLUMNS: readonly Column<ServerRow>[] = [
+  {
+    name: 'Server',
+    width: '22%',
+    cell: ({ name }) => (
+      <Opener id={name} choice="server" className="strong">
+        <Exact text={name} className="id" />
+      </Opener>
+    ),
+  },
+  {
+    name: 'State',
+    cell: ({ status, since, reason }) => (
+      <div>
+        <ServerBadge status={status} /> <Since ms={since} />
+        <Because reason={reason} />
+      </div>
+    ),
+  },
+  { name: 'Restarts', width: '5.5rem', isNumber: true, cell: ({ restarts }) => restarts },
+  {
+    name: 'Tools',
+    width: '4.5rem',
+    isNumber: true,
+    cell: ({ name, toolCount }) => <a href={linkTo('tools', { q: `${name}:` })}>{toolCount}</a>,
+  },
+  {
+    name: 'Instances',
+    width: '24%',
+    cell: ({ instances }) => (instances ? instancesText(instances) : 'shared by all'),
+  },
+]
 
 function Details({ row, mayOperate }: { row: ServerRow; mayOperate: boolean }): ReactElement {
   const { name, era, rejected, instances, changed, may } = row
@@ -149,7 +164,7 @@ function Details({ row, mayOperate }: { row: ServerRow; mayOperate: boolean }): 
 function Some({ title, rows }: { title: string; rows: readonly string[] }): ReactElement {
   const [shown, setShown] = useState(PAGE)
   return (
-    <Part title={title} level="h2">
+    <Part title={title}>
       <ul className="stack tight notes">
         {rows.slice(0, shown).map((text, i) => (
           // The items have no id, and their order does not change.
@@ -201,15 +216,14 @@ function Logs({ server }: { server: string }): ReactElement {
     isUnannounced: true,
   })
   return (
-    <Part title="Log" level="h2">
+    <Part title="Log">
       {error && !data && <Failed error={error} />}
       {data && data.lines.length === 0 && <p className="dim">It has said nothing yet.</p>}
       {data && data.lines.length > 0 && (
         <div className="card server-log" tabIndex={0} role="log" aria-label={`The log of ${server}`}>
           {data.lines.map(({ seq, wallMs, level, user, text }) => (
             <p key={seq} className={level}>
-              <time dateTime={new Date(wallMs).toISOString()}>{formatTime(wallMs, Date.now())}</time> {level}{' '}
-              {user !== undefined && <Exact text={`${user} `} />}
+              <At at={wallMs} /> {level} {user !== undefined && <Exact text={`${user} `} />}
               <Exact text={text} />
             </p>
           ))}

@@ -1,31 +1,27 @@
 import * as Tabs from '@radix-ui/react-tabs'
 import type { ReactElement } from 'react'
 import { linkTo } from '../address.ts'
-import { explainRecord } from '../audit-feed.ts'
-import { count, formatDuration, formatNumber, limitText } from '../format.ts'
+import { count, formatNumber } from '../format.ts'
 import { useApi, useChoices } from '../hooks.ts'
-import { Badge, EventBadge, DecisionBadge, StateBadge, PinNotes, usePins } from '../parts/badges.tsx'
+import { Badge } from '../parts/badges.tsx'
 import { CallerChoice } from '../parts/caller-choice.tsx'
-import { Fact, Part } from '../parts/drawer.tsx'
-import { Exact, Ids, JsonBlock } from '../parts/exact.tsx'
-import { HaltButton } from '../parts/halt-dialog.tsx'
-import { Empty, Failed, Loading, PageHead, Pending } from '../parts/panels.tsx'
+import { Part } from '../parts/drawer.tsx'
+import { Exact, JsonBlock } from '../parts/exact.tsx'
+import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import { Playground } from '../parts/playground.tsx'
-import { MayStill, Reasons } from '../parts/reasons.tsx'
-import { Ago } from '../parts/when.tsx'
-import { pinOf, stateOfTool } from '../states.ts'
-import type { AuditBody, CallersBody, ToolBody, ToolRow, ToolExport } from '../wire.ts'
+import { Decision, Details, RecentCalls, type ToolProps } from '../parts/tool-facts.tsx'
+import type { ToolBody, ToolExport } from '../wire.ts'
+import { callerOf } from '../callers-query.ts'
 import { useCallers } from '../callers.ts'
 import { useTools } from '../tools.ts'
 
 const REFRESH_MS = 2000
-const RECENT = 15
 
 /** The page of one tool, for one caller. */
 export function ToolPage(): ReactElement {
   const of = useChoices()
   const [id, custom, app] = [of('id'), of('caller'), of('app')]
-  const callers = useCallers().data?.callers ?? []
+  const callers = useCallers(callerOf(of('as'))).data?.callers ?? []
   const as = of('as') || (custom === '' ? (callers[0]?.user ?? '') : '')
   const whose = { as, caller: custom, app }
   const whole = useApi<ToolBody>({
@@ -47,7 +43,7 @@ export function ToolPage(): ReactElement {
       </p>
       <PageHead title={<Exact text={id === '' ? 'No tool' : id} className="id" />}>
         <div className="toolbar tight">
-          <CallerChoice callers={callers} as={as} custom={custom} />
+          <CallerChoice current={callers[0]} as={as} custom={custom} />
         </div>
       </PageHead>
       {isUnknown ? (
@@ -57,29 +53,21 @@ export function ToolPage(): ReactElement {
       ) : (
         <Pending answer={{ data: tool, error, refetch: whole.refetch }} what="the tool" />
       )}
-      {tool && <Facts key={tool.id} tool={tool} body={whole.data} whose={whose} callers={callers} />}
+      {tool && <Facts key={tool.id} tool={tool} body={whole.data} whose={whose} />}
     </>
   )
 }
 
-interface FactsProps {
-  readonly tool: ToolRow
-  /** The tool. Absent if the gateway does not send it. */
-  readonly body: ToolBody | undefined
-  readonly whose: Readonly<Record<string, string>>
-  readonly callers: CallersBody['callers']
-}
-
-function Facts({ tool, body, whose, callers }: FactsProps): ReactElement {
+function Facts({ tool, body, whose }: ToolProps): ReactElement {
   return (
     <div className="stack sheet">
-      <Decision tool={tool} body={body} />
+      <Decision tool={tool} body={body} level="h2" />
       {body && (
         <Part level="h2" title="Playground">
-          <Playground tool={tool} inputSchema={body.inputSchema} whose={whose} callers={callers} />
+          <Playground tool={tool} inputSchema={body.inputSchema} whose={whose} />
         </Part>
       )}
-      <Details tool={tool} body={body} whose={whose} />
+      <Details tool={tool} body={body} whose={whose} level="h2" />
       {body ? (
         <Definition body={body} />
       ) : (
@@ -89,64 +77,6 @@ function Facts({ tool, body, whose, callers }: FactsProps): ReactElement {
         <RecentCalls tool={tool.id} />
       </Part>
     </div>
-  )
-}
-
-function Decision({ tool, body }: Pick<FactsProps, 'tool' | 'body'>): ReactElement {
-  const state = stateOfTool(tool)
-  const pin = pinOf(usePins(), tool)
-  return (
-    <Part level="h2" title="Decision">
-      <p className="row">
-        <DecisionBadge outcome={tool.outcome} mayStill={tool.mayStill} />
-        {state !== undefined && <StateBadge state={state} />}
-        <PinNotes pin={pin} />
-        <span className="dim">{tool.visible ? 'Listed.' : 'Not listed.'}</span>
-      </p>
-      <Reasons reasons={tool.reasons} none={tool.mayStill ? undefined : 'No rule denies it or asks about it.'} />
-      <MayStill mayStill={body?.mayStill} />
-      <HaltButton target={{ tool: tool.id }} label="Halt this tool…" />
-    </Part>
-  )
-}
-
-function Details({ tool, body, whose }: Omit<FactsProps, 'callers'>): ReactElement {
-  const { kind, title, wireName, tags, description } = tool
-  const { groups = [], limits } = body ?? {}
-  return (
-    <Part level="h2" title="Details">
-      <dl className="facts">
-        <Fact name="Kind">{kind}</Fact>
-        {title !== undefined && (
-          <Fact name="Title">
-            <Exact text={title} />
-          </Fact>
-        )}
-        <Fact name="Name on the wire">{wireName === '' ? 'none' : <Exact text={wireName} className="id" />}</Fact>
-        {tags.length > 0 && (
-          <Fact name="Tags">
-            <span className="row">
-              {tags.map((tag) => (
-                <Exact key={tag} text={tag} className="tag" />
-              ))}
-            </span>
-          </Fact>
-        )}
-        {groups.length > 0 && (
-          <Fact name="Groups">
-            <Ids ids={groups} linkOf={(group) => linkTo('tools', { q: `group:${group}`, ...whose })} />
-          </Fact>
-        )}
-        {limits && (
-          <Fact name="Limits">
-            {limits.length === 0 ? 'none' : <Exact text={limits.map(limitText).join(', ')} className="id" />}
-          </Fact>
-        )}
-        <Fact name="Description">
-          <Exact text={description === '' ? 'none' : description} className="whole" />
-        </Fact>
-      </dl>
-    </Part>
   )
 }
 
@@ -170,38 +100,6 @@ function Definition({ body }: { body: ToolBody }): ReactElement {
           <JsonBlock value={annotations} label="Annotations" />
         </Part>
       )}
-    </>
-  )
-}
-
-function RecentCalls({ tool }: { tool: string }): ReactElement {
-  const { data, error } = useApi<AuditBody>({
-    key: ['audit', 'recent', tool],
-    path: '/api/audit',
-    parameters: { tool, limit: RECENT },
-    everyMs: REFRESH_MS,
-  })
-  if (error && !data) return <Failed error={error} />
-  if (!data) return <Loading what="the calls" />
-  if (data.records.length === 0) return <p className="dim">No calls yet.</p>
-  return (
-    <>
-      <ul className="recent">
-        {data.records.map((record) => (
-          <li key={record.seq}>
-            <EventBadge record={record} />
-            <a href={linkTo('live', { tool, record: String(record.seq) })}>
-              <Ago ms={Date.parse(record.ts)} />
-            </a>
-            {record.user_id !== undefined && <Exact text={record.user_id} />}
-            <span className="dim">
-              {record.duration_ms !== undefined && `${formatDuration(record.duration_ms)} `}
-              <Exact text={explainRecord(record)} />
-            </span>
-          </li>
-        ))}
-      </ul>
-      <a href={linkTo('calls', { tool })}>All calls of it</a>
     </>
   )
 }

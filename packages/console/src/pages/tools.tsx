@@ -1,13 +1,16 @@
 import { type ReactElement, useDeferredValue, useEffect, useMemo, useRef } from 'react'
+import { callerOf } from '../callers-query.ts'
 import { useCallers } from '../callers.ts'
 import { count, listsText, toSentence } from '../format.ts'
-import { choose, useApi, useChoices } from '../hooks.ts'
+import { choose, useApi, useBeside, useChoices } from '../hooks.ts'
 import { announce } from '../parts/announcer.tsx'
 import { CallerChoice } from '../parts/caller-choice.tsx'
 import { Exact, Ids } from '../parts/exact.tsx'
 import { Chip, NoMatch, SearchField } from '../parts/filters.tsx'
 import { Select } from '../parts/form.tsx'
 import { Empty, PageHead, Pending } from '../parts/panels.tsx'
+import { Split } from '../parts/split.tsx'
+import { ToolDrawer } from '../parts/tool-drawer.tsx'
 import { ToolListing } from '../parts/tool-listing.tsx'
 import { useTools } from '../tools.ts'
 import { countOutcomes, isFiltering, OUTCOMES, toSections } from '../tool-list.ts'
@@ -20,7 +23,7 @@ const REFRESH_MS = 2000
 /** Shows the tools that one caller sees, and for every other tool the reason why it is hidden. */
 export function ToolsPage(): ReactElement {
   const of = useChoices()
-  const callers = useCallers()
+  const callers = useCallers(callerOf(of('as')))
   const apps = useApi<AppsBody>({ key: ['apps'], path: '/api/apps' }).data?.apps ?? NO_APPS
   const [custom, app, kind] = [of('caller'), of('app'), of('kind')]
   const as = of('as') || (custom === '' ? (callers.data?.callers[0]?.user ?? '') : '')
@@ -34,7 +37,7 @@ export function ToolsPage(): ReactElement {
       <PageHead title="Tools" about="The tools that a caller’s agent sees, and why not the others." />
       {callers.data && (
         <div className="toolbar">
-          <CallerChoice callers={callers.data.callers} as={as} custom={custom} />
+          <CallerChoice current={callers.data.callers.find(({ user }) => user === as)} as={as} custom={custom} />
           {apps.length > 0 && <AppChoice apps={apps} value={app} />}
           <Select label="Kind" options={KINDS} value={kind || 'tool'} apply={(to) => choose({ kind: to })} />
           <SearchField name="q" example="name, group, tag or reason" />
@@ -42,7 +45,7 @@ export function ToolsPage(): ReactElement {
         </div>
       )}
       {chosen && <AppNeeds app={chosen} />}
-      {!error && callers.data?.callers.length === 0 && custom === '' && (
+      {!error && callers.data?.callers.length === 0 && !isKnown && (
         <Empty title="No callers yet">
           <p>
             Add one under <code>callers:</code> in toolgate.yaml.
@@ -72,6 +75,8 @@ function Listing({ body, apps, busy, whose }: ListingProps): ReactElement {
   const of = useChoices()
   const words = useDeferredValue(of('q'))
   const outcome = of('show')
+  const open = of('open')
+  const isBeside = useBeside()
   const app = apps.find(({ name }) => name === of('app'))
   const filter = useMemo(() => ({ words, outcome, app }), [words, outcome, app])
   const sections = useMemo(() => toSections(body, filter), [body, filter])
@@ -108,7 +113,14 @@ function Listing({ body, apps, busy, whose }: ListingProps): ReactElement {
       {body.tools.length > 0 && matching === 0 && isFiltering(filter) && (
         <NoMatch title={`No ${body.kind} matches`} names={['q', 'show', 'app']} />
       )}
-      {sections.length > 0 && <ToolListing kind={body.kind} sections={sections} whose={kept} />}
+      <Split
+        detail={
+          open !== '' &&
+          isBeside && <ToolDrawer key={open} id={open} held={body.tools.find(({ id }) => id === open)} whose={kept} />
+        }
+      >
+        {sections.length > 0 && <ToolListing kind={body.kind} sections={sections} whose={kept} />}
+      </Split>
     </div>
   )
 }

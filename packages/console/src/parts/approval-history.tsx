@@ -1,13 +1,13 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { type ReactElement, useId } from 'react'
 import { getJson } from '../api.ts'
-import { formatTime } from '../format.ts'
 import { choose, useChoices, useLiveState } from '../hooks.ts'
 import type { ApprovalRow, ApprovalsBody, ApprovalStatus } from '../wire.ts'
 import { ApprovalBadge, wordOfApproval } from './badges.tsx'
 import { Exact, JsonBlock, Phrase } from './exact.tsx'
 import { Select } from './form.tsx'
 import { RevokeButton } from './verdict.tsx'
+import { At } from './when.tsx'
 
 const REFRESH_MS = 2000
 const SELDOM_MS = 15_000
@@ -63,7 +63,6 @@ export function History(): ReactElement {
 
 function Decided({ approval }: { approval: ApprovalRow }): ReactElement {
   const { status, tool, user, decidedAt, decidedBy, reason, requestedAt } = approval
-  const nowMs = Date.now()
   return (
     <li className="decided-row">
       <details>
@@ -73,7 +72,7 @@ function Decided({ approval }: { approval: ApprovalRow }): ReactElement {
           <Phrase before="for " text={user} />
           <span className="dim">
             <Phrase before="by " text={decidedBy} after=" " />
-            {formatTime(decidedAt ?? requestedAt, nowMs)}
+            <At at={decidedAt ?? requestedAt} />
           </span>
           <Phrase before="“" text={reason} after="”" />
         </summary>

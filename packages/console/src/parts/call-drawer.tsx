@@ -6,7 +6,7 @@ import type { CallRow, CallsBody } from '../wire.ts'
 import { Badge, EventBadge } from './badges.tsx'
 import { Drawer, Part } from './drawer.tsx'
 import { Exact } from './exact.tsx'
-import { Fields, InputPreview } from './record-drawer.tsx'
+import { Ending, Fields, InputPreview } from './record-drawer.tsx'
 import { RunTimeline } from './run-timeline.tsx'
 
 interface CallDrawerProps {
@@ -43,9 +43,11 @@ export function CallDrawer({ id, held }: CallDrawerProps): ReactElement {
 }
 
 function Records({ call: { records } }: { call: CallRow }): ReactElement {
-  const { run_id: run, session_id: session, seq } = records.at(-1) ?? {}
+  const last = records.at(-1)
+  const { run_id: run, session_id: session, seq } = last ?? {}
   return (
     <>
+      {last && <Ending record={last} />}
       <p className="row loose call-links">
         {run !== undefined && <a href={linkTo('calls', { run })}>All calls of this run</a>}
         {session !== undefined && <a href={linkTo('calls', { session })}>All calls of this session</a>}

@@ -4,10 +4,11 @@ import { CALL_LOOKS } from '../states.ts'
 import { formatTime } from '../format.ts'
 import type { AuditRecord, CallRow } from '../wire.ts'
 import { Badge } from './badges.tsx'
-import { Choice, type Column, Duration, Opener, TwoLines } from './cells.tsx'
+import { Choice, type Column, Duration, Opener, TwoLines, Why } from './cells.tsx'
 import { Exact } from './exact.tsx'
 import { WhoAndWhy } from './record-table.tsx'
 import { TenantTag } from './tenant-tag.tsx'
+import { At } from './when.tsx'
 import { WindowedTable } from './windowed-table.tsx'
 
 interface CallTableProps {
@@ -31,23 +32,30 @@ export function CallTable({ calls, onEnd }: CallTableProps): ReactElement {
 }
 
 const COLUMNS: readonly Column<CallRow>[] = [
-  { name: 'Time', width: '8.5rem', cell: (call) => <Time call={call} /> },
+  { name: 'Time', width: '7.5rem', cell: (call) => <Time call={call} /> },
   { name: 'Outcome', width: '9rem', cell: (call) => <OutcomeBadge call={call} /> },
-  { name: 'Tool', width: '22%', className: 'id', cell: (call) => <Choice name="tool" text={recordOf(call)?.tool} /> },
+  {
+    name: 'Tool',
+    width: '20%',
+    className: 'id wraps',
+    cell: (call) => <Choice name="tool" text={recordOf(call)?.tool} />,
+  },
   {
     name: 'User',
-    width: '8rem',
+    width: '14%',
+    className: 'wraps',
     cell: (call) => (
       <>
         <Choice name="user" text={recordOf(call)?.user_id} /> <TenantTag tenant={recordOf(call)?.tenant} />
       </>
     ),
   },
-  { name: 'Why', cell: (call) => <Exact text={whyOf(call)} /> },
-  { name: 'Records', width: '5.5rem', isNumber: true, cell: ({ records }) => records.length },
+  { name: 'Why', className: 'wraps', cell: (call) => <Why text={whyOf(call)} /> },
+  { name: 'Records', width: '5.5rem', from: 1050, isNumber: true, cell: ({ records }) => records.length },
   {
     name: 'Duration',
     width: '5.5rem',
+    from: 850,
     isNumber: true,
     cell: (call) => <Duration ms={recordOf(call)?.duration_ms} />,
   },
@@ -87,8 +95,8 @@ function OutcomeBadge({ call: { outcome } }: { call: CallRow }): ReactElement {
 function Time({ call: { id, startedAt } }: { call: CallRow }): ReactElement {
   const time = formatTime(Date.parse(startedAt), Date.now())
   return (
-    <Opener id={id} title={startedAt} label={`${time} call ${id}`}>
-      <time dateTime={startedAt}>{time}</time>
+    <Opener id={id} label={`${time} call ${id}`}>
+      <At at={startedAt} />
     </Opener>
   )
 }

@@ -1,54 +1,188 @@
-import { type ReactElement, useId, useMemo, useState } from 'react'
-import { choose } from '../hooks.ts'
-import type { CallersBody } from '../wire.ts'
+import { type KeyboardEvent, type ReactElement, useDeferredValue, useId, useMemo, useRef, useState } from 'react'
+import { useCallers } from '../callers.ts'
+import { formatAgo } from '../format.ts'
+import { choose, useApi } from '../hooks.ts'
+import { whoKey } from '../people.ts'
+import type { CallersBody, PeopleBody, PersonRow } from '../wire.ts'
+import { Field } from './form.tsx'
+import { Suggestions } from './suggestions.tsx'
 
 type CallerRow = CallersBody['callers'][number]
 
 interface CallerChoiceProps {
-  readonly callers: readonly CallerRow[]
+  /** The chosen caller, if it is configured. */
+  readonly current: CallerRow | undefined
   readonly as: string
   /** A caller as JSON; empty for a configured caller. */
   readonly custom: string
 }
 
-/** A value that no user's name has, because names have no control characters. */
-const OTHER = '\u0000other'
+/** A caller or person that can be chosen. */
+interface CallerOption {
+  readonly text: string
+  readonly about: string
+  /** The choices in the address. Absent: a caller is written as JSON. */
+  readonly to?: Readonly<Record<string, string>>
+}
+
+const SHOWN = 20
+const MAX_TEXT = 256
 
 /**
- * Chooses the caller whose view is shown: a configured caller, or any caller as JSON.
- *
- * The options are rendered on focus, because a thousand of them take longer than the rest of a page.
+ * Chooses the caller whose view is shown: a configured caller, a person who was seen, or any caller as JSON. The gateway
+ * searches, as there may be thousands.
  */
-export function CallerChoice({ callers, as, custom }: CallerChoiceProps): ReactElement {
-  const id = useId()
+export function CallerChoice({ current, as, custom }: CallerChoiceProps): ReactElement {
   const [isWriting, setWriting] = useState(false)
-  const [isUsed, setUsed] = useState(false)
   const isOther = isWriting || custom !== ''
-  const current = callers.find(({ user }) => user === as)
-  const options = useMemo(() => isUsed && <Callers callers={callers} />, [callers, isUsed])
   return (
     <>
-      <div className="field caller">
-        <label htmlFor={id}>See as</label>
-        <select
-          id={id}
-          value={isOther ? OTHER : as}
-          onPointerDown={() => setUsed(true)}
-          onFocus={() => setUsed(true)}
-          onChange={({ target }) => {
-            setWriting(target.value === OTHER)
-            if (target.value !== OTHER) choose({ as: target.value, caller: '' })
-          }}
-        >
-          {!isOther && !current && <option value={as}>{as} (not configured)</option>}
-          {!isUsed && current && <CallerOption caller={current} />}
-          {options}
-          <option value={OTHER}>another caller…</option>
-        </select>
-      </div>
+      <Choice
+        text={isOther ? (nameOf(custom) ?? 'another caller') : current ? textOf(current) : as}
+        apply={({ to }) => {
+          setWriting(to === undefined)
+          if (to) choose(to)
+        }}
+      />
       {isOther && <OtherCaller key={custom} value={custom} apply={(caller) => choose({ caller, as: '' })} />}
     </>
   )
+}
+
+/** Returns the name of a caller that is written as JSON. */
+function nameOf(custom: string): string | undefined {
+  if (custom === '' || problemOf(custom) !== '') return undefined
+  const { user, tenant } = JSON.parse(custom) as { user?: unknown; tenant?: unknown }
+  if (typeof user !== 'string') return undefined
+  return typeof tenant === 'string' ? `${user} of ${tenant}` : user
+}
+
+interface ChoiceProps {
+  /** The chosen caller. */
+  readonly text: string
+  readonly apply: (option: CallerOption) => void
+}
+
+function Choice({ text, apply }: ChoiceProps): ReactElement {
+  const listId = useId()
+  const [typed, setTyped] = useState<string>()
+  const [at, setAt] = useState(0)
+  const input = useRef<HTMLInputElement>(null)
+  const isOpen = typed !== undefined
+  const options = useOptions(useDeferredValue(typed ?? '').trim(), isOpen)
+  const active = Math.min(at, options.length - 1)
+  const close = (): void => {
+    setTyped(undefined)
+    setAt(0)
+  }
+  function take(index: number): void {
+    const option = options[index]
+    if (!option) return
+    apply(option)
+    close()
+  }
+  function onKey(event: KeyboardEvent): void {
+    const { key } = event
+    if (key === 'ArrowDown' || key === 'ArrowUp') {
+      event.preventDefault()
+      if (!isOpen) setTyped('')
+      else setAt((active + (key === 'ArrowDown' ? 1 : -1) + options.length) % options.length)
+    } else if (isOpen && key === 'Enter') {
+      event.preventDefault()
+      take(active)
+    } else if (isOpen && key === 'Escape') {
+      event.preventDefault()
+      close()
+      requestAnimationFrame(() => input.current?.select())
+    }
+  }
+  return (
+    <div className="filter-box caller">
+      <Field label="See as">
+        {(id) => (
+          <input
+            ref={input}
+            id={id}
+            type="text"
+            role="combobox"
+            aria-expanded={isOpen}
+            aria-controls={listId}
+            aria-autocomplete="list"
+            aria-activedescendant={isOpen && active >= 0 ? `${listId}-${active}` : undefined}
+            maxLength={MAX_TEXT}
+            spellCheck={false}
+            autoComplete="off"
+            title={text}
+            value={typed ?? text}
+            placeholder="user, tenant or role"
+            onFocus={({ target }) => target.select()}
+            onClick={() => setTyped((before) => before ?? '')}
+            onChange={({ target }) => {
+              setTyped(target.value)
+              setAt(0)
+            }}
+            onKeyDown={onKey}
+            onBlur={close}
+          />
+        )}
+      </Field>
+      <Suggestions
+        id={listId}
+        label="Callers and people"
+        options={options}
+        active={active}
+        isShown={isOpen}
+        point={setAt}
+        take={take}
+      />
+    </div>
+  )
+}
+
+const OTHER: CallerOption = { text: 'another caller…', about: 'written as JSON' }
+
+/** Returns the callers and people that match, and the entry for any other caller. */
+function useOptions(text: string, enabled: boolean): readonly CallerOption[] {
+  const callers = useCallers({ text, limit: SHOWN }, enabled).data?.callers
+  const filter = { text, limit: `${SHOWN}` }
+  const people = useApi<PeopleBody>({ key: ['people', filter], path: '/api/people', parameters: filter, enabled }).data
+  return useMemo(() => {
+    const nowMs = Date.now()
+    const known = new Set((callers ?? []).map(whoKey))
+    const seen = (people?.people ?? []).filter((row) => row.callers.length === 0 && !known.has(whoKey(row)))
+    return [
+      ...(callers ?? []).map((row) => ({ text: textOf(row), about: kindOf(row), to: { as: row.user, caller: '' } })),
+      ...seen.flatMap((row) => toPerson(row, nowMs)),
+      OTHER,
+    ]
+  }, [callers, people])
+}
+
+/** Returns a person who is not configured, with the roles that they were seen with. */
+function toPerson(row: PersonRow, nowMs: number): readonly CallerOption[] {
+  const { as, user, tenant, seenRoles = [], rolesFrom, lastCallAt } = row
+  if (user === undefined) return []
+  const roles = seenRoles.length > 0 ? ` (${seenRoles.join(', ')})` : ''
+  const at = rolesFrom?.at ?? lastCallAt
+  const when = at === undefined ? '' : `, roles of ${formatAgo(at, nowMs)}`
+  return [
+    {
+      text: `${user}${tenant === undefined ? '' : ` of ${tenant}`}${roles}`,
+      about: `signed in${when}`,
+      to:
+        as === undefined ? { as: '', caller: JSON.stringify({ user, tenant, roles: seenRoles }) } : { as, caller: '' },
+    },
+  ]
+}
+
+function kindOf({ for: use }: CallerRow): string {
+  return { mcp: 'agent', console: 'person', host: 'program' }[use]
+}
+
+function textOf({ user, tenant, roles, visible }: CallerRow): string {
+  const of = tenant === undefined ? '' : ` of ${tenant}`
+  const having = roles.length > 0 && roles.join() !== user ? ` (${roles.join(', ')})` : ''
+  return `${user}${of}${having} – sees ${visible}`
 }
 
 function OtherCaller({ value, apply }: { value: string; apply: (caller: string) => void }): ReactElement {
@@ -96,30 +230,4 @@ function problemOf(text: string): string {
   } catch (error) {
     return `Invalid JSON: ${error instanceof Error ? error.message : String(error)}`
   }
-}
-
-function Callers({ callers }: { callers: readonly CallerRow[] }): ReactElement {
-  return (
-    <>
-      <Kind label="Agents" callers={callers.filter((caller) => caller.for === 'mcp')} />
-      <Kind label="People" callers={callers.filter((caller) => caller.for === 'console')} />
-    </>
-  )
-}
-
-function Kind({ label, callers }: { label: string; callers: readonly CallerRow[] }): ReactElement | null {
-  if (callers.length === 0) return null
-  return (
-    <optgroup label={label}>
-      {callers.map((caller) => (
-        <CallerOption key={caller.user} caller={caller} />
-      ))}
-    </optgroup>
-  )
-}
-
-function CallerOption({ caller: { user, tenant, roles, visible } }: { caller: CallerRow }): ReactElement {
-  const of = tenant === undefined ? '' : ` of ${tenant}`
-  const having = roles.length > 0 && roles.join() !== user ? ` (${roles.join(', ')})` : ''
-  return <option value={user}>{`${user}${of}${having} – sees ${visible}`}</option>
 }

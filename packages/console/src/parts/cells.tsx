@@ -8,6 +8,8 @@ import { Exact } from './exact.tsx'
 export interface Column<Row> {
   readonly name: string
   readonly width?: string
+  /** The width of the table, in pixels, from which it has room for this column. Default: 0. */
+  readonly from?: number
   /** Whether the cells contain numbers, which are aligned to the right. */
   readonly isNumber?: true
   /** The class name of the cells. */
@@ -41,14 +43,16 @@ interface OpenerProps {
   readonly children: ReactNode
 }
 
-/** A link that opens a row in a drawer. It keeps the other choices in the address, such as filters. */
+/** A link that opens a row: beside the list, or over it. It keeps the other choices in the address, such as filters. */
 export function Opener({ id, choice = 'open', className = '', title, label, children }: OpenerProps): ReactElement {
+  const here = parseAddress(location.hash)
   return (
     <a
+      aria-current={here.choices.get(choice) === id ? 'true' : undefined}
       className={`opener ${className}`.trim()}
       data-focus
       data-opens={id}
-      href={formatAddress(withChoices(parseAddress(location.hash), { [choice]: id }))}
+      href={formatAddress(withChoices(here, { [choice]: id }))}
       title={title}
       aria-label={label}
     >
@@ -64,6 +68,15 @@ export function Choice({ name, text }: { name: string; text: string | undefined 
     <button type="button" className="choice" title={`Filter by this ${name}`} onClick={() => choose({ [name]: text })}>
       <Exact text={text} />
     </button>
+  )
+}
+
+/** Shows a text of at most two lines. The row's detail and the title have the whole text. */
+export function Why({ text }: { text: string }): ReactElement {
+  return (
+    <span className="two-lines" title={text === '' ? undefined : text}>
+      <Exact text={text} />
+    </span>
   )
 }
 

@@ -1,6 +1,6 @@
 import * as Dialog from '@radix-ui/react-dialog'
-import type { ReactElement, ReactNode } from 'react'
-import { choose } from '../hooks.ts'
+import { type ReactElement, type ReactNode, useEffect, useId, useRef } from 'react'
+import { choose, useBeside } from '../hooks.ts'
 import { Exact } from './exact.tsx'
 import { Empty, Loading } from './panels.tsx'
 
@@ -22,16 +22,72 @@ interface DrawerProps<Row> {
   readonly children: (row: Row) => ReactNode
 }
 
-/** Shows a row of a list in a dialog at the side. Escape and a click beside it close it. */
+/**
+ * Shows the open row of a list: beside the list on a wide window, otherwise in a dialog over it. Escape closes it, and
+ * the row gets the focus.
+ */
 export function Drawer<Row>(props: DrawerProps<Row>): ReactElement {
-  const { id, choice = 'open', title, beside, isWide = false, what, row, isUnknown, children } = props
-  const close = (): void => choose({ [choice]: '' })
-  // If the row is no longer rendered, the page gets the focus.
-  const focusOpener = (): void => {
-    const opener = document.querySelector<HTMLElement>(`[data-opens="${CSS.escape(id)}"]`)
-    const back = opener ?? document.querySelector<HTMLElement>('main')
-    back?.focus({ preventScroll: true })
+  return useBeside() ? <Beside {...props} /> : <Over {...props} />
+}
+
+/** Focuses the row that opened a detail, or the page if the row is no longer rendered. */
+function focusOpener(id: string): void {
+  const opener = document.querySelector<HTMLElement>(`[data-opens="${CSS.escape(id)}"]`)
+  const back = opener ?? document.querySelector<HTMLElement>('main')
+  back?.focus({ preventScroll: true })
+}
+
+function Beside<Row>({ id, choice = 'open', title, beside, ...content }: DrawerProps<Row>): ReactElement {
+  const titleId = useId()
+  const close = (): void => {
+    choose({ [choice]: '' })
+    focusOpener(id)
   }
+  useEscape(close)
+  return (
+    <aside className="card detail" aria-labelledby={titleId} tabIndex={-1}>
+      <div className="drawer-head">
+        <h2 id={titleId} className="dialog-title">
+          {title}
+        </h2>
+        {beside}
+        <button type="button" className="quiet end" onClick={close}>
+          Close
+        </button>
+      </div>
+      <Content {...content} />
+    </aside>
+  )
+}
+
+/** Calls a function on Escape, unless a dialog or a list of suggestions is open, which Escape closes first. */
+function useEscape(close: () => void): void {
+  const latest = useRef(close)
+  useEffect(() => {
+    latest.current = close
+  })
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key !== 'Escape' || event.defaultPrevented) return
+      if (document.querySelector('dialog[open], [role=dialog]') === null) latest.current()
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+}
+
+function Content<Row>({
+  row,
+  isUnknown,
+  what,
+  children,
+}: Pick<DrawerProps<Row>, 'children' | 'isUnknown' | 'row' | 'what'>) {
+  if (row !== undefined) return children(row)
+  return isUnknown ? <Empty title={`Unknown ${what}`} /> : <Loading what={`the ${what}`} />
+}
+
+function Over<Row>({ id, choice = 'open', title, beside, isWide = false, ...content }: DrawerProps<Row>): ReactElement {
+  const close = (): void => choose({ [choice]: '' })
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
       <Dialog.Portal>
@@ -39,15 +95,14 @@ export function Drawer<Row>(props: DrawerProps<Row>): ReactElement {
         <Dialog.Content
           className={isWide ? 'drawer wide' : 'drawer'}
           aria-describedby={undefined}
-          onCloseAutoFocus={focusOpener}
+          onCloseAutoFocus={() => focusOpener(id)}
         >
           <div className="drawer-head">
             <Dialog.Title className="dialog-title">{title}</Dialog.Title>
             {beside}
             <Dialog.Close className="quiet end">Close</Dialog.Close>
           </div>
-          {row !== undefined && children(row)}
-          {row === undefined && (isUnknown ? <Empty title={`Unknown ${what}`} /> : <Loading what={`the ${what}`} />)}
+          <Content {...content} />
         </Dialog.Content>
       </Dialog.Portal>
     </Dialog.Root>

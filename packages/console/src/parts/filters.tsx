@@ -1,4 +1,4 @@
-import { type ReactElement, type ReactNode, useId } from 'react'
+import type { ReactElement, ReactNode } from 'react'
 import { choose, useChoices } from '../hooks.ts'
 import { Field, Select } from './form.tsx'
 import { Empty } from './panels.tsx'
@@ -43,13 +43,10 @@ function Clear({ names, className, text }: { names: ChoiceNames; className?: str
   )
 }
 
-interface FilterProps {
+interface OneOfProps {
   /** The name of the choice in the address. */
   readonly name: string
   readonly label: string
-}
-
-interface OneOfProps extends FilterProps {
   readonly every: string
   readonly values: readonly string[]
   /** Returns the choices that a value makes meaningless. They are cleared. */
@@ -130,41 +127,6 @@ export function SearchField({ name, example }: { name: string; example: string }
         />
       )}
     </Field>
-  )
-}
-
-interface ExactlyProps extends FilterProps {
-  readonly example: string
-  /** Whether a part of the value matches too. */
-  readonly isPart?: boolean
-}
-
-/** A filter for an exact value. It is applied when the user has finished typing. */
-export function Exactly({ name, label, example, isPart = false }: ExactlyProps): ReactElement {
-  const value = useChoices()(name)
-  const id = useId()
-  const apply = (to: string): void => choose({ [name]: to.trim() })
-  return (
-    <form
-      // Another value from elsewhere replaces what was typed.
-      key={value}
-      className="field grow"
-      onSubmit={(event) => {
-        event.preventDefault()
-        const typed = new FormData(event.currentTarget).get('value')
-        apply(typeof typed === 'string' ? typed : '')
-      }}
-    >
-      <label htmlFor={id}>{isPart ? label : `${label}, exactly`}</label>
-      <input
-        id={id}
-        name="value"
-        {...SEARCH}
-        defaultValue={value}
-        placeholder={example}
-        onBlur={(event) => event.target.value.trim() !== value && apply(event.target.value)}
-      />
-    </form>
   )
 }
 

@@ -155,7 +155,7 @@ function Offered({ id, field, typed }: { id: string; field: TargetField; typed: 
     parameters: filter,
     enabled: isOfPeople,
   })
-  const first = useCallers().data?.callers[0]
+  const first = useCallers({ limit: 1 }, field === 'tool').data?.callers[0]
   const tools = useTools({ as: first?.user ?? '', enabled: field === 'tool' && first !== undefined })
   const names = {
     user: people.data?.people.flatMap(({ user }) => user ?? []) ?? [],

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, useMemo, useState } from 'react'
 import { type ApiError, deleteJson } from '../api.ts'
-import { count, formatIn, formatTime } from '../format.ts'
+import { count, formatExact, formatIn } from '../format.ts'
 import { useApi, useNow } from '../hooks.ts'
 import { findKeys, type KeyRow, wordOfUse, wordsOfUser } from '../keys.ts'
 import { announce } from './announcer.tsx'
@@ -117,7 +117,7 @@ function opens({ for: use, apps, isOrphan }: KeyRow): string {
 function Expiry({ row: { expiresAt, isExpired }, nowMs }: { row: KeyRow; nowMs: number }): ReactElement {
   if (expiresAt === undefined) return <span className="dim">never</span>
   return (
-    <time dateTime={new Date(expiresAt).toISOString()} title={formatTime(expiresAt, nowMs)}>
+    <time dateTime={new Date(expiresAt).toISOString()} title={formatExact(expiresAt)}>
       {isExpired ? <span className="problem">expired</span> : formatIn(expiresAt, nowMs)}
     </time>
   )

@@ -1,4 +1,13 @@
-import { type KeyboardEvent, type ReactElement, useEffect, useId, useMemo, useRef, useState } from 'react'
+import {
+  type KeyboardEvent,
+  type ReactElement,
+  useDeferredValue,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+} from 'react'
 import { linkTo, type Page } from '../address.ts'
 import { useCallers } from '../callers.ts'
 import { count } from '../format.ts'
@@ -6,10 +15,12 @@ import { useApi } from '../hooks.ts'
 import { type Entry, type EntryKind, findEntries, toEntries, toSearch } from '../palette.ts'
 import { useWaiting } from '../pending.ts'
 import { useTools } from '../tools.ts'
-import type { HaltsBody } from '../wire.ts'
+import type { CallersBody, HaltsBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
 
 const SHOWN = 12
+const MAX_TEXT = 256
+const NO_CALLERS: Pick<CallersBody, 'callers'> = { callers: [] }
 const WORDS: Readonly<Record<EntryKind, string>> = {
   page: 'Page',
   approval: 'Waiting',
@@ -119,8 +130,9 @@ function Place({ entry: { kind, text, detail = '' } }: { entry: Entry }): ReactE
 
 /** Fetches the searchable items while the palette is open. */
 function useFound(pages: PaletteProps['pages'], query: string) {
-  const { callers = [] } = useCallers().data ?? {}
-  const [first] = callers
+  const [first] = useCallers({ limit: 1 }).data?.callers ?? []
+  const asked = useDeferredValue(query.trim().slice(0, MAX_TEXT))
+  const { callers } = useCallers({ text: asked, limit: SHOWN }).data ?? NO_CALLERS
   const tools = useTools({ as: first?.user ?? '', enabled: first !== undefined })
   const { approvals = [] } = useWaiting().data ?? {}
   const { halts = [] } = useApi<HaltsBody>({ key: ['halts'], path: '/api/halts' }).data ?? {}

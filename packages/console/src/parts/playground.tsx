@@ -1,17 +1,10 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, useMemo, useState } from 'react'
 import { linkTo } from '../address.ts'
+import { useCallers } from '../callers.ts'
 import { type ApiError, postJson } from '../api.ts'
 import { type Draft, type Field, type Problems, readJson, toField, toInput } from '../input-form.ts'
-import type {
-  AgentCallBody,
-  CallersBody,
-  Reason,
-  ToolRow,
-  TrialRequestBody,
-  WhyInputBody,
-  WhyRequestBody,
-} from '../wire.ts'
+import type { AgentCallBody, Reason, ToolRow, TrialRequestBody, WhyInputBody, WhyRequestBody } from '../wire.ts'
 import { Badge } from './badges.tsx'
 import { type DryRunView, DryRuns } from './dry-runs.tsx'
 import { Exact, JsonBlock } from './exact.tsx'
@@ -29,11 +22,10 @@ interface PlaygroundProps {
   readonly tool: ToolRow
   readonly inputSchema: unknown
   readonly whose: Readonly<Record<string, string>>
-  readonly callers: CallersBody['callers']
 }
 
 /** Shows the decision about a call with an input, and makes the call as an agent of one's own user. */
-export function Playground({ tool, inputSchema, whose, callers }: PlaygroundProps): ReactElement {
+export function Playground({ tool, inputSchema, whose }: PlaygroundProps): ReactElement {
   const typed = useTyped(tool, inputSchema)
   const { text, field, shown } = typed
   const [asked, setAsked] = useState<TrialRequestBody>()
@@ -74,7 +66,6 @@ export function Playground({ tool, inputSchema, whose, callers }: PlaygroundProp
         <RealCall
           tool={tool}
           whose={whose}
-          callers={callers}
           prepare={() => setAsked(readCall())}
           asked={asked}
           done={() => setAsked(undefined)}
@@ -196,7 +187,7 @@ function problemsOf(reasons: readonly Reason[]): Problems {
   )
 }
 
-interface RealCallProps extends Pick<PlaygroundProps, 'tool' | 'whose' | 'callers'> {
+interface RealCallProps extends Pick<PlaygroundProps, 'tool' | 'whose'> {
   /** Reads the form. */
   readonly prepare: () => void
   readonly asked: TrialRequestBody | undefined
@@ -204,9 +195,9 @@ interface RealCallProps extends Pick<PlaygroundProps, 'tool' | 'whose' | 'caller
 }
 
 /** Makes the call after a confirmation. It is offered only for an agent of one's own user, as the gateway decides. */
-function RealCall({ tool, whose, callers, prepare, asked, done }: RealCallProps): ReactElement {
+function RealCall({ tool, whose, prepare, asked, done }: RealCallProps): ReactElement {
   const client = useQueryClient()
-  const own = callers.filter(({ mayCall }) => mayCall === true)
+  const own = (useCallers({ own: 'true', limit: 50 }).data?.callers ?? []).filter(({ mayCall }) => mayCall === true)
   const call = useMutation<AgentCallBody, ApiError, TrialRequestBody>({
     mutationFn: (body) => postJson('/api/tool/call', body, { timeoutMs: CALL_TIMEOUT_MS }),
     onSettled: () => client.invalidateQueries({ queryKey: ['audit'] }),

@@ -1,6 +1,7 @@
 import type { ReactElement, ReactNode } from 'react'
 import { linkTo } from '../address.ts'
-import { formatDuration, formatTime } from '../format.ts'
+import { explainRecord, lookOf } from '../audit-feed.ts'
+import { formatDuration, toSentence } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import type { AuditBody, AuditRecord, WhyBody } from '../wire.ts'
 import { EventBadge, DecisionBadge } from './badges.tsx'
@@ -10,6 +11,7 @@ import { HaltButton } from './halt-dialog.tsx'
 import { Loading } from './panels.tsx'
 import { MayStill, Reasons, WouldAllow } from './reasons.tsx'
 import { RunTimeline } from './run-timeline.tsx'
+import { At } from './when.tsx'
 
 interface RecordDrawerProps {
   readonly seq: number
@@ -45,6 +47,7 @@ function Detail({ record }: { record: AuditRecord }): ReactElement {
   const { tool, tool_call_id: call, run_id: run, user_id: user, session_id: session } = record
   return (
     <>
+      <Ending record={record} />
       <Fields record={record} />
       <p className="row actions halt-buttons">
         {user !== undefined && <HaltButton target={{ user }} label="Halt this user…" />}
@@ -83,19 +86,33 @@ export function InputPreview({ record: { input_preview: preview } }: { record: A
   )
 }
 
+/** Shows first of all why a call ended as it did. It is empty for a record without a reason. */
+export function Ending({ record }: { record: AuditRecord }): ReactElement | null {
+  const text = explainRecord(record)
+  if (text === '') return null
+  return (
+    <p className={`ending ${lookOf(record)}`}>
+      <Exact text={toSentence(text)} />
+    </p>
+  )
+}
+
 /** The first fields. The others follow in the order of the record. */
 const FIRST: readonly (keyof AuditRecord)[] = [
-  'ts',
-  'tool',
-  'user_id',
+  'error',
   'reason',
   'detail',
   'clause',
   'limit',
   'reset_ms',
-  'error',
+  'ts',
+  'tool',
+  'user_id',
+  'tenant',
   'duration_ms',
 ]
+/** The fields that prove the record, and say nothing about the call to a reader. */
+const EVIDENCE = /(^|_)(hash|prev|revision)$/
 const NAMES: ReadonlyMap<string, string> = new Map([
   ['ts', 'time'],
   ['user_id', 'user'],
@@ -109,12 +126,32 @@ const NAMES: ReadonlyMap<string, string> = new Map([
 ])
 const ELSEWHERE: ReadonlySet<string> = new Set(['seq', 'event', 'input_preview'])
 
-/** The fields of a record as a list. */
+/** The fields of a record as a list, with its hashes folded below. */
 export function Fields({ record }: { record: AuditRecord }): ReactElement {
   const rest = (Object.keys(record) as (keyof AuditRecord)[]).filter(
     (name) => !FIRST.includes(name) && !ELSEWHERE.has(name),
   )
   const names = [...FIRST, ...rest].filter((name) => record[name] !== undefined)
+  const evidence = names.filter((name) => EVIDENCE.test(name))
+  return (
+    <>
+      <FieldList names={names.filter((name) => !EVIDENCE.test(name))} record={record} />
+      {evidence.length > 0 && (
+        <details className="evidence">
+          <summary>Evidence</summary>
+          <FieldList names={evidence} record={record} />
+        </details>
+      )}
+    </>
+  )
+}
+
+interface FieldListProps {
+  readonly names: readonly (keyof AuditRecord)[]
+  readonly record: AuditRecord
+}
+
+function FieldList({ names, record }: FieldListProps): ReactElement {
   return (
     <dl className="facts">
       {names.map((name) => (
@@ -137,7 +174,8 @@ function Field({ name, record }: { name: keyof AuditRecord; record: AuditRecord 
   if (name === 'ts')
     return (
       <>
-        {`${formatTime(Date.parse(text), Date.now())} · `}
+        <At at={text} />
+        {' · '}
         <Exact text={text} className="id dim" />
       </>
     )
@@ -159,7 +197,7 @@ function Call({ call, seq }: { call: string; seq: number }): ReactElement {
       {data.records.toReversed().map((one) => (
         <li key={one.seq} aria-current={one.seq === seq ? 'true' : undefined}>
           <EventBadge record={one} />
-          <time dateTime={one.ts}>{formatTime(Date.parse(one.ts), Date.now())}</time>
+          <At at={one.ts} />
           <span className="dim">
             record {one.seq}
             {one.duration_ms !== undefined && `, ${formatDuration(one.duration_ms)}`}

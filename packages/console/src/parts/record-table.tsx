@@ -1,11 +1,12 @@
 import type { ReactElement } from 'react'
 import { explainRecord } from '../audit-feed.ts'
-import { formatDuration, formatTime } from '../format.ts'
+import { formatDuration, formatExact, formatTime } from '../format.ts'
 import type { AuditRecord } from '../wire.ts'
 import { EventBadge } from './badges.tsx'
-import { Choice, type Column, Duration, Opener, TwoLines } from './cells.tsx'
+import { Choice, type Column, Duration, Opener, TwoLines, Why } from './cells.tsx'
 import { Exact } from './exact.tsx'
 import { TenantTag } from './tenant-tag.tsx'
+import { At } from './when.tsx'
 import { WindowedTable } from './windowed-table.tsx'
 
 interface RecordTableProps {
@@ -30,20 +31,21 @@ export function RecordTable({ records, onEnd }: RecordTableProps): ReactElement 
 }
 
 const COLUMNS: readonly Column<AuditRecord>[] = [
-  { name: 'Time', width: '8.5rem', cell: (record) => <Time record={record} /> },
-  { name: 'Event', width: '14.5rem', cell: (record) => <EventBadge record={record} /> },
-  { name: 'Tool', width: '22%', className: 'mono', cell: ({ tool }) => <Choice name="tool" text={tool} /> },
+  { name: 'Time', width: '7.5rem', cell: (record) => <Time record={record} /> },
+  { name: 'Event', width: '13rem', cell: (record) => <EventBadge record={record} /> },
+  { name: 'Tool', width: '20%', className: 'mono wraps', cell: ({ tool }) => <Choice name="tool" text={tool} /> },
   {
     name: 'User',
-    width: '7rem',
+    width: '14%',
+    className: 'wraps',
     cell: ({ user_id: user, tenant }) => (
       <>
         <Choice name="user" text={user} /> <TenantTag tenant={tenant} />
       </>
     ),
   },
-  { name: 'Reason', cell: (record) => <Exact text={explainRecord(record)} /> },
-  { name: 'Duration', width: '5.5rem', isNumber: true, cell: ({ duration_ms: ms }) => <Duration ms={ms} /> },
+  { name: 'Reason', className: 'wraps', cell: (record) => <Why text={explainRecord(record)} /> },
+  { name: 'Duration', width: '5.5rem', from: 850, isNumber: true, cell: ({ duration_ms: ms }) => <Duration ms={ms} /> },
 ]
 
 function narrow(record: AuditRecord): ReactElement {
@@ -79,8 +81,13 @@ export function WhoAndWhy({ record }: { record: AuditRecord }): ReactElement {
 function Time({ record: { seq, ts } }: { record: AuditRecord }): ReactElement {
   const time = formatTime(Date.parse(ts), Date.now())
   return (
-    <Opener id={String(seq)} choice="record" title={`${ts}, record ${seq}`} label={`${time} record ${seq}`}>
-      <time dateTime={ts}>{time}</time>
+    <Opener
+      id={String(seq)}
+      choice="record"
+      title={`${formatExact(Date.parse(ts))}, record ${seq}`}
+      label={`${time} record ${seq}`}
+    >
+      <At at={ts} />
     </Opener>
   )
 }

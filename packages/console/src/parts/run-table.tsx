@@ -1,12 +1,12 @@
 import type { ReactElement } from 'react'
 import { linkTo } from '../address.ts'
-import { formatNumber, formatTime } from '../format.ts'
+import { formatNumber } from '../format.ts'
 import type { RunRow } from '../wire.ts'
 import { Badge } from './badges.tsx'
 import { Choice, type Column, None, Opener, TwoLines } from './cells.tsx'
 import { Exact } from './exact.tsx'
 import { TenantTag } from './tenant-tag.tsx'
-import { Ago } from './when.tsx'
+import { Ago, At } from './when.tsx'
 import { WindowedTable } from './windowed-table.tsx'
 
 export function RunTable({ runs, onEnd }: { runs: readonly RunRow[]; onEnd: () => void }): ReactElement {
@@ -34,18 +34,24 @@ export function runLink(run: RunRow, filter: Readonly<Record<string, string>>): 
 }
 
 const COLUMNS: readonly Column<RunRow>[] = [
-  { name: 'Started', width: '8rem', cell: (run) => <Started run={run} /> },
-  { name: 'Run', cell: (run) => <Name run={run} /> },
+  { name: 'Started', width: '7.5rem', cell: (run) => <Started run={run} /> },
+  { name: 'Run', className: 'wraps', cell: (run) => <Name run={run} /> },
   {
     name: 'User',
     width: '14%',
+    className: 'wraps',
     cell: ({ user, tenant }) => (
       <>
         <Choice name="user" text={user} /> <TenantTag tenant={tenant} />
       </>
     ),
   },
-  { name: 'Client', cell: ({ client, host }) => <Exact text={client ?? host ?? '–'} className="dim" /> },
+  {
+    name: 'Client',
+    className: 'wraps',
+    from: 1000,
+    cell: ({ client, host }) => <Exact text={client ?? host ?? '–'} className="dim" />,
+  },
   { name: 'Calls', width: '4.5rem', isNumber: true, cell: ({ calls }) => formatNumber(calls) },
   {
     name: 'Refused',
@@ -53,10 +59,10 @@ const COLUMNS: readonly Column<RunRow>[] = [
     isNumber: true,
     cell: ({ refused }) => (refused > 0 ? formatNumber(refused) : <None />),
   },
-  { name: 'Last call', width: '8rem', cell: ({ lastAt }) => <Ago ms={lastAt} /> },
-  { name: 'Labels', cell: (run) => <Labels run={run} /> },
+  { name: 'Last call', width: '7rem', from: 820, cell: ({ lastAt }) => <Ago ms={lastAt} /> },
+  { name: 'Labels', from: 900, cell: (run) => <Labels run={run} /> },
   // A run that waits and is open has two badges.
-  { name: 'State', width: '12.5rem', cell: (run) => <State run={run} /> },
+  { name: 'State', width: '12.5rem', className: 'wraps', cell: (run) => <State run={run} /> },
 ]
 
 function narrow(run: RunRow): ReactElement {
@@ -89,7 +95,7 @@ function Started({ run }: { run: RunRow }): ReactElement {
   const { id, kind, startedAt } = run
   return (
     <Opener id={runKey(run)}>
-      <time dateTime={new Date(startedAt).toISOString()}>{formatTime(startedAt, Date.now())}</time>
+      <At at={startedAt} />
       <span className="unseen">
         {' '}
         {kind} {id}

@@ -1,12 +1,12 @@
 import type { ReactElement } from 'react'
 import { linkTo } from '../address.ts'
-import { formatTime } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import { type RunStep, toRunSteps } from '../run-timeline.ts'
 import type { AuditBody } from '../wire.ts'
 import { EventBadge } from './badges.tsx'
 import { Exact } from './exact.tsx'
 import { Loading } from './panels.tsx'
+import { At } from './when.tsx'
 
 const MAX_RECORDS = 200
 
@@ -52,7 +52,7 @@ function Step({ step: { record, raised, because }, isCurrent }: { step: RunStep;
   return (
     <li aria-current={isCurrent ? 'true' : undefined} className={raised.length > 0 ? 'rises' : undefined}>
       <a href={linkTo('live', { record: String(seq) })}>
-        <time dateTime={ts}>{formatTime(Date.parse(ts), Date.now())}</time>
+        <At at={ts} />
       </a>
       {tool === undefined ? <span>the run {run}</span> : <Exact text={tool} className="id" />}
       <EventBadge record={record} />

@@ -11,6 +11,7 @@ const SHORTCUTS: readonly { readonly keys: readonly string[]; readonly does: str
   { keys: ['Ctrl K', '⌘ K'], does: 'find a page, tool, caller, request, halt or call' },
   { keys: ['?'], does: 'show these keys' },
   { keys: ['↑', '↓', 'Page Up', 'Page Down', 'Home', 'End'], does: 'move between the rows of a list' },
+  { keys: ['→'], does: 'move from a row to its detail beside the list' },
   { keys: ['Esc'], does: 'close what is open' },
   { keys: ['J', 'K'], does: 'next and previous request', on: 'Approvals' },
   { keys: ['A', 'R'], does: 'approve and reject the request that has the focus', on: 'Approvals' },

@@ -1,12 +1,13 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { type ReactElement, useCallback, useMemo, useRef, useState, type ReactNode, memo } from 'react'
-import { useTop } from '../hooks.ts'
+import { useBeside, useTop } from '../hooks.ts'
 import { moveByKeys } from '../row-keys.ts'
 import { type ListItem, toItems, toName, type ToolSection } from '../tool-list.ts'
 import { usePins, PinNotes, ServerBadge, StateBadge, Depends, OutcomeBadge } from './badges.tsx'
 import { count, formatTime, instancesText, toSentence } from '../format.ts'
 import { pinOf, stateOfGroup, stateOfTool } from '../states.ts'
 import type { GroupRow, ItemKind, ServerInstances, ServerRow, PinRow, Reason, ToolRow as Tool } from '../wire.ts'
+import { Opener } from './cells.tsx'
 import { Exact, Ids, Phrase } from './exact.tsx'
 import { Since } from './when.tsx'
 import { linkTo } from '../address.ts'
@@ -25,6 +26,8 @@ const LINE_PX = 21
 export function ToolListing({ kind, sections, whose }: ToolListingProps): ReactElement {
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set())
   const items = useMemo(() => toItems(sections, closed), [sections, closed])
+  const isBeside = useBeside()
+  const address = isBeside ? location.hash : ''
   const known = usePins()
   const pins = useMemo(() => Map.groupBy(known, (pin) => pin.tool), [known])
   const list = useRef<HTMLUListElement>(null)
@@ -75,6 +78,8 @@ export function ToolListing({ kind, sections, whose }: ToolListingProps): ReactE
                 isLast={item.isLast}
                 pin={pinOf(pins.get(item.tool.id) ?? [], item.tool)}
                 whose={whose}
+                isBeside={isBeside}
+                address={address}
               />
             )}
           </li>
@@ -238,25 +243,34 @@ interface ToolRowProps {
   readonly pin: PinRow | undefined
   /** The caller and the app, for the link. */
   readonly whose: Readonly<Record<string, string>>
+  /** Whether a press shows the tool beside the list, and not on a page of its own. */
+  readonly isBeside: boolean
+  /** The address, on which the row's link depends. */
+  readonly address: string
 }
 
 /** Shows a tool with its outcome and, unless it is allowed, the reason. */
-const ToolRow = memo(({ tool, group, isLast, pin, whose }: ToolRowProps): ReactElement => {
+const ToolRow = memo(({ tool, group, isLast, pin, whose, isBeside }: ToolRowProps): ReactElement => {
   const [deciding] = tool.reasons
   const state = stateOfTool(tool)
   const name = toName(tool.id)
   return (
     <div className={`tool ${tool.visible ? 'seen' : 'hidden-tool'}${isLast ? ' last' : ''}`}>
       <span className="tool-badges">
-        <OutcomeBadge outcome={tool.outcome} />
+        <OutcomeBadge outcome={tool.outcome} /> <Depends on={tool.mayStill} />
       </span>
       <div className="tool-main">
         <h3 className="row">
-          <a href={linkTo('tool', { id: tool.id, ...whose })} data-focus className="cover">
-            <Exact text={name} className="id" />
-          </a>
+          {isBeside ? (
+            <Opener id={tool.id} className="cover">
+              <Exact text={name} className="id" />
+            </Opener>
+          ) : (
+            <a href={linkTo('tool', { id: tool.id, ...whose })} data-focus className="cover">
+              <Exact text={name} className="id" />
+            </a>
+          )}
           {tool.title !== undefined && tool.title !== name && <Exact text={tool.title} className="title" />}
-          <Depends on={tool.mayStill} />
           {tool.kind !== 'tool' && <span className="tag">{tool.kind}</span>}
           {state !== undefined && <StateBadge state={state} />}
           <PinNotes pin={pin} />

@@ -1,6 +1,6 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { memo, type ReactElement, type ReactNode, useEffect, useRef } from 'react'
-import { useNarrow, useTop } from '../hooks.ts'
+import { memo, type ReactElement, type ReactNode, useEffect, useMemo, useRef } from 'react'
+import { usePlace } from '../hooks.ts'
 import { moveByKeys } from '../row-keys.ts'
 import { classOf, type Column } from './cells.tsx'
 
@@ -19,23 +19,30 @@ interface WindowedTableProps<Row> {
   readonly endRows?: number
 }
 
-const WIDE_PX = 32
+const WIDE_PX = 33
 const NARROW_PX = 60
+/** A narrower table shows each row as two lines. */
+const LEAST_PX = 620
 
 /** A table that scrolls with the page. It renders only the rows near the screen; arrow keys move between them. */
 export function WindowedTable<Row>(props: WindowedTableProps<Row>): ReactElement {
-  const { rows: all, caption, columns, className = '', keyOf, narrow, onEnd, endRows = 50 } = props
-  const isNarrow = useNarrow()
+  const { rows: all, caption, className = '', keyOf, narrow, onEnd, endRows = 50 } = props
   const body = useRef<HTMLTableElement>(null)
-  const top = useTop(body)
+  const { top, width } = usePlace(body)
+  const isNarrow = width < LEAST_PX
+  const columns = useFitting(props.columns, width)
   const rows = useWindowVirtualizer({
     count: all.length,
     estimateSize: () => (isNarrow ? NARROW_PX : WIDE_PX),
     overscan: 12,
     scrollMargin: top,
     scrollPaddingStart: 100,
+    getItemKey: (i) => {
+      const row = all[i]
+      return row === undefined ? i : keyOf(row)
+    },
   })
-  useEffect(() => rows.measure(), [rows, isNarrow])
+  useEffect(() => rows.measure(), [rows, isNarrow, columns])
   const items = rows.getVirtualItems()
   const last = items.at(-1)?.index ?? -1
   useEffect(() => {
@@ -68,7 +75,13 @@ export function WindowedTable<Row>(props: WindowedTableProps<Row>): ReactElement
           const row = all[index]
           return (
             row !== undefined && (
-              <tr key={keyOf(row)} data-index={index} aria-rowindex={index + 2} className="record">
+              <tr
+                key={keyOf(row)}
+                ref={rows.measureElement}
+                data-index={index}
+                aria-rowindex={index + 2}
+                className="record"
+              >
                 <Cells row={row} columns={columns} narrow={isNarrow ? narrow : undefined} context={context} />
               </tr>
             )
@@ -78,6 +91,12 @@ export function WindowedTable<Row>(props: WindowedTableProps<Row>): ReactElement
       </tbody>
     </table>
   )
+}
+
+/** Returns the columns that a table of this width has room for. The list stays the same while it has the same columns. */
+function useFitting<Row>(columns: readonly Column<Row>[], width: number): readonly Column<Row>[] {
+  const names = columns.filter(({ from = 0 }) => width >= from).map(({ name }) => name)
+  return useMemo(() => columns.filter(({ name }) => names.includes(name)), [columns, names.join('\n')])
 }
 
 interface CellsProps<Row> extends Pick<WindowedTableProps<Row>, 'columns'> {

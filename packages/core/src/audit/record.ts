@@ -1,4 +1,4 @@
-import { canonicalize, isObject, readOwnJson } from '@toolgate/values/json'
+import { canonicalize, isObject, readOwnJson, toJsonText } from '@toolgate/values/json'
 import { checkShape, hmacSha256Hex, messageOf, sha256Hex, shapeOf } from '@toolgate/values'
 import type { AuditEntry, AuditRecord } from '../ports/ports.ts'
 import { type Redactor, redactor } from '@toolgate/values/redact'
@@ -39,7 +39,7 @@ export function checkSealOptions(options: SealOptions): void {
 
 /** An entry that waits to be stored. It has the hash and the preview of the input instead of the input. */
 interface HeldEntry extends AuditEntry {
-  readonly held: Pick<AuditRecord, 'input_hash' | 'input_preview' | 'operands' | 'facts'> & {
+  readonly held: Pick<AuditRecord, 'asked_hash' | 'edited' | 'input_hash' | 'input_preview' | 'operands' | 'facts'> & {
     readonly sealed?: SealedInput
   }
 }
@@ -71,11 +71,13 @@ interface RecordPlace {
 function writeFields(entry: AuditEntry, { seq, prev }: RecordPlace, options: SealOptions, to: FieldWriter): void {
   const { run } = entry
   const { input_hash: inputHash, input_preview: inputPreview } = digestOf(entry, options)
+  const { asked_hash: askedHash, edited } = editOf(entry, options)
   to.name('act_chain', entry.act_chain, MAX_CHAIN_LENGTH)
   to.name('actor', entry.actor)
   to.name('agent', entry.agent)
   to.name('app', entry.app)
   to.name('approval_id', entry.approval_id)
+  to.plain('asked_hash', askedHash)
   to.number('catalog_revision', entry.catalog_revision)
   to.name('chat_id', entry.chat_id)
   to.name('clause', entry.clause)
@@ -83,9 +85,11 @@ function writeFields(entry: AuditEntry, { seq, prev }: RecordPlace, options: Sea
   to.name('continues', entry.continues)
   to.free('detail', entry.detail)
   to.number('duration_ms', finite(entry.duration_ms))
+  to.own('edited', edited)
   to.free('error', entry.error)
   to.name('event', entry.event)
   to.own('facts', factsOf(entry, options))
+  to.name('grant', entry.grant)
   to.hash()
   to.plain('input_box', sealedOf(entry, options)?.hash)
   to.plain('input_hash', inputHash)
@@ -186,11 +190,12 @@ export function holdEntry(entry: AuditEntry | HeldEntry, options: SealOptions = 
   const sealed = sealedOf(entry, options)
   const held = {
     ...digestOf(entry, options),
+    ...editOf(entry, options),
     ...(operands !== undefined && { operands }),
     ...(facts !== undefined && { facts }),
     ...(sealed !== undefined && { sealed }),
   }
-  return { ...entry, input: undefined, asked: undefined, read: undefined, held }
+  return { ...entry, input: undefined, edited: undefined, asked: undefined, read: undefined, held }
 }
 
 /** A record as text without its `hash`, in two parts: `{"agent":…,"event":"tool_call"` and `,"input_hash":…,"user_id":"vera"}`. */
@@ -362,6 +367,21 @@ function digestOf(entry: AuditEntry | HeldEntry, options: SealOptions): HeldEntr
   let known = digests.get(input)
   if (known?.options !== options) digests.set(input, (known = { options, digest: digest(input, options) }))
   return known.digest
+}
+
+/** Returns the fields about a change by an approver. */
+function editOf(entry: AuditEntry | HeldEntry, options: SealOptions): Pick<HeldEntry['held'], 'asked_hash' | 'edited'> {
+  if ('held' in entry) return entry.held
+  if (!entry.edited) return NO_INPUT
+  const { original, changes } = entry.edited
+  const names = changes.map(({ field }) => ({ field }))
+  const whole = options.preview === false ? undefined : toJsonText(changes)
+  const isShown = whole !== undefined && whole.length <= MAX_CHAIN_LENGTH
+  const hash = digest(original, options).input_hash
+  return {
+    edited: (isShown ? whole : JSON.stringify(names)).toWellFormed(),
+    ...(hash !== undefined && { asked_hash: hash }),
+  }
 }
 
 function operandsOf(

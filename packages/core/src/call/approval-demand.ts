@@ -1,10 +1,10 @@
 import { because } from '../decide/because.ts'
 import type { Decided } from '../decide/decide.ts'
-import type { Decision, Reason } from '../decide/decision.ts'
+import { type Decision, type Reason, ruleText } from '../decide/decision.ts'
 import { type FactRead, ORIGINS } from '../ports/fact-read.ts'
 import { coversApprover, strictestApprover } from '../policy/approver.ts'
-import type { ApprovalBinding } from '../ports/ports.ts'
-import type { CallView } from './attempt.ts'
+import type { ApprovalBinding, ApproverRule } from '../ports/ports.ts'
+import type { CallRequest, CallView } from './attempt.ts'
 
 /** The rules of `ask` clauses about the approver. If a clause reads the run, also the clauses and what they read. */
 export type ApprovalDemand = Pick<ApprovalBinding, 'approver' | 'asked'>
@@ -15,15 +15,24 @@ export function askingReasons(view: CallView, decided: Decided, withInput: Decis
   return [...byView, ...(withInput?.reasons ?? [])].filter(({ outcome }) => outcome === 'ask')
 }
 
-export function demandOf(asking: readonly Reason[]): ApprovalDemand {
-  const approver = strictestApprover(asking.map((one) => one.approver))
+/** Returns what an approval must meet. Without `edits`, the program that calls takes no changed input. */
+export function demandOf(asking: readonly Reason[], { edits }: Pick<CallRequest, 'edits'> = {}): ApprovalDemand {
+  const rule = strictestApprover(asking.map((one) => one.approver))
+  const approver = edits === true ? rule : withoutEdit(rule)
   if (asking.every(({ read, code }) => read === undefined && code !== 'history_unknown')) return { approver }
   const asked = asking.flatMap((one) => [toClause(one), ...(one.read ?? []).map(toFact), ...ifUnknown(one)])
   return { approver, asked: [...new Set(asked)].toSorted() }
 }
 
+/** Returns a rule under which the input may not be changed. */
+export function withoutEdit(rule: ApproverRule | undefined): ApproverRule | undefined {
+  if (rule?.edit !== true) return rule
+  const { edit: _, ...rest } = rule
+  return Object.keys(rest).length === 0 ? undefined : rest
+}
+
 /** Leaves out the position, because a clause that moves is the same clause. */
-function toClause({ policy, clause }: Reason): string {
+export function toClause({ policy, clause }: Reason): string {
   return `clause ${policy}, ${clause?.id ?? clause?.match}`
 }
 
@@ -51,6 +60,27 @@ function asBad(fact: string): readonly string[] {
   if (origin === undefined) return [fact]
   const rest = fact.slice(0, -origin.length)
   return ORIGINS.slice(0, ORIGINS.indexOf(origin) + 1).map((one) => rest + one)
+}
+
+/** Facts about the run and the input. Facts about earlier calls reveal the rule. */
+const OF_THE_CALL: ReadonlySet<FactRead['kind']> = new Set(['label', 'origin'])
+
+/**
+ * Returns why an approval is needed, for people who may not read the text of rules: the message, what counted of the run, the
+ * values that the clause compares, and the name of the clause.
+ */
+export function whyTold(asked: Reason, compared = ''): string {
+  const { message, read = [] } = asked
+  const facts = read.filter(({ kind }) => OF_THE_CALL.has(kind))
+  const name = ruleText(asked)
+  return [
+    message ?? 'A rule asks for approval of it.',
+    because(facts, (id) => id),
+    compared,
+    name !== undefined && `(rule ${name})`,
+  ]
+    .filter(Boolean)
+    .join(' ')
 }
 
 /**

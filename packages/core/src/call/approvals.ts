@@ -1,7 +1,14 @@
 import { type Caller, defineCaller } from '../ports/caller.ts'
-import { catchRejection, checkShape, sha256Hex, shapeOf, ToolgateError } from '@toolgate/values'
-import { approvalKeys, checkApprovalFilter, checkDecision, checkOther } from '../memory/approval-rules.ts'
-import { NOBODY } from '../memory/four-eyes.ts'
+import { catchRejection, checkShape, ConfigError, isErrorOf, sha256Hex, shapeOf, ToolgateError } from '@toolgate/values'
+import {
+  approvalKeys,
+  checkApprovalFilter,
+  checkDecision,
+  checkOther,
+  type DecidedFields,
+} from '../memory/approval-rules.ts'
+import { voterOf } from '../memory/four-eyes.ts'
+import type { Grant, GrantRequest } from '../ports/grants.ts'
 import type {
   Approval,
   ApprovalBinding,
@@ -9,10 +16,12 @@ import type {
   ApprovalStatus,
   ApprovalStore,
   ApprovalVerdict,
+  ApproverRule,
   Clock,
+  DecisionMade,
   MayApprove,
 } from '../ports/ports.ts'
-import { canonicalize, toJsonText } from '@toolgate/values/json'
+import { canonicalize, frozenCopy, toJsonText } from '@toolgate/values/json'
 import type { Redactor } from '@toolgate/values/redact'
 
 /** Lists and decides approvals, on behalf of people. */
@@ -23,32 +32,68 @@ export interface Approvals {
   /** Returns whether this person may decide this approval. `decide` checks the same. */
   mayDecide(approver: Caller, approval: Approval): boolean
   /**
-   * Approves or rejects a pending approval, or revokes an approved one that was not used yet.
+   * Approves or rejects a pending approval, or revokes an approved one that was not used yet, or one's own yes to one that
+   * waits for others. With `input`, approves it with these fields changed.
+   *
+   * `grant`, with `approve`: also lets further calls like this one through, within the gate's `grants`. Revoking the
+   * approval revokes them, too.
    *
    * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`, `approval_forbidden`,
-   * `approval_needs_other`, `approval_needs_login`
+   * `approval_needs_other`, `approval_needs_login`, `approval_edit_refused`, `grant_forbidden`, `grant_invalid`,
+   * `grant_too_many`
    * @throws {ConfigError} for a verdict other than `approve`, `reject` and `revoke`
    */
-  decide(
-    approver: Caller,
-    id: string,
-    verdict: Pick<ApprovalVerdict, 'decision' | 'reason' | 'loginAt'>,
-  ): Promise<Approval>
+  decide(approver: Caller, id: string, verdict: VerdictOfPerson): Promise<DecidedApproval>
+}
+
+/** What a person says about an approval. */
+export interface VerdictOfPerson extends DecidedFields {
+  readonly grant?: GrantRequest | undefined
+}
+
+/** An approval after a decision, with the grant that the decision made. */
+export interface DecidedApproval extends Approval {
+  readonly grant?: Grant
+}
+
+/** Makes and ends the grants of approvals. */
+export interface GrantMaker {
+  /**
+   * Checks a request for a grant. Returns a function that makes it, once the approval is approved.
+   *
+   * @throws {ToolgateError} `grant_forbidden`, `grant_invalid`
+   */
+  prepare(person: Caller, approval: Approval, request: GrantRequest): (approved: Approval) => Promise<Grant>
+  /** Revokes the grant that an approval has made, if it made one. */
+  revokeWith(approval: Approval, by: string, reason: string | undefined): Promise<void>
 }
 
 interface ApprovalsPorts {
   readonly approvals: Pick<ApprovalStore, 'get' | 'list' | 'decide'>
   readonly clock: Clock
   /** Called after each verdict. */
-  readonly onDecided?: ((approval: Approval) => void) | undefined
+  readonly onDecided?: ((approval: Approval, made: DecisionMade) => void) | undefined
+  /** Called when a person may not decide as they want to. */
+  readonly onRefused?: ((approval: Approval, made: DecisionMade, why: ToolgateError) => void) | undefined
+  /** Throws if the changed input cannot be that of a call. */
+  readonly checkEdit?: ((approval: Approval, patch: NonNullable<ApprovalVerdict['input']>) => void) | undefined
+  /** Absent: an approval makes no grant. */
+  readonly granting?: GrantMaker | undefined
 }
 
-const PORTS = shapeOf<ApprovalsPorts>({ approvals: true, clock: true, onDecided: true })
+const PORTS = shapeOf<ApprovalsPorts>({
+  approvals: true,
+  clock: true,
+  onDecided: true,
+  onRefused: true,
+  checkEdit: true,
+  granting: true,
+})
 
 /** Returns the approvals of a gate, over the store that its calls use. */
 export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = mayApproveByDefault): Approvals {
   checkShape('createApprovals', ports, PORTS)
-  const { approvals, clock, onDecided } = ports
+  const { approvals, clock, onDecided, onRefused, granting } = ports
   // Only `true` allows. A promise does not.
   const isAllowed: MayApprove = (approver, approval) => mayApprove(defineCaller(approver), approval) === true
   return {
@@ -64,40 +109,115 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
       checkApprovalFilter(filter)
       return approvals.list(filter, clock.wallMs())
     },
-    async decide(approver, id, verdict) {
+    async decide(approver, id, { grant: wanted, ...verdict }) {
       checkDecision(verdict)
       const { decision, reason, loginAt } = verdict
+      const input = frozenPatch(verdict.input)
       const approval = await approvals.get(id, clock.wallMs())
       if (!approval) throw new ToolgateError('approval_unknown', `No approval has the id "${id}".`)
-      if (!isAllowed(approver, approval))
-        throw new ToolgateError(
-          'approval_forbidden',
-          mayApprove === mayApproveByDefault ? WHO_MAY : 'You may not decide this approval.',
-        )
-      // The store knows only the approver's name, not their credential.
-      if (decision === 'approve' && approval.status === 'pending') checkOther(approval, approver)
-      const by = approver.user ?? NOBODY
-      const decided = await approvals.decide(id, {
-        decision,
-        reason,
-        by,
-        atMs: clock.wallMs(),
-        ...(loginAt !== undefined && { loginAt }),
-      })
-      onDecided?.(decided)
-      return decided
+      const voter = voterOf(approver)
+      const made = { decision, by: voter.by, reason }
+      try {
+        if (!isAllowed(approver, approval))
+          throw new ToolgateError(
+            'approval_forbidden',
+            mayApprove === mayApproveByDefault ? whoMay(approval) : 'You may not decide this approval.',
+          )
+        // The message names the person's own names, which the store does not tell from those behind their credential.
+        if (decision === 'approve' && approval.status === 'pending') checkOther(approval, approver)
+        if (input !== undefined && approval.status === 'pending') ports.checkEdit?.(approval, input)
+        const grant = wanted && toGrant(granting, approver, approval, { decision, input, wanted })
+        const decided = await approvals.decide(id, {
+          decision,
+          reason,
+          ...voter,
+          atMs: clock.wallMs(),
+          ...(loginAt !== undefined && { loginAt }),
+          ...(input !== undefined && { input }),
+          ...placesOf(approver, approval, mayApprove),
+        })
+        onDecided?.(decided, made)
+        if (decision === 'revoke') await granting?.revokeWith(approval, voter.by, reason)
+        return grant && decided.status === 'approved' ? { ...decided, grant: await grant(decided) } : decided
+      } catch (error) {
+        if (isErrorOf(error, ToolgateError) && REFUSED.has(error.code)) onRefused?.(approval, made, error)
+        throw error
+      }
     },
   }
 }
 
-const WHO_MAY = 'Only the role "approver" and the person who asked may decide this approval, each within the tenant.'
-
-/** The default rule of who may decide an approval: the requester, or a person of the same tenant with the role `approver`. */
-export function mayApproveByDefault(approver: Caller, approval: Pick<Approval, 'user' | 'tenant'>): boolean {
-  if (approver.tenant !== approval.tenant) return false
-  const isRequester = approver.user !== undefined && approver.user === approval.user
-  return isRequester || (approver.roles ?? []).includes('approver')
+/** Checks the grant before the decision, so that an impossible grant approves nothing. */
+function toGrant(
+  granting: ApprovalsPorts['granting'],
+  approver: Caller,
+  approval: Approval,
+  { decision, input, wanted }: Pick<ApprovalVerdict, 'decision' | 'input'> & { readonly wanted: GrantRequest },
+) {
+  if (decision !== 'approve') throw new ToolgateError('grant_invalid', 'Only with "approve" can a grant be made.')
+  if (!granting) throw new ToolgateError('grant_forbidden', 'No grants can be made here.')
+  if (input !== undefined || approval.edit !== undefined)
+    throw new ToolgateError('grant_forbidden', 'A call with a changed input is approved once. Grant an unchanged one.')
+  // Whoever decided before has the last word: the store says so.
+  return approval.status === 'pending' ? granting.prepare(approver, approval, wanted) : undefined
 }
+
+/** @throws {ConfigError} for what is not JSON */
+function frozenPatch(input: ApprovalVerdict['input']): ApprovalVerdict['input'] {
+  if (input === undefined) return undefined
+  const copy = frozenCopy(input)
+  if ('problem' in copy) throw new ConfigError('decide.input', copy.problem.message)
+  return copy.value as ApprovalVerdict['input']
+}
+
+/** The errors of people who may not decide as they want to. The others are about the approval. */
+const REFUSED: ReadonlySet<string> = new Set([
+  'approval_forbidden',
+  'approval_needs_other',
+  'approval_needs_login',
+  'approval_edit_refused',
+])
+
+/** Returns what an approver counts for, if roles are demanded. */
+function placesOf(approver: Caller, approval: Approval, mayApprove: MayApprove): Pick<ApprovalVerdict, 'fills'> {
+  const wanted = approval.approver?.roles
+  if (wanted === undefined) return {}
+  const roles = (approver.roles ?? []).filter((role) => Object.hasOwn(wanted, role))
+  return { fills: { roles, isPlain: mayApprove !== mayApproveByDefault || isPlainApprover(approver, approval) } }
+}
+
+function whoMay({ approver }: Pick<Approval, 'approver'>): string {
+  const roles = rolesOf(approver).map((role) => `"${role}"`)
+  return `Only the role ${roles.join(' or ')} and the person who asked may decide this approval, each within the tenant.`
+}
+
+/**
+ * The default rule of who may decide an approval: the requester, or a person of the same tenant with the role `approver`, or
+ * with one of the roles that the approval demands instead.
+ */
+export function mayApproveByDefault(
+  approver: Caller,
+  approval: Pick<Approval, 'user' | 'tenant' | 'approver'>,
+): boolean {
+  return isPlainApprover(approver, approval, rolesOf(approval.approver))
+}
+
+function isPlainApprover(
+  { user, tenant, roles = [] }: Caller,
+  approval: Pick<Approval, 'user' | 'tenant'>,
+  wanted: readonly string[] = [APPROVER],
+): boolean {
+  if (tenant !== approval.tenant) return false
+  return (user !== undefined && user === approval.user) || wanted.some((role) => roles.includes(role))
+}
+
+/** Returns the roles of people who may decide an approval. */
+function rolesOf(rule: ApproverRule | undefined): readonly string[] {
+  const { roles, count = 0 } = rule ?? {}
+  return roles === undefined ? [APPROVER] : [...(count > 0 ? [APPROVER] : []), ...Object.keys(roles)]
+}
+
+const APPROVER = 'approver'
 
 /** Returns whether a person sees the whole input of an approval, with nothing masked. */
 export function isShownWhole({ input, inputHash }: Pick<Approval, 'input' | 'inputHash'>): boolean {

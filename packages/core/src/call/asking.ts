@@ -1,8 +1,8 @@
 import { type Reason, strictest } from '../decide/decision.ts'
-import type { Approval, ApprovalAbout, ApprovalBinding } from '../ports/ports.ts'
+import type { Approval, ApprovalAbout, ApprovalBinding, ApprovalTrail } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import { chain, sizeOf } from '@toolgate/values'
-import { type ApprovalDemand, askingReasons, coversDemand, demandOf, whyAsked } from './approval-demand.ts'
+import { type ApprovalDemand, coversDemand, demandOf, whyAsked, whyTold, withoutEdit } from './approval-demand.ts'
 import { findLive, keyOf, shownInput } from './approvals.ts'
 import {
   type ApprovalOfCall,
@@ -10,11 +10,14 @@ import {
   type CallRequest,
   type CallView,
   type CheckResult,
+  giveBackSpent,
   type Stop,
   storeInTime,
 } from './attempt.ts'
 import { comparedValues } from './compared-values.ts'
-import { decideNow } from './deciding.ts'
+import { decideNow, newAskingReasons } from './deciding.ts'
+import { editCall } from './editing.ts'
+import { findGranted, hashesOf, takeSpent } from './granted.ts'
 import { approvalImpossible, approvalNeeded, approvalRejected, approvalRevoked, approvalUsed } from './refusals.ts'
 import { bindingOf, continuedBy } from './rounds.ts'
 import { isYes, peekLimits, takenInTime } from './take-limits.ts'
@@ -33,17 +36,29 @@ function needsApproval(attempt: Attempt, tool: Tool): boolean {
   return before?.approvalId === undefined || !coversDemand(before, wantedBy(attempt))
 }
 
+/** Gives a later round of a changed call the changed input. */
+function continueEdited(attempt: Attempt, tool: Tool): CheckResult {
+  const before = continuedBy(attempt, tool)
+  if (!before?.edit || attempt.edited) return undefined
+  const askAgain = () => (coversDemand(before, wantedBy(attempt)) ? undefined : { decision: approvalNeeded() })
+  return editCall(attempt, tool, { edit: before.edit, asking: newAskingReasons(attempt), askAgain })
+}
+
 /** Returns the combined rules of the `ask` clauses about the approver. */
-function wantedBy({ view, decided, withInput }: Attempt): ApprovalDemand {
-  return demandOf(askingReasons(view, decided, withInput))
+function wantedBy(attempt: Attempt): ApprovalDemand {
+  return demandOf(newAskingReasons(attempt), attempt.request)
 }
 
 /** Stops the call until a person has approved it. Lets it pass if no approval is needed any longer. */
 export function askPeople(attempt: Attempt, tool: Tool): CheckResult {
-  if (!needsApproval(attempt, tool)) return undefined
+  if (!needsApproval(attempt, tool)) return continueEdited(attempt, tool)
   const { as, spends } = attempt.request
   if (as) return { decision: approvalImpossible(as.kind) }
-  return typeof spends === 'string' ? findApproval(attempt, tool, spends) : requestApproval(attempt, tool)
+  if (typeof spends === 'string') return findApproval(attempt, tool, spends)
+  return chain(findGranted(attempt, tool), (granted) => {
+    attempt.approval = granted
+    return granted ? undefined : requestApproval(attempt, tool)
+  })
 }
 
 /** Finds the one approval that the call may spend. No new approval is requested. */
@@ -55,26 +70,38 @@ async function findApproval(attempt: Attempt, tool: Tool, id: string): Promise<S
   if (approval.status === 'revoked') return { decision: approvalRevoked(approval) }
   if (approval.status !== 'approved') return { decision: approvalUsed() }
   if (!coversDemand(approval, wantedBy(attempt))) return { decision: approvalNeeded() }
-  attempt.approval = { approval, spend: undefined }
-  return undefined
+  return useApproval(attempt, tool, approval, () => ({ decision: approvalNeeded() }))
+}
+
+/** Uses an approval, with the input that its approvers chose. */
+function useApproval(attempt: Attempt, tool: Tool, approval: Approval, askAgain: () => CheckResult): CheckResult {
+  const asking = newAskingReasons(attempt)
+  attempt.approval = { approval, spend: undefined, before: attempt.approval }
+  const { edit } = approval
+  return edit && editCall(attempt, tool, { edit, asking, askAgain })
 }
 
 async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | undefined> {
   const { view, ports, decided, withInput } = attempt
-  const asking = askingReasons(view, decided, withInput)
-  const binding = bindingOf(attempt, tool, demandOf(asking))
+  const asking = newAskingReasons(attempt)
+  const demand = demandOf(asking, attempt.request)
+  // A changed input is not changed again.
+  const approver = attempt.edited ? withoutEdit(demand.approver) : demand.approver
+  const binding = bindingOf(attempt, tool, { ...demand, approver })
   await turnOf(attempt)
   const shown = shownOnce(attempt)
   const why = asking.map((one) => whyAsked(one, comparedBy(attempt, one, shown))).join('; ')
+  const told = asking.map((one) => whyTold(one, comparedBy(attempt, one, shown, { withoutTexts: true }))).join(' ')
   await turnOf(attempt)
   const spends = attempt.request.spends === true
-  const asked = () => chain(trailOf(attempt, tool), (trail) => ask(attempt, binding, shown, { why, trail }))
+  const clauses = hashesOf(asking)
+  const about = (trail: ApprovalTrail | undefined) => ({ why, told, trail, clauses })
+  const asked = () => chain(trailOf(attempt, tool), (trail) => ask(attempt, binding, shown, about(trail)))
   const approval = await storeInTime(ports, spends ? findLive(ports, binding) : asked())
   if (spends && !approval) return { decision: approvalUsed() }
   switch (approval?.status) {
     case 'approved':
-      attempt.approval = { approval, spend: undefined }
-      return undefined
+      return useApproval(attempt, tool, approval, () => requestApproval(attempt, tool))
     case 'rejected':
       return { decision: approvalRejected(approval) }
     case 'revoked':
@@ -106,16 +133,21 @@ function shownOnce({ input, ports }: Attempt): () => unknown {
 }
 
 /** Returns the input values that the clause of a reason compares, redacted for people. */
-function comparedBy({ hits }: Attempt, { path }: Reason, shown: () => unknown): string {
+function comparedBy(
+  { hits }: Attempt,
+  { path }: Reason,
+  shown: () => unknown,
+  options?: Parameters<typeof comparedValues>[2],
+): string {
   const clause = hits?.find((one) => one.path === path)
-  return clause?.input ? comparedValues(clause.input, shown()) : ''
+  return clause?.input ? comparedValues(clause.input, shown(), options) : ''
 }
 
 async function ask(
   attempt: Attempt,
   binding: ApprovalBinding,
   shown: () => unknown,
-  about: Pick<ApprovalAbout, 'why' | 'trail'>,
+  about: Pick<ApprovalAbout, 'why' | 'told' | 'trail' | 'clauses'>,
 ): Promise<Approval> {
   const { view, request, ports } = attempt
   const input = shown()
@@ -133,16 +165,19 @@ function askerOf({ app, caller: { session } }: CallView, { asker: id }: CallRequ
     : { id, ...(app !== undefined && { app }), ...(session !== undefined && { session }) }
 }
 
-/** Consumes the approval. */
+/** Consumes the approval, and the one whose change made another necessary. */
 export function takeApproval(attempt: Attempt): CheckResult {
-  return attempt.approval ? consume(attempt, attempt.approval) : undefined
+  const { approval } = attempt
+  if (!approval) return undefined
+  if (!approval.before) return consume(attempt, approval)
+  return consume(attempt, approval.before).then((stop) => stop ?? consume(attempt, approval))
 }
 
-async function consume({ ports }: Attempt, used: ApprovalOfCall): Promise<Stop | undefined> {
-  const { id } = used.approval
+async function consume(attempt: Attempt, used: ApprovalOfCall): Promise<Stop | undefined> {
+  const { ports } = attempt
   const spend = ports.newCallId()
-  const consuming = ports.approvals.consume(id, ports.clock.wallMs(), spend)
-  const back = (consumed: boolean) => (isYes(consumed) ? ports.approvals.giveBack(id, spend) : undefined)
+  const consuming = takeSpent(attempt, used, spend)
+  const back = (consumed: boolean) => (isYes(consumed) ? giveBackSpent(ports, used, spend) : undefined)
   const consumed = consuming instanceof Promise ? await takenInTime(ports, consuming, back) : consuming
   if (!isYes(consumed)) return { decision: approvalUsed() }
   used.spend = spend

@@ -21,10 +21,13 @@ import type { Names } from '../decide/message.ts'
 import type { CallHistory } from '../history/call-history.ts'
 import type { NotedBudgets } from './budgets.ts'
 import type { RunFacts } from '../history/facts.ts'
+import type { OpenGrants } from '../memory/grant-rules.ts'
+import type { Grant } from '../ports/grants.ts'
 import type { Histories, Kept } from '../history/histories.ts'
 import type {
   Admission,
   Approval,
+  ApprovalEdit,
   ApprovalStore,
   AuditSink,
   CallTrace,
@@ -138,6 +141,11 @@ export interface CallRequest<Name extends string = string> {
   readonly idOf?: ((name: string) => string | undefined) | undefined
   /** The purpose of the call, if it is not made for the item's result. */
   readonly as?: CallAs | undefined
+  /**
+   * `true` lets approvers change the input where the policy allows it. The host must pass `outcome.note`, which says what
+   * was changed, or `outcome.text`, which begins with it, to the model.
+   */
+  readonly edits?: boolean | undefined
 }
 
 /** What a call asks of its view. Each answer is current. */
@@ -208,6 +216,7 @@ export interface CallPorts {
   readonly counters: CounterStore
   readonly budgets: NotedBudgets
   readonly approvals: ApprovalStore
+  readonly grants: OpenGrants
   readonly audit: AuditSink
   readonly clock: Clock
   readonly deadlines: Deadlines
@@ -236,6 +245,8 @@ export interface CallPorts {
   readonly maxOutputChars: number
   /** Called when an approval is requested. */
   readonly onApproval: (approval: Approval) => void
+  /** Returns who can decide an approval, as a sentence for the model. */
+  readonly whoDecides?: ((approval: Approval) => string | undefined) | undefined
   /** Receives errors that do not change an answer, such as a terminal record that could not be written. */
   readonly onFault: (error: unknown) => void
 }
@@ -296,6 +307,8 @@ export interface Attempt {
   asksPerson: boolean
   /** The approval that the call would use or has used. */
   approval: ApprovalOfCall | undefined
+  /** What approvers changed of the input. */
+  edited: EditedCall | undefined
   /** The earlier round, if this is a later round of a call. Known once the input is known. */
   continues: Continuation | undefined
   /** The uses that the call takes from the limits, and the taken ones, which are returned if the call does not run. */
@@ -309,8 +322,21 @@ export interface Attempt {
 
 /** The approval of a call. `spend`: the name of this use, once the approval is used up. */
 export interface ApprovalOfCall {
-  readonly approval: Approval
+  readonly approval: Pick<Approval, 'id' | 'decidedBy' | 'approver' | 'asked' | 'approvedBy' | 'edit'>
   spend: string | undefined
+  /** The grant that the call uses, which the approval made. The approval itself is not used then. */
+  readonly grant?: Grant
+  /** The approval of the original call, if its approver changed the input and the changed call needed this one. */
+  readonly before?: ApprovalOfCall | undefined
+}
+
+/** The change of a call by its approvers. */
+interface EditedCall {
+  /** The input before the change. */
+  readonly original: unknown
+  readonly edit: ApprovalEdit
+  /** Redacted. */
+  readonly changes: readonly { readonly field: string; readonly from: unknown; readonly to: unknown }[]
 }
 
 /** What a call reads and adds in the history of its run. Shadow rules have histories of their own, of the same form. */
@@ -363,6 +389,7 @@ export function openAttempt(view: CallView, request: CallRequest, ports: CallPor
     isCounted: false,
     asksPerson: false,
     approval: undefined,
+    edited: undefined,
     continues: undefined,
     uses,
     taken: undefined,
@@ -395,9 +422,10 @@ export function startTrace(attempt: Attempt): void {
  */
 export function checkRequest(request: CallRequest): void {
   checkShape('call', request, REQUEST)
-  const { signal, deadlineMs, run, continues, as, idempotencyKey, asker } = request
+  const { signal, deadlineMs, run, continues, as, idempotencyKey, asker, edits } = request
   if (continues !== undefined) checkShape('call.continues', continues, CONTINUES)
   if (run !== undefined) checkRun(run)
+  if (edits !== undefined && typeof edits !== 'boolean') throw new ConfigError('call.edits', 'must be true or false')
   if (asker !== undefined && typeof asker !== 'string') throw new ConfigError('call.asker', 'must be a text')
   if (as !== undefined) checkAs(as, request)
   if (idempotencyKey !== undefined && (typeof idempotencyKey !== 'string' || idempotencyKey === ''))
@@ -464,12 +492,23 @@ const REQUEST = shapeOf<CallRequest>({
   idOf: true,
   asker: true,
   as: true,
+  edits: true,
 })
 const INSTEAD = shapeOf<CallInstead>({ kind: true, run: true }, 'field')
 const COMPARE = shapeOf<CallToCompare>({ kind: true, approval: true, by: true }, 'field')
 const ABANDONED = shapeOf<CallAbandoned>({ kind: true, why: true }, 'field')
 const CONTINUES = shapeOf<Continuation>(
-  { callId: true, round: true, binding: true, approvalId: true, approver: true, asked: true, inner: true, event: true },
+  {
+    callId: true,
+    round: true,
+    binding: true,
+    approvalId: true,
+    approver: true,
+    asked: true,
+    edit: true,
+    inner: true,
+    event: true,
+  },
   'field',
 )
 const RUN = shapeOf<RunOfCall>(
@@ -498,17 +537,21 @@ function isCancelling(signal: object): boolean {
  */
 export function giveBack(attempt: Attempt): MaybePromise<void> {
   releaseHeld(attempt)
-  if (attempt.taken !== undefined || attempt.approval?.spend !== undefined) return giveBackTaken(attempt)
+  const { taken, approval } = attempt
+  if (taken !== undefined || approval?.spend !== undefined || approval?.before?.spend !== undefined)
+    return giveBackTaken(attempt)
 }
 
 async function giveBackTaken(attempt: Attempt): Promise<void> {
   const { taken, approval, ports } = attempt
-  const spend = approval?.spend
   attempt.taken = undefined
   attempt.approval = undefined
   // Each store is tried separately, so that one failing store does not keep the other from its return.
   if (taken) await tryStep(ports, () => ports.counters.giveBack(usesToTake(attempt), taken))
-  if (approval && spend !== undefined) await tryStep(ports, () => ports.approvals.giveBack(approval.approval.id, spend))
+  for (const one of [approval, approval?.before]) {
+    const spend = one?.spend
+    if (one && spend !== undefined) await tryStep(ports, () => giveBackSpent(ports, one, spend))
+  }
 }
 
 /**
@@ -521,6 +564,15 @@ export function usesToTake({ uses, request, view: { caller } }: Attempt): readon
   const named = JSON.stringify([caller.tenant ?? null, caller.user ?? null, tool ?? null, idempotencyKey])
   const windowMs = uses.reduce((longest, use) => Math.max(longest, use.windowMs), 0)
   return [{ key: `repeated|${sha256Hex(named)}`, max: 1, windowMs }, ...uses]
+}
+
+/** Returns the approval, or the use of a grant, that a call took. */
+export function giveBackSpent(
+  { grants, approvals }: Pick<CallPorts, 'grants' | 'approvals'>,
+  { approval, grant }: ApprovalOfCall,
+  spend: string,
+): MaybePromise<void> {
+  return grant ? grants.store.giveBack(grant.id, spend) : approvals.giveBack(approval.id, spend)
 }
 
 /** Releases the latest first. */

@@ -16,6 +16,7 @@ import {
   type Stop,
 } from './attempt.ts'
 import { asksPeople } from './deciding.ts'
+import { editNote } from './editing.ts'
 import type { CallOutcome, CallRefused, CallWaiting } from './outcome.ts'
 import { countedIn, writeLast } from './records.ts'
 import { approvalsFull, callerGone, historyFull, storeFailed } from './refusals.ts'
@@ -119,13 +120,19 @@ export function textFor(attempt: Attempt, decision: Decision): string {
   }
 }
 
+/** Tells the model first what an approver changed. */
+function withNote(attempt: Attempt, text: string): string {
+  const note = editNote(attempt, false)
+  return note === undefined ? text : `${note} ${text}`
+}
+
 async function refuse(attempt: Attempt, decision: Decision): Promise<CallRefused> {
   const first = decision.reasons[0] as Reason
   const { code, text: detail, limit, resetMs } = first
   const fields = { reason: code, detail, clause: ruleText(first), limit, reset_ms: resetMs, read: countedIn(decision) }
   await writeLast(attempt, EVENTS.get(code) ?? 'tool_blocked', fields)
   attempt.trace?.end({ status: 'refused', code, input: attempt.input })
-  return { status: 'refused', callId: attempt.callId, decision, text: textFor(attempt, decision) }
+  return { status: 'refused', callId: attempt.callId, decision, text: withNote(attempt, textFor(attempt, decision)) }
 }
 
 const EVENTS: ReadonlyMap<Reason['code'], 'tool_rate_limited' | 'tool_abandoned'> = new Map([
@@ -139,5 +146,17 @@ async function waitFor(attempt: Attempt, approval: Approval, decision: Decision)
   const fields = { reason: 'approval_required', detail: first?.text, clause: first && ruleText(first) }
   await writeLast(attempt, 'tool_approval_required', { ...fields, approval_id: approval.id })
   attempt.trace?.end({ status: 'waiting', code: 'approval_required', input: attempt.input })
-  return { status: 'waiting', callId: attempt.callId, decision, approval, text: textFor(attempt, decision) }
+  const waiting = [textFor(attempt, decision), whoDecides(attempt, approval)].filter(Boolean).join(' ')
+  const text = withNote(attempt, waiting)
+  return { status: 'waiting', callId: attempt.callId, decision, approval, text }
+}
+
+/** Returns the host's sentence about who decides. An error of the host does not change the outcome. */
+function whoDecides({ ports }: Attempt, approval: Approval): string | undefined {
+  try {
+    return ports.whoDecides?.(approval)
+  } catch (error) {
+    ports.onFault(error)
+    return undefined
+  }
 }

@@ -26,6 +26,26 @@ describe('why a person is asked', () => {
     assert.equal(await whyOf("input.to == 'eve' || input.amount > 9.0", { to: 'eve', amount: 1 }), 'to is "eve".')
   })
 
+  it('has another form for people who may not read rules: with the name of the rule, and without its texts', async () => {
+    const toldOf = async (ask: object, given: object) => {
+      const gate = createGate({
+        tools: [tool],
+        policy: { name: 'money', ask: [{ id: 'large', match: 'pay', ...ask }, 'pay'] },
+      })
+      const outcome = await (await gate.view({ user: 'vera' })).call({ tool: 'pay', input: given })
+      return outcome.status === 'waiting' ? outcome.approval.told : outcome.status
+    }
+    const rest = 'A rule asks for approval of it. (rule money#ask[1])'
+    assert.equal(
+      await toldOf({ input: 'input.amount > 100.0', message: 'Large payments.' }, { amount: 150 }),
+      `${rest} Large payments. amount is 150; more than 100 needs a person. (rule money#large)`,
+    )
+    assert.equal(
+      await toldOf({ input: "input.to != 'corp-secret'" }, { to: 'eve' }),
+      `${rest} A rule asks for approval of it. to is "eve". (rule money#large)`,
+    )
+  })
+
   it('names no value that is masked, and nothing that the rule does not compare', async () => {
     const why = await whyOf("input.password != 'x' && input.amount > 1.0", { password: 'hunter2hunter2', amount: 2 })
     assert.doesNotMatch(why ?? '', /hunter2/)

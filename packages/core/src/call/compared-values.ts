@@ -29,14 +29,30 @@ const FLIPPED: Readonly<Record<string, string>> = { '>': '<', '>=': '<=', '<': '
  * Returns the input fields that a condition compares with constants, as a sentence for the approver: `amount is 150; more
  * than 100 needs a person.` Names only comparisons that hold; empty if there are none.
  *
- * Pass `input` as people may see it: masked values and comparisons with them are left out.
+ * Pass `input` as people may see it: masked values and comparisons with them are left out. With `withoutTexts`, the texts
+ * that the condition names are left out, too: they may be other people's.
  */
-export function comparedValues(condition: Pick<ParsedCondition, 'tree'> | undefined, input: unknown): string {
-  const found = condition?.tree ? [...new Set(sentencesOf(condition.tree, input))].slice(0, MAX_COMPARED) : []
+export function comparedValues(
+  condition: Pick<ParsedCondition, 'tree'> | undefined,
+  input: unknown,
+  { withoutTexts = false } = {},
+): string {
+  const all = condition?.tree ? sentencesOf(condition.tree, input) : []
+  const told = all.map(({ is, wanted, isText }) =>
+    wanted === undefined || (withoutTexts && isText) ? is : `${is}; ${wanted} needs a person`,
+  )
+  const found = [...new Set(told)].slice(0, MAX_COMPARED)
   return found.map((one) => `${one}.`).join(' ')
 }
 
-function sentencesOf(node: Tree, input: unknown): readonly string[] {
+interface ComparedSentence {
+  readonly is: string
+  /** What the constant demands. Absent if the value alone is clear. */
+  readonly wanted: string | undefined
+  readonly isText: boolean
+}
+
+function sentencesOf(node: Tree, input: unknown): readonly ComparedSentence[] {
   if (node.op === '&&' || node.op === '||') return node.args.flatMap((part: Tree) => sentencesOf(part, input))
   const comparison = COMPARISONS.get(node.op)
   if (!comparison) return []
@@ -52,14 +68,15 @@ function sentence(
   place: ReturnType<typeof placeOf>,
   literal: ComparedLiteral | undefined,
   input: unknown,
-): readonly string[] {
+): readonly ComparedSentence[] {
   if (place?.on !== 'input' || literal === undefined) return []
   const value = place.field
     .split('.')
     .reduce<unknown>((at, name) => (isObject(at) ? ownOf(at, name) : undefined), input)
   if (typeof value !== typeof literal || !holds(value as ComparedLiteral, literal)) return []
   const is = `${place.field} is ${shown(value as ComparedLiteral)}`
-  return [words === undefined ? is : `${is}; ${words} ${shown(literal)} needs a person`]
+  const wanted = words === undefined ? undefined : `${words} ${shown(literal)}`
+  return [{ is, wanted, isText: typeof literal === 'string' }]
 }
 
 function ownOf(object: Readonly<Record<string, unknown>>, name: string): unknown {

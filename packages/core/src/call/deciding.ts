@@ -19,6 +19,7 @@ import {
   toHooked,
 } from './attempt.ts'
 import { coerceInput } from './coerce-input.ts'
+import { coversAsking } from './granted.ts'
 import { refreshFacts } from './history.ts'
 import { askBefore } from './hooks.ts'
 import { waitWhile } from './lifetime.ts'
@@ -71,6 +72,18 @@ export function checkInput(attempt: Attempt, tool: Tool): Stop | undefined {
   return 'problem' in copy ? { decision: invalidInput(copy.problem) } : validate(attempt, tool, copy.value)
 }
 
+/** Validates another input for a call, and decides the call with it. */
+export function replaceInput(attempt: Attempt, tool: Tool, input: unknown): Stop | undefined {
+  const copy = frozenCopy(input)
+  if ('problem' in copy) return { decision: invalidInput(copy.problem) }
+  return validate(attempt, tool, copy.value) ?? decideInput(attempt)
+}
+
+/** Returns why the call asks with its current input. */
+export function newAskingReasons({ view, decided, withInput }: Attempt): readonly Reason[] {
+  return askingReasons(view, decided, withInput)
+}
+
 /** Sets the attempt's input to a frozen copy, with defaults that the tool's own schema may fill in. */
 function validate(attempt: Attempt, tool: Tool, value: unknown): Stop | undefined {
   const { ports, request } = attempt
@@ -120,8 +133,8 @@ export function acceptedInput(tool: Tool, input: unknown, ports: CallPorts): { r
 }
 
 /**
- * Decides with the input. An approval is needed if this decision or the one without the input asks, or if the call spends
- * an approval.
+ * Decides with the input. An approval is needed if this decision or the one without the input asks, if the call spends an
+ * approval, or if it continues a call that a person changed.
  */
 export function decideInput(attempt: Attempt): Stop | undefined {
   const { decided, request, input, history, ports } = attempt
@@ -130,7 +143,11 @@ export function decideInput(attempt: Attempt): Stop | undefined {
   const { outcome } = decision
   attempt.withInput = decision
   attempt.hits = hits
-  attempt.asksPerson = outcome === 'ask' || decided.outcome === 'ask' || typeof request.spends === 'string'
+  attempt.asksPerson =
+    outcome === 'ask' ||
+    decided.outcome === 'ask' ||
+    typeof request.spends === 'string' ||
+    request.continues?.edit !== undefined
   ports.current.noteShadows?.(attempt, { input, facts: history?.shadowFacts, hits })
   return outcome === 'allow' || outcome === 'ask' ? undefined : { decision }
 }
@@ -187,7 +204,10 @@ export function decideNow(attempt: Attempt, tool: Tool, { mayAsk = false } = {})
   if (!mayGoOn(withInput.outcome)) return withInput
   const asks = now.outcome === 'ask' || withInput.outcome === 'ask'
   if (!asks || mayAsk) return undefined
-  const wanted = demandOf(askingReasons(view, now, withInput))
+  const asking = askingReasons(view, now, withInput)
+  if (approval?.grant)
+    return approval.spend !== undefined && coversAsking(approval.grant, asking) ? undefined : approvalNeeded()
+  const wanted = demandOf(asking, request)
   const before = continuedBy(attempt, tool)
   const isUsed = approval?.spend !== undefined || before?.approvalId !== undefined
   return isUsed && coversDemand(approval?.approval ?? before, wanted) ? undefined : approvalNeeded()

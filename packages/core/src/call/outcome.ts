@@ -1,5 +1,5 @@
 import type { Decision, OutcomeWord } from '../decide/decision.ts'
-import type { Approval, ApproverRule } from '../ports/ports.ts'
+import type { Approval, ApprovalEdit, ApproverRule } from '../ports/ports.ts'
 
 /** The outcome of one call. `text` is the only field for the model. */
 export type CallOutcome = CallDone | CallRefused | CallWaiting | CallFailed | CallInputRequired
@@ -14,6 +14,8 @@ export interface CallDone {
   /** The tool ran and its result reports a failure: an MCP result with `isError`. The audit records `failed`. */
   readonly isError: boolean
   readonly durationMs: number
+  /** What an approver changed of the input, for the model. `text` begins with it; `output` does not have it. */
+  readonly note?: string | undefined
   readonly text: string
 }
 
@@ -65,6 +67,8 @@ export interface Continuation {
   readonly approver?: ApproverRule | undefined
   /** The clauses that required the approval. */
   readonly asked?: readonly string[] | undefined
+  /** What the approver changed of the input. Each round has the change. */
+  readonly edit?: ApprovalEdit | undefined
   /** The gate's id of the call. Absent if no rule reads histories. */
   readonly event?: string | undefined
   /** The continuation of a call that the tool itself made. */
@@ -92,6 +96,8 @@ export interface CallFailed {
   /** The error of `execute`, or the abort's reason. For the log. */
   readonly error: unknown
   readonly durationMs: number
+  /** What an approver changed of the input, for the model. `text` begins with it. */
+  readonly note?: string | undefined
   readonly text: string
 }
 

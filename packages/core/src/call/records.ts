@@ -4,6 +4,7 @@ import { recordedKind } from '../tools/tool-id.ts'
 import { catchRejection } from '@toolgate/values'
 import { operandsOfCall } from './asked-call.ts'
 import {
+  type ApprovalOfCall,
   type Attempt,
   calledAs,
   type CallPorts,
@@ -18,7 +19,17 @@ import { auditFailed } from './refusals.ts'
 /** The fields of a record besides the caller, the tool and the time. */
 export type AuditFields = Pick<
   AuditEntry,
-  'reason' | 'detail' | 'clause' | 'limit' | 'reset_ms' | 'duration_ms' | 'error' | 'is_error' | 'approval_id' | 'read'
+  | 'reason'
+  | 'detail'
+  | 'clause'
+  | 'limit'
+  | 'reset_ms'
+  | 'duration_ms'
+  | 'error'
+  | 'is_error'
+  | 'approval_id'
+  | 'grant'
+  | 'read'
 >
 
 const MAX_NAME_LENGTH = 256
@@ -101,11 +112,13 @@ function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields) {
     error: fields.error,
     is_error: fields.is_error,
     approval_id: fields.approval_id ?? comparing?.approval,
+    grant: fields.grant,
     continues: request.continues?.callId,
     labels: history?.labels,
     run_labels: history && labelsOf(history),
     read: fields.read ?? (withInput && withInput.reasons.length > 0 ? countedIn(withInput) : undefined),
     input: event === 'tool_result' ? undefined : input,
+    edited: event === 'tool_result' ? undefined : attempt.edited,
     asked:
       event === 'tool_result' ? undefined : { caller: bounds.caller, operands: () => operandsOfCall(decided, uses) },
     would_outcome: event === 'tool_call' ? undefined : would?.outcome,
@@ -136,9 +149,9 @@ export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFi
 export function recordCall(attempt: Attempt): CheckResult {
   const { approval: used, continues, ports } = attempt
   try {
-    const detail = used && `approved by ${used.approval.decidedBy}`
+    const detail = used && (used.grant ? `granted by ${used.approval.decidedBy}` : approvedText(used.approval))
     const id = used?.spend === undefined ? continues?.approvalId : used.approval.id
-    const written = write(attempt, 'tool_call', { approval_id: id, detail })
+    const written = write(attempt, 'tool_call', { approval_id: id, grant: used?.grant?.id, detail })
     if (written === undefined) return undefined
     if (!(written instanceof Promise)) throw new TypeError('it answered something other than nothing or a promise')
     return written.then(
@@ -148,6 +161,11 @@ export function recordCall(attempt: Attempt): CheckResult {
   } catch (error) {
     return recordFailed(error, ports)
   }
+}
+
+function approvedText({ approvedBy, decidedBy, edit }: ApprovalOfCall['approval']): string {
+  const by = approvedBy?.map((vote) => vote.by).join(' and ') ?? decidedBy
+  return edit ? `approved by ${by}, changed by ${edit.by}` : `approved by ${by}`
 }
 
 function recordFailed(error: unknown, { onFault }: CallPorts): Stop {

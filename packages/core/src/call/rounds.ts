@@ -43,10 +43,14 @@ export function continuedBy(attempt: RoundAttempt & Pick<Attempt, 'continues'>, 
 export function nextRound(attempt: Attempt, tool: Tool, inner?: Continuation): Continuation {
   const before = continuedBy(attempt, tool)
   const history = attempt.history?.entered ?? attempt.history?.shadow
-  const binding = before?.binding ?? hashOf(bindingOf(attempt, tool))
+  const { edited } = attempt
+  // The client repeats the original input.
+  const asked = edited ? { ...attempt, input: edited.original } : attempt
+  const binding = before?.binding ?? hashOf(bindingOf(asked, tool))
+  const edit = edited?.edit ?? before?.edit
   const spent = attempt.approval?.spend === undefined ? undefined : attempt.approval.approval
   const approvalId = spent?.id ?? before?.approvalId
-  const { approver, asked } = spent ?? before ?? {}
+  const { approver, asked: clauses } = spent ?? before ?? {}
   return {
     callId: before?.callId ?? attempt.callId,
     round: (before?.round ?? 0) + 1,
@@ -54,7 +58,8 @@ export function nextRound(attempt: Attempt, tool: Tool, inner?: Continuation): C
     ...(history && { event: history.event }),
     ...(approvalId !== undefined && { approvalId }),
     ...(approver !== undefined && { approver }),
-    ...(asked !== undefined && { asked }),
+    ...(clauses !== undefined && { asked: clauses }),
+    ...(edit !== undefined && { edit }),
     ...(inner !== undefined && { inner }),
   }
 }

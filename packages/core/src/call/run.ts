@@ -15,6 +15,7 @@ import {
 } from '@toolgate/values'
 import { type Attempt, calledAs, hookPorts, insteadOf, type Ran, releaseHeld, toHooked } from './attempt.ts'
 import { cutOutput } from './cut-output.ts'
+import { editNote } from './editing.ts'
 import { execute, type Executed, type Execution, type Lasting } from './execute.ts'
 import { enterEnd, enterStreamEnd, watchItems, watchProgress, withinHistory } from './history.ts'
 import { type HookedEnd, tellAfter } from './hooks.ts'
@@ -103,7 +104,14 @@ function toEnd(attempt: Attempt, tool: Tool, executed: Executed, durationMs: num
   const { output, cut } = isShort ? { output: returned, cut: false } : cutOutput(returned, tool.outputSchema, ports)
   const fields = { duration_ms: toMicros(durationMs), detail: isShort ? undefined : detailOf(cut, returned) }
   const error = isShort ? undefined : toolErrorOf(returned)
-  const outcome = new DoneCall(callId, output, durationMs, error !== undefined, cut)
+  const outcome = new DoneCall(
+    callId,
+    output,
+    durationMs,
+    error !== undefined,
+    cut,
+    attempt.edited && editNote(attempt, true),
+  )
   if (error === undefined) return { outcome, event: 'tool_result', fields, output: returned }
   return { outcome, event: 'tool_result', fields: { ...fields, reason: TOOL_ERROR, error, is_error: true } }
 }
@@ -146,20 +154,27 @@ function detailOf(isCut: boolean, output: unknown): string | undefined {
 /** More than the audit stores, so that the redactor sees a whole secret even where the stored text is cut. */
 const MAX_ERROR_LENGTH = 16_384
 
-function toFailed(
-  { callId, request, ports }: Attempt,
-  code: CallFailed['code'],
-  error: unknown,
-  durationMs: number,
-): CallEnding {
+function toFailed(attempt: Attempt, code: CallFailed['code'], error: unknown, durationMs: number): CallEnding {
+  const { callId, request, ports } = attempt
   const halted = isErrorOf(error, HaltedError)
-  const text = halted
+  const how = halted
     ? `${calledAs(request)} is unavailable: ${error.message}.`
     : `${calledAs(request)} failed: ${cutText(messageOf(error), ports.maxOutputChars)}`
+  const note = editNote(attempt, true)
+  const text = note === undefined ? how : `${note}\n${how}`
   const event = code === 'tool_aborted' ? 'tool_abandoned' : 'tool_result'
   const reason = halted ? 'halted' : (stopReasonOf(error) ?? code)
   const fields = { duration_ms: toMicros(durationMs), reason, error: cutText(messageOf(error), MAX_ERROR_LENGTH) }
-  return { outcome: { status: 'failed', callId, code, error, durationMs, text }, event, fields }
+  const outcome = {
+    status: 'failed',
+    callId,
+    code,
+    error,
+    durationMs,
+    ...(note !== undefined && { note }),
+    text,
+  } as const
+  return { outcome, event, fields }
 }
 
 function stopReasonOf(error: unknown): Reason['code'] | undefined {
@@ -241,7 +256,8 @@ function passOn(
   }
   const options = { onEnd, onItem: watchItems(attempt), deadlines, clock, deadlineMs, cancelling: lasting, maxChars }
   try {
-    return new DoneCall(callId, watchStream(stream as AsyncIterable<unknown>, options), passedMs, false)
+    const items = watchStream(stream as AsyncIterable<unknown>, options)
+    return new DoneCall(callId, items, passedMs, false, false, editNote(attempt, true))
   } catch (error) {
     // The value looks like a stream but throws when it is opened.
     lasting.close()
@@ -278,17 +294,20 @@ class DoneCall implements CallDone {
   readonly durationMs: number
   readonly isError: boolean
   readonly isCut: boolean
+  readonly note: string | undefined
 
-  constructor(callId: string, output: unknown, durationMs: number, isError: boolean, isCut = false) {
+  constructor(callId: string, output: unknown, durationMs: number, isError: boolean, isCut = false, note?: string) {
     this.callId = callId
     this.output = output
     this.durationMs = durationMs
     this.isError = isError
     this.isCut = isCut
+    this.note = note
   }
 
   /** Computed on demand, because a host that only passes the output on does not need the text. */
   get text(): string {
-    return isStream(this.output) ? '(a stream)' : outputText(this.output)
+    const text = isStream(this.output) ? '(a stream)' : outputText(this.output)
+    return this.note === undefined ? text : `${this.note}\n${text}`
   }
 }

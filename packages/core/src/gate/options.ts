@@ -10,6 +10,7 @@ import type { Redactor } from '@toolgate/values/redact'
 import type { LintWarning } from '../policy/lint.ts'
 import type { Policies } from '../policy/policy.ts'
 import type {
+  Approval,
   Admission,
   ApprovalStore,
   AuditSink,
@@ -23,6 +24,7 @@ import type {
   Telemetry,
   ValidateInput,
 } from '../ports/ports.ts'
+import type { GrantRules, GrantStore } from '../ports/grants.ts'
 import type { AliasesInput } from '../tools/aliases.ts'
 import type { Source } from '../tools/catalog.ts'
 import type { Group } from '../tools/groups.ts'
@@ -87,6 +89,10 @@ export interface GateOptions {
   readonly runs?: RunSource
   readonly counters?: CounterStore
   readonly approvals?: ApprovalStore
+  /** Lets approvers grant further calls like an approved one, within these bounds. Default: no grants. */
+  readonly grants?: GrantRules
+  /** Keeps grants. Default: in memory. */
+  readonly grantStore?: GrantStore
   /** Keeps halts, pins and preferences. Default: in memory. */
   readonly state?: StateStore
   /**
@@ -117,6 +123,11 @@ export interface GateOptions {
   readonly validateInput?: ValidateInput
   /** Who may approve. Default: the person who made the request, or anyone of the same tenant with the role `approver`. */
   readonly mayApprove?: MayApprove
+  /**
+   * Returns who can decide an approval, and where, as a sentence that the text of a waiting call ends with. It must not name
+   * anybody whom the caller may not know. Default: the text says only that the call waits.
+   */
+  readonly whoDecides?: (approval: Approval) => string | undefined
   /** Milliseconds after which an execution is ended. Default 60,000. */
   readonly deadlineMs?: number
   /** Milliseconds to wait for a store before it counts as failed. Default 5,000. */
@@ -214,7 +225,7 @@ export interface ForkOptions<Name extends string = string> {
 /** The part of a gate's options that can be replaced while it runs. */
 export type GateRules = Pick<
   GateOptions,
-  'tools' | 'sources' | 'groups' | 'apps' | 'aliases' | 'policy' | 'limits' | 'labels'
+  'tools' | 'sources' | 'groups' | 'apps' | 'aliases' | 'policy' | 'limits' | 'labels' | 'grants'
 >
 
 export const GATE_RULES = shapeOf<GateRules>({
@@ -226,6 +237,7 @@ export const GATE_RULES = shapeOf<GateRules>({
   policy: true,
   limits: true,
   labels: true,
+  grants: true,
 })
 
 export const GATE = shapeOf<GateOptions>({
@@ -246,6 +258,8 @@ export const GATE = shapeOf<GateOptions>({
   runs: true,
   counters: true,
   approvals: true,
+  grants: true,
+  grantStore: true,
   state: true,
   lease: true,
   pins: true,
@@ -256,6 +270,7 @@ export const GATE = shapeOf<GateOptions>({
   clock: true,
   validateInput: true,
   mayApprove: true,
+  whoDecides: true,
   deadlineMs: true,
   storeDeadlineMs: true,
   hookDeadlineMs: true,

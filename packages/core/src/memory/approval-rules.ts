@@ -1,5 +1,15 @@
 import { checkShape, ConfigError, type Shape, shapeOf, ToolgateError } from '@toolgate/values'
-import type { Approval, ApprovalBinding, ApprovalFilter, ApprovalStatus, ApprovalVerdict } from '../ports/ports.ts'
+import { isObject } from '@toolgate/values/json'
+import type {
+  Approval,
+  ApprovalBinding,
+  ApprovalFilter,
+  ApprovalStatus,
+  ApprovalVerdict,
+  ApproverRule,
+} from '../ports/ports.ts'
+import { editOf } from './approval-edit.ts'
+import { addVote, takeBackVote } from './approver-votes.ts'
 import { notOther } from './four-eyes.ts'
 
 /** More than a person can look at. This stops an agent that asks in a loop. */
@@ -8,7 +18,7 @@ const MAX_PENDING_PER_USER = 100
 const MAX_PENDING_INPUT_PER_USER = 8_000_000
 
 /** An approval stays valid if the clock goes back by this much, or the clocks of two machines differ by it. */
-const CLOCK_TOLERANCE_MS = 5000
+export const CLOCK_TOLERANCE_MS = 5000
 
 /** Returns an approval at a given time. An open one may have expired by then; the other statuses are final. */
 export function approvalAt(approval: Approval, nowMs: number): Approval {
@@ -44,7 +54,9 @@ const STATUS_AFTER = { approve: 'approved', reject: 'rejected', revoke: 'revoked
 /**
  * Returns an approval after a decision. Pass `approval` as of the time of the decision; `undefined` for an unknown id.
  *
- * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`
+ * It stays pending while it needs more people. A person can take back their own yes until then.
+ *
+ * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`, `approval_edit_refused`
  * @throws {ConfigError} for an invalid verdict
  */
 export function decidedApproval(approval: Approval | undefined, id: string, verdict: ApprovalVerdict): Approval {
@@ -52,6 +64,7 @@ export function decidedApproval(approval: Approval | undefined, id: string, verd
   const { decision, by, reason, atMs } = verdict
   if (!approval) throw new ToolgateError('approval_unknown', `There is no approval "${id.slice(0, 100)}".`)
   const { reason: _earlier, ...rest } = approval
+  if (decision === 'revoke' && rest.status === 'pending' && rest.approvedBy) return takeBackVote(rest, verdict)
   if (decision === 'revoke' && rest.status !== 'approved')
     throw new ToolgateError(
       'approval_not_revocable',
@@ -59,9 +72,14 @@ export function decidedApproval(approval: Approval | undefined, id: string, verd
     )
   if (decision !== 'revoke' && rest.status !== 'pending')
     throw new ToolgateError('approval_decided', `The approval "${id}" is ${rest.status}.`)
-  if (decision === 'approve') checkApprover(rest, verdict)
   const decided = { ...rest, status: STATUS_AFTER[decision], decidedAt: atMs, decidedBy: by }
-  return Object.freeze(reason === undefined ? decided : { ...decided, reason })
+  const explained = reason === undefined ? decided : { ...decided, reason }
+  if (decision !== 'approve') return Object.freeze(explained)
+  checkApprover(rest, verdict)
+  const edit = editOf(rest, verdict)
+  const votes = addVote(rest, verdict)
+  const more = { ...(votes && { approvedBy: votes.approvedBy }), ...(edit && { edit }) }
+  return Object.freeze(votes && !votes.isEnough ? { ...rest, ...more } : { ...explained, ...more })
 }
 
 /**
@@ -70,10 +88,10 @@ export function decidedApproval(approval: Approval | undefined, id: string, verd
  * @throws {ToolgateError} `approval_needs_other`, `approval_needs_login`
  */
 function checkApprover(
-  approval: Pick<Approval, 'user' | 'keyMadeBy' | 'behind' | 'approver'>,
-  { by, loginAt, atMs }: ApprovalVerdict,
+  approval: Pick<Approval, 'user' | 'keyMadeBy' | 'behind' | 'aliases' | 'approver'>,
+  { by, behind, loginAt, atMs }: ApprovalVerdict,
 ): void {
-  checkOther(approval, { user: by })
+  checkOther(approval, { user: by, makerChain: behind })
   const { loginMs } = approval.approver ?? {}
   // A login in the future does not count.
   const ageMs = loginAt === undefined || loginAt > atMs ? Infinity : atMs - loginAt
@@ -106,8 +124,7 @@ function isOver({ requestedAt, expiresAt }: DatedApproval, nowMs: number): boole
  * JSON keeps the parts apart for any content, and an absent part apart from an empty one.
  */
 export function approvalKeys(binding: ApprovalBinding): { readonly binding: string; readonly user: string } {
-  const { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy, behind, asked } = binding
-  const demands = approver === undefined ? [] : [approver.by ?? null, approver.loginMs ?? null]
+  const { tenant, user, tool, definitionHash, inputHash, run, approver, keyMadeBy, behind, aliases, asked } = binding
   const parts = [tenant ?? null, user ?? null, tool, definitionHash, inputHash, run ?? null]
   return {
     // Optional parts have different JSON types, so that each combination has its own form.
@@ -115,11 +132,17 @@ export function approvalKeys(binding: ApprovalBinding): { readonly binding: stri
       ...parts,
       ...(keyMadeBy === undefined ? [] : [keyMadeBy]),
       ...(behind === undefined ? [] : [{ behind }]),
-      ...demands,
+      ...(aliases === undefined ? [] : [{ aliases }]),
+      ...(approver === undefined ? [] : demandsOf(approver)),
       ...(asked === undefined ? [] : [asked]),
     ]),
     user: JSON.stringify([tenant ?? null, user ?? null]),
   }
+}
+
+function demandsOf({ by, loginMs, count, roles, edit }: ApproverRule): readonly unknown[] {
+  const people = count === undefined && roles === undefined && edit === undefined ? [] : [{ count, roles, edit }]
+  return [by ?? null, loginMs ?? null, ...people]
 }
 
 /**
@@ -149,10 +172,14 @@ export function checkApprovalFilter(filter: ApprovalFilter): void {
   checkShape('list', filter, FILTER)
 }
 
-type DecidedFields = Pick<ApprovalVerdict, 'decision' | 'reason' | 'loginAt'>
+/** What a person decides. */
+export type DecidedFields = Pick<ApprovalVerdict, 'decision' | 'reason' | 'loginAt' | 'input'>
 
-const DECISION = shapeOf<DecidedFields>({ decision: true, reason: true, loginAt: true }, 'field')
-const VERDICT = shapeOf<ApprovalVerdict>({ decision: true, reason: true, by: true, atMs: true, loginAt: true }, 'field')
+const DECISION = shapeOf<DecidedFields>({ decision: true, reason: true, loginAt: true, input: true }, 'field')
+const VERDICT = shapeOf<ApprovalVerdict>(
+  { decision: true, reason: true, by: true, atMs: true, loginAt: true, behind: true, fills: true, input: true },
+  'field',
+)
 
 /**
  * Checks a person's decision about an approval: `approve`, `reject` or `revoke`.
@@ -165,12 +192,14 @@ export function checkDecision(decision: DecidedFields): void {
 
 function checkWords(said: DecidedFields, shape: Shape): void {
   checkShape('decide', said, shape)
-  const { decision, reason, loginAt } = said
+  const { decision, reason, loginAt, input } = said
   if (!Object.hasOwn(STATUS_AFTER, decision))
     throw new ConfigError('decide.decision', `must be one of ${Object.keys(STATUS_AFTER).join(', ')}`)
   if (reason !== undefined && typeof reason !== 'string') throw new ConfigError('decide.reason', 'must be a text')
   if (loginAt !== undefined && !Number.isFinite(loginAt))
     throw new ConfigError('decide.loginAt', 'must be a number of milliseconds since 1970')
+  if (input !== undefined && (decision !== 'approve' || !isObject(input)))
+    throw new ConfigError('decide.input', 'must be an object with the changed fields, and only with "approve"')
 }
 
 /** The error of a store that is full of live approvals. */

@@ -214,7 +214,7 @@ export function toCelCaller(caller: Caller): object {
   let cel = celCallers.get(caller)
   if (!cel) {
     const { roles = [], scopes = [], attributes = {}, actChain: _chain, ...named } = caller
-    const { keyMadeBy: _maker, makerChain: _makers, run: _run, ...seen } = named
+    const { keyMadeBy: _maker, makerChain: _makers, aliases: _names, run: _run, ...seen } = named
     cel = { ...seen, roles, scopes, attributes }
     celCallers.set(caller, cel)
   }

@@ -132,7 +132,19 @@ function checkKinds(path: string, kinds: unknown = []): readonly ItemKind[] {
 const POLICY = shapeOf<Policy>({ name: true, allow: true, deny: true, ask: true, requireTags: true, mode: true }, 'key')
 const RULES = [...CLAUSE_KINDS, 'requireTags'] as const
 const CLAUSE = shapeOf<Clause>(
-  { id: true, match: true, when: true, unless: true, input: true, message: true, by: true, login: true, mode: true },
+  {
+    id: true,
+    match: true,
+    when: true,
+    unless: true,
+    input: true,
+    message: true,
+    by: true,
+    login: true,
+    approvers: true,
+    edit: true,
+    mode: true,
+  },
   'key',
 )
 const FUNCTION_POLICY = shapeOf<FunctionPolicy>({ name: true, kinds: true, decide: true, mode: true }, 'key')

@@ -30,6 +30,13 @@ export interface Clause<Name extends string = string> {
   readonly by?: 'other'
   /** For `ask`: the longest time since the approver's login, such as `30s`, `5m` or `1h`. */
   readonly login?: string
+  /**
+   * For `ask`: how many different people must approve, as a number, or as a number for each role, such as
+   * `{ finance: 1, security: 1 }`. Roles take the place of the role `approver`. Two or more imply `by: other`.
+   */
+  readonly approvers?: number | Readonly<Record<string, number>>
+  /** For `ask`: whether an approver may change the input. Default: no. Every clause that asks must allow it. */
+  readonly edit?: boolean
   /** For `deny` and `ask`: `shadow` only records what the clause would do. */
   readonly mode?: 'shadow'
 }

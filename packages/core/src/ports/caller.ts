@@ -20,6 +20,8 @@ export interface Caller {
   readonly keyMadeBy?: string | undefined
   /** The makers of that key and of credentials behind it, the nearest first. For approvals. Default: `keyMadeBy`. */
   readonly makerChain?: readonly string[] | undefined
+  /** Other names of the same person, such as of another login. For approvals: they decide nothing else. */
+  readonly aliases?: readonly string[] | undefined
   /** The run that the caller's token is for. The gate's `runs` returns what this run may do. */
   readonly run?: string | undefined
   readonly attributes?: Readonly<Record<string, unknown>> | undefined
@@ -110,6 +112,7 @@ const CHECKS: ReadonlyMap<string, CheckField> = new Map<string, CheckField>([
   ['actChain', textsInOrder],
   ['keyMadeBy', text],
   ['makerChain', textsInOrder],
+  ['aliases', texts],
   ['run', session],
   ['attributes', (path, value) => json(path, plainObject(path, value))],
 ])
@@ -128,6 +131,7 @@ const CALLER = shapeOf<Caller>(
     actChain: true,
     keyMadeBy: true,
     makerChain: true,
+    aliases: true,
     run: true,
     attributes: true,
   },

@@ -73,6 +73,8 @@ export interface ApprovalBinding {
   readonly keyMadeBy?: string | undefined
   /** Others behind the call: the makers of the credentials behind that key, the host of its run, its actor. Sorted. */
   readonly behind?: readonly string[] | undefined
+  /** Other names of the user, such as of another login of the same person. Sorted. */
+  readonly aliases?: readonly string[] | undefined
   /** What the policy demands of the approver. A stricter demand needs another approval. */
   readonly approver?: ApproverRule | undefined
   /**
@@ -88,6 +90,38 @@ export interface ApproverRule {
   readonly by?: 'other'
   /** The longest time since the person's login, in milliseconds. */
   readonly loginMs?: number
+  /** How many different people must approve, of those whom `mayApprove` allows. Default: 1, or 0 beside `roles`. */
+  readonly count?: number
+  /** How many people must approve with each role. One person counts for one of the roles. */
+  readonly roles?: Readonly<Record<string, number>>
+  /** Whether an approver may change the input. */
+  readonly edit?: true
+}
+
+/** One person's yes to an approval that needs several. */
+export interface ApprovalVote {
+  readonly by: string
+  readonly atMs: number
+  readonly reason?: string
+  /** Everyone behind the person's credential, and other names of the person. */
+  readonly behind?: readonly string[]
+  readonly fills?: ApproverPlaces
+}
+
+/** What one approver counts for. Absent: for `count`, and for no role. */
+export interface ApproverPlaces {
+  /** The demanded roles that the person has. */
+  readonly roles: readonly string[]
+  /** Whether `mayApprove` allows the person without regard to `roles`. */
+  readonly isPlain: boolean
+}
+
+/** The input that an approver changed before the call runs. */
+export interface ApprovalEdit {
+  readonly by: string
+  readonly atMs: number
+  /** A JSON merge patch (RFC 7396) of the input. It has only the changed fields. */
+  readonly input: Readonly<Record<string, unknown>>
 }
 
 /** Searchable fields of an approval, besides the binding. */
@@ -95,8 +129,12 @@ export interface ApprovalAbout {
   readonly chat?: string | undefined
   /** Why the approval is asked for: the clauses that ask, in words. Shown to people. */
   readonly why?: string | undefined
+  /** The same for people who may not read the text of rules. */
+  readonly told?: string | undefined
   readonly trail?: ApprovalTrail | undefined
   readonly asker?: ApprovalAsker | undefined
+  /** The hashes of the reasons that ask, for a grant. */
+  readonly clauses?: readonly string[] | undefined
 }
 
 /**
@@ -126,9 +164,12 @@ export interface Approval extends ApprovalBinding {
   /** The chat of the first request. The approval is not bound to it. */
   readonly chat?: string
   readonly why?: string
+  readonly told?: string
   /** Absent if no rule reads runs. */
   readonly trail?: ApprovalTrail
   readonly asker?: ApprovalAsker
+  /** Absent for an approval that an earlier version asked for. */
+  readonly clauses?: readonly string[]
   readonly status: ApprovalStatus
   /** The input as a person must see it. */
   readonly input: unknown
@@ -138,9 +179,16 @@ export interface Approval extends ApprovalBinding {
   readonly decidedAt?: number
   readonly decidedBy?: string
   readonly reason?: string
+  /** Who has approved so far, oldest first. Only for an approval that needs several people. */
+  readonly approvedBy?: readonly ApprovalVote[]
+  /** What the approvers changed. */
+  readonly edit?: ApprovalEdit
 }
 
-/** What a person can decide: `approve` or `reject` a pending approval, `revoke` an approved one that is unused. */
+/**
+ * What a person can decide: `approve` or `reject` a pending approval, `revoke` an approved one that is unused, or their own
+ * yes to one that waits for others.
+ */
 export const APPROVAL_DECISIONS = ['approve', 'reject', 'revoke'] as const
 export type ApprovalDecision = (typeof APPROVAL_DECISIONS)[number]
 
@@ -151,6 +199,18 @@ export interface ApprovalVerdict {
   readonly atMs: number
   /** When the person logged in, in wall-clock milliseconds. Absent if that is not known. */
   readonly loginAt?: number | undefined
+  /** Everyone behind the person's credential, and other names of the person. None of them may be behind the call. */
+  readonly behind?: readonly string[] | undefined
+  readonly fills?: ApproverPlaces | undefined
+  /** To approve a changed input: a JSON merge patch (RFC 7396) with the changed fields. */
+  readonly input?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** A decision as its person made it, for the record. */
+export interface DecisionMade {
+  readonly decision: ApprovalDecision
+  readonly by: string
+  readonly reason?: string | undefined
 }
 
 /** Selects the approvals that match every given field. */
@@ -181,7 +241,9 @@ export interface ApprovalStore {
    * Approves or rejects a pending approval, or revokes an approved one. If a `revoke` and a `consume` race, exactly one
    * succeeds.
    *
-   * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`
+   * An approval that needs several people stays pending until the last of them approves.
+   *
+   * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`, `approval_edit_refused`
    */
   decide(id: string, verdict: ApprovalVerdict): MaybePromise<Approval>
   /**
@@ -209,6 +271,11 @@ const GATE_EVENTS = [
   'policy_recorded',
   'config_changed',
   'approval_decided',
+  'grant_made',
+  'grant_revoked',
+  'approval_refused',
+  'notification_sent',
+  'notification_failed',
   'tool_changed',
   'tool_flagged',
   'tool_accepted',
@@ -222,6 +289,7 @@ const GATE_EVENTS = [
   'run_started',
   'run_ended',
   'login_failed',
+  'login_ended',
   'audit_opened',
   'audit_closed',
   'audit_dropped',
@@ -304,6 +372,15 @@ export interface AuditRecord {
   /** The tool answered with a result that reports a failure (MCP `isError`). `error` is its text. */
   readonly is_error?: true
   readonly approval_id?: string
+  /** The grant that let the call through, or that was made or revoked. It has the id of the approval that made it. */
+  readonly grant?: string
+  /** The hash of the input as the caller sent it, if an approver changed it. `input_hash` is that of the changed input. */
+  readonly asked_hash?: string
+  /**
+   * The fields that an approver changed, as a JSON list of `{ field, from, to }`. The values are redacted, and absent if
+   * previews are switched off.
+   */
+  readonly edited?: string
   /** The labels of the output of a call that began, sorted and separated by spaces. Present if a rule reads runs. */
   readonly labels?: string
   /** The labels of the run when a rule that reads the run decided, in the same form as `labels`. */
@@ -353,6 +430,13 @@ export type AuditEntry = Pick<AuditRecord, AlwaysRecorded> & {
   readonly read?: readonly FactRead[] | undefined
   readonly wallMs: number
   readonly input?: unknown
+  /** The input before an approver changed it, and the changes, redacted. */
+  readonly edited?:
+    | {
+        readonly original: unknown
+        readonly changes: readonly { readonly field: string; readonly from: unknown; readonly to: unknown }[]
+      }
+    | undefined
   /** What rules read of the call. See the sink's `inputs` option. */
   readonly asked?: AskedCall | undefined
   /** The policies that decided. The sink records their hash with each entry, and their text once. */
@@ -411,6 +495,8 @@ type GivenBySink =
   | 'chain_seq'
   | 'ts'
   | 'input_hash'
+  | 'asked_hash'
+  | 'edited'
   | 'input_preview'
   | 'facts'
   | 'labels'

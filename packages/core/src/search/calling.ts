@@ -2,6 +2,7 @@ import type { Caller } from '../ports/caller.ts'
 import { ToolgateError } from '@toolgate/values'
 import type { CallOutcome } from '../call/outcome.ts'
 import { throughOf } from '../call/execute.ts'
+import { isPassingTool } from '../tools/own-tool.ts'
 import { passedOn } from '../call/history.ts'
 import { continuedBy } from '../call/rounds.ts'
 import { hasBit } from '../tools/bits.ts'
@@ -94,6 +95,8 @@ export function callingOf(call: CallContext): Calling {
         // A server that the other tool reaches may ask the client, and a retry is the next round of both calls.
         context,
         continues: continuedBy(through, call.tool)?.inner,
+        // Only a tool that passes the whole answer on tells the model what was changed.
+        edits: isPassingTool(call.tool) && request.edits === true,
         nameOf,
         idOf,
       })

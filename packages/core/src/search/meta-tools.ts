@@ -186,7 +186,9 @@ function toPlainOutput(answer: MetaAnswer): unknown {
     case 'refusal':
       return answer.text
     case 'outcome':
-      return answer.outcome.status === 'done' ? answer.outcome.output : answer.outcome.text
+      return answer.outcome.status === 'done' && answer.outcome.note === undefined
+        ? answer.outcome.output
+        : answer.outcome.text
   }
 }
 

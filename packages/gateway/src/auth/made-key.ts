@@ -82,11 +82,11 @@ function narrowApps(
   return made ? made.filter((app) => opened.includes(app)) : opened
 }
 
-/** Returns the makers of an object that a credential creates: its user, then everyone who made the credential. */
+/** Returns the makers of an object that a credential creates: its user, under all names, then everyone who made the credential. */
 export function makersWith(by: Caller | undefined): readonly string[] {
   if (!by) return []
-  const { user } = by
-  return [...new Set([...(user === undefined ? [] : [user]), ...makersOf(by)])]
+  const { user, aliases = [] } = by
+  return [...new Set([...(user === undefined ? [] : [user]), ...aliases, ...makersOf(by)])]
 }
 
 /** Adds makers to a caller. Operators who make keys have no tenant. */

@@ -1,9 +1,11 @@
 import { type Caller, ConfigError } from '@toolgate/core'
-import type { Clock } from '@toolgate/core/stores'
+import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { IssuerRow } from '../model/rows.ts'
 import type { OAuthConfig } from '../config/oauth.ts'
-import { type Authenticator, createAuthenticator, type CredentialSource } from './credential.ts'
+import type { NamingIssuer } from '../config/other-names.ts'
+import { type Authenticator, createAuthenticator, type Credential, type CredentialSource } from './credential.ts'
 import type { LogLine } from '../model/log-line.ts'
+import type { ReportedLogout } from './issued-to.ts'
 import type { ProtectedResources } from './oauth/protected-resource.ts'
 import type { RefusedTokens } from './oauth/refusals.ts'
 
@@ -18,13 +20,29 @@ export interface OpenedAuthenticator {
   signedIn(): readonly Caller[]
   /** The number of refused tokens, by issuer and reason. */
   refusedTokens(): readonly RefusedTokens[]
+  /** The logouts that issuers have reported, and that end tokens. Absent without OAuth. */
+  readonly tokenLogouts?: TokenLogouts
+}
+
+/** Ends the tokens of sessions that their issuer has ended. */
+interface TokenLogouts {
+  /** Reads the logouts from the store and follows its changes. `end` gets the callers that have no other token. */
+  open(state: StateStore, end: (callers: readonly Caller[]) => void): Promise<void>
+  /** Resolves when every replica refuses the tokens. */
+  add(logout: ReportedLogout): Promise<void>
+  close(): void
 }
 
 interface AuthenticatorOptions {
   readonly oauth: OAuthConfig | undefined
+  /** All issuers that name people. Default: those of `oauth`. */
+  readonly naming?: readonly NamingIssuer[]
   readonly publicUrl: string | undefined
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
   readonly log: (line: LogLine) => void
+  readonly onFault: (error: unknown) => void
+  /** Called with the sender of each request. */
+  readonly onFound: (credential: Credential) => void
 }
 
 /**
@@ -35,31 +53,44 @@ interface AuthenticatorOptions {
  */
 export async function openAuthenticator(
   own: readonly CredentialSource[],
-  { oauth, publicUrl, clock, log }: AuthenticatorOptions,
+  { oauth, naming, publicUrl, clock, log, onFault, onFound }: AuthenticatorOptions,
 ): Promise<OpenedAuthenticator> {
   if (!oauth)
-    return { authenticator: createAuthenticator(own), issuers: () => [], signedIn: () => [], refusedTokens: () => [] }
+    return {
+      authenticator: createAuthenticator(own, undefined, onFound),
+      issuers: () => [],
+      signedIn: () => [],
+      refusedTokens: () => [],
+    }
   if (publicUrl === undefined)
     throw new ConfigError('publicUrl', 'is needed with oauth: tokens are for a URL that clients know')
-  const [{ Tokens }, { TokenRefusals }, { protectedResources }] = await Promise.all([
+  const [{ Tokens }, { Logouts }, { TokenRefusals }, { protectedResources }] = await Promise.all([
     import('./oauth/tokens.ts'),
+    import('./oauth/logouts.ts'),
     import('./oauth/refusals.ts'),
     import('./oauth/protected-resource.ts'),
   ])
   const refusals = new TokenRefusals(clock, log)
-  const tokens = new Tokens(oauth, { clock, publicUrl, refusals })
+  const logouts = new Logouts({ clock, onFault })
+  const tokens = new Tokens(oauth, { clock, publicUrl, refusals, logouts, naming })
   const resources = protectedResources(oauth, publicUrl)
   void tokens.start()
   return {
-    authenticator: createAuthenticator([...own, tokens], resources),
+    authenticator: createAuthenticator([...own, tokens], resources, onFound),
     resources,
     signedIn: () => tokens.callers(),
     refusedTokens: () => refusals.list,
+    tokenLogouts: {
+      open: (state, end) => logouts.open(state, () => end(tokens.dropLoggedOut())),
+      add: (logout) => logouts.add(logout),
+      close: () => logouts.close(),
+    },
     issuers: () =>
-      tokens.issuers.map(({ config: { name, issuer }, status, problem }) => ({
+      tokens.issuers.map(({ config: { name, issuer }, status, problem, reportsLogouts }) => ({
         name,
         issuer,
         status,
+        ...(reportsLogouts ? { reportsLogouts } : {}),
         ...(problem === undefined ? {} : { problem }),
       })),
   }

@@ -1,14 +1,27 @@
 import { createEmitter, type Emitter, sha256Hex } from '@toolgate/values'
 import { createKeyring, type EndedCallers, type Keyring } from './keyring.ts'
-import type { GatewayConfig } from '../config/config.ts'
+import type { ApprovalsConfig, GatewayConfig } from '../config/config.ts'
 import type { ConfigPlaces, PolicySource } from '../config/places.ts'
 import type { ConfigWarning } from '../config/problems.ts'
 
 /** The sections that a reload replaces. */
-export const RULES = ['policy', 'callers', 'limits', 'groups', 'aliases', 'labels', 'apps', 'servers'] as const
+export const RULES = [
+  'policy',
+  'callers',
+  'limits',
+  'grants',
+  'groups',
+  'aliases',
+  'labels',
+  'apps',
+  'servers',
+] as const
 
 /** The part of a configuration that a reload replaces. */
 export type Rules = Pick<GatewayConfig, (typeof RULES)[number]>
+
+/** The part of `approvals` that a reload replaces. */
+type Asking = Pick<ApprovalsConfig, 'notify' | 'wait'>
 
 /** The part of a configuration that is read once, when the gateway starts. */
 export type Settings = Omit<GatewayConfig, keyof Rules>
@@ -24,6 +37,7 @@ export interface Revision extends Rules {
   /** The places of policies and clauses in the file. */
   readonly places: ConfigPlaces
   readonly policySource: PolicySource | undefined
+  readonly asking: Asking
   /** The keys of the file. */
   readonly keyring: Keyring
 }
@@ -78,6 +92,7 @@ function toRevision(config: GatewayConfig, number: number, before?: Revision): R
     policy,
     callers,
     limits,
+    grants,
     groups,
     aliases,
     labels,
@@ -87,6 +102,7 @@ function toRevision(config: GatewayConfig, number: number, before?: Revision): R
     warnings = [],
     places = new Map(),
     policySource,
+    approvals,
   } = config
   const rules: Rules = {
     policy,
@@ -94,6 +110,7 @@ function toRevision(config: GatewayConfig, number: number, before?: Revision): R
     limits,
     groups,
     servers,
+    ...(grants && { grants }),
     ...(aliases && { aliases }),
     ...(labels && { labels }),
     ...(apps && { apps }),
@@ -105,18 +122,30 @@ function toRevision(config: GatewayConfig, number: number, before?: Revision): R
     warnings,
     places,
     policySource,
+    asking: toAsking(approvals),
     keyring: createKeyring(callers, before?.keyring),
   })
+}
+
+function toAsking({ notify, wait }: ApprovalsConfig = {}): Asking {
+  return { ...(notify && { notify }), ...(wait && { wait }) }
+}
+
+/** Returns the part of `approvals` that needs a restart. */
+export function withoutAsking(approvals: ApprovalsConfig | undefined): object {
+  const { notify: _notify, wait: _wait, ...rest } = approvals ?? {}
+  return rest
 }
 
 /** Returns the current configuration as plain data, in the form of a file. */
 export function withRules(
   // These are the initial rules, which a reload may have removed.
-  { aliases: _aliases, labels: _labels, apps: _apps, ...settings }: Settings & Partial<Rules>,
-  { policy, callers, limits, groups, aliases, labels, apps, servers, places, policySource }: Revision,
+  { grants: _grants, aliases: _aliases, labels: _labels, apps: _apps, ...settings }: Settings & Partial<Rules>,
+  { policy, callers, limits, grants, groups, aliases, labels, apps, servers, places, policySource, asking }: Revision,
 ): GatewayConfig {
   return {
     ...settings,
+    approvals: { ...withoutAsking(settings.approvals), ...asking },
     policy,
     callers,
     limits,
@@ -124,6 +153,7 @@ export function withRules(
     servers,
     places,
     policySource,
+    ...(grants && { grants }),
     ...(aliases && { aliases }),
     ...(labels && { labels }),
     ...(apps && { apps }),

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import type { Approval } from '@toolgate/core'
 import { createCanceller, createEmitter } from '@toolgate/values'
 import type { McpRequest } from './request.ts'
+import { DecisionWaits } from './decision-waits.ts'
 import { ApprovalDoors, type ApprovalDoorsOptions } from './approval-doors.ts'
 
 function setUp(options: Partial<ApprovalDoorsOptions> = {}) {
@@ -12,12 +13,14 @@ function setUp(options: Partial<ApprovalDoorsOptions> = {}) {
     approvals: { get: async () => approval as Approval },
     subscribe: notices.subscribe,
   } as unknown as ApprovalDoorsOptions['gate']
+  const { isStopping = () => false } = options
   const doors = new ApprovalDoors({
     gate,
     publicUrl: 'https://tools.example.com',
-    isStopping: () => false,
+    waits: new DecisionWaits({ gate, isStopping }),
     waitMs: 60_000,
     ...options,
+    isStopping,
   })
   const decide = (status: string) => {
     approval.status = status

@@ -2,12 +2,14 @@ import type { Approval, Gate } from '@toolgate/core'
 import type { Cancelling } from '@toolgate/values'
 import type { JsonObject } from '@toolgate/values/json'
 import type { JsonRpcError } from '@toolgate/mcp'
+import type { DecisionWaits } from './decision-waits.ts'
 import type { McpRequest } from './request.ts'
 
 export interface ApprovalDoorsOptions {
   readonly gate: Pick<Gate, 'approvals' | 'subscribe'>
   /** The origin at which people reach the gateway. Without it, clients get no links. */
   readonly publicUrl: string | undefined
+  readonly waits: Pick<DecisionWaits, 'wait'>
   /** Whether the gateway is stopping. It then waits for no decisions. */
   readonly isStopping: () => boolean
   /** Sends a notification to the clients of a session (earlier revisions). */
@@ -53,7 +55,9 @@ export class ApprovalDoors {
   constructor(options: ApprovalDoorsOptions) {
     this.#options = options
     options.gate.subscribe((notice) => {
-      if (notice.event === 'approval-decided') this.#complete(notice.approval.id)
+      // An approval that needs several people is still pending after the first.
+      if (notice.event === 'approval-decided' && notice.approval.status !== 'pending')
+        this.#complete(notice.approval.id)
     })
   }
 
@@ -116,29 +120,9 @@ export class ApprovalDoors {
 
   /** Resolves when a person has decided, the client has gone, or the waiting time has passed. */
   async waitForDecision(id: string, signal: Cancelling): Promise<void> {
-    const { gate, waitMs = DEFAULT_WAIT_MS, isStopping } = this.#options
-    const untilMs = performance.now() + waitMs
-    let wake = () => {}
-    const unsubscribe = gate.subscribe((notice) => {
-      if (notice.event === 'approval-decided') wake()
-    })
-    const unwatch = signal.onAbort(() => wake())
-    try {
-      while (!signal.aborted && !isStopping() && performance.now() < untilMs) {
-        const approval = await gate.approvals.get(id)
-        if (approval?.status !== 'pending') return
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, Math.min(POLL_MS, Math.max(1, untilMs - performance.now())))
-          wake = () => {
-            clearTimeout(timer)
-            resolve()
-          }
-        })
-      }
-    } finally {
-      unsubscribe()
-      unwatch()
-    }
+    const { gate, waits, waitMs = DEFAULT_WAIT_MS } = this.#options
+    const approval = await gate.approvals.get(id)
+    if (approval) await waits.wait(approval, signal, waitMs)
   }
 }
 

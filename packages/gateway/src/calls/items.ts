@@ -67,6 +67,7 @@ export function callItem(
     tool: id === undefined ? undefined : view.get(id),
     input,
     name,
+    onProgress,
     call: (round) => view.call({ tool: id, input, calledAs: name, nameOf, signal, onProgress, callerNow, ...round }),
     toFailure: (message) => ({ error: { code: RPC_CODES.internalError, message } }),
     toReply: async (outcome) => {

@@ -1,4 +1,4 @@
-import type { CallInputRequired, CallOutcome, Caller, CallWaiting, Tool, View } from '@toolgate/core'
+import type { CallInputRequired, CallOutcome, Caller, CallWaiting, Progress, Tool, View } from '@toolgate/core'
 import type { JsonObject } from '@toolgate/values/json'
 import { messageOf } from '@toolgate/values'
 import { definitionHash } from '@toolgate/core/pins'
@@ -15,6 +15,8 @@ import {
   StateInvalid,
   TooManyStates,
 } from '../servers/asks/sealed-state.ts'
+import { DecisionWaits } from './decision-waits.ts'
+import { holdCall } from './held-approvals.ts'
 import { withHolder } from '../model/holder.ts'
 import { isAsked } from '../servers/asks/asked.ts'
 import { heldIn } from '../servers/asks/held-calls.ts'
@@ -26,16 +28,23 @@ interface RoundsDeps {
   readonly cancelWaiting?: CancelWaiting | undefined
   readonly states: Pick<SealedStates, 'open' | 'seal'>
   readonly doors: ApprovalDoors
+  readonly waits: ApprovalDoorsOptions['waits']
+  /** Returns how long a call is held for a person's decision. */
+  readonly holdMs: () => number
   /** The replica that holds calls between two rounds. Absent if this gateway runs alone. */
   readonly holder?: string | undefined
 }
 
 /** Returns the rounds of a gateway. */
 export function createRounds(
-  options: ApprovalDoorsOptions & SealedStateOptions & Pick<RoundsDeps, 'cancelWaiting' | 'holder'>,
+  options: Omit<ApprovalDoorsOptions, 'waits'> &
+    SealedStateOptions &
+    Pick<RoundsDeps, 'cancelWaiting' | 'holder'> &
+    Partial<Pick<RoundsDeps, 'waits' | 'holdMs'>>,
 ): CallRounds {
-  const { cancelWaiting, holder } = options
-  return new CallRounds({ states: new SealedStates(options), doors: new ApprovalDoors(options), cancelWaiting, holder })
+  const { cancelWaiting, holder, waits = new DecisionWaits(options), holdMs = () => 0 } = options
+  const [states, doors] = [new SealedStates(options), new ApprovalDoors({ ...options, waits })]
+  return new CallRounds({ states, doors, waits, holdMs, cancelWaiting, holder })
 }
 
 /** A call of an item, as its method has parsed it from a request. */
@@ -48,6 +57,10 @@ interface RoundCall {
   readonly name: string
   /** Returns how the client spelled the call that waits. Default: `name`. */
   nameOf?(outcome: CallWaiting): string
+  /** Sends the progress of the call, if the client wants it. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** Whether the call is part of a task, which is not held. */
+  readonly isTask?: boolean
   /** Calls the item through the view. */
   call(round: Round): Promise<CallOutcome>
   /**
@@ -118,8 +131,10 @@ export class CallRounds {
       this.#deps.cancelWaiting?.(retry.answers.state, call.tool?.namespace, request.caller, 'its retry was refused')
     try {
       if (outcome.status === 'input_required') return await this.#ask(request, call, outcome)
-      if (outcome.status === 'waiting')
-        return (await this.#show(request, call, outcome, retry)) ?? call.toReply(outcome)
+      if (outcome.status === 'waiting') {
+        const shown = await this.#show(request, call, outcome, retry)
+        return shown ?? (await this.#hold(request, call, outcome, { retry, context }))
+      }
     } catch (error) {
       if (error instanceof TooManyStates) return call.toFailure(`${call.name} failed: ${error.message}`)
       throw error
@@ -190,6 +205,23 @@ export class CallRounds {
     // The link is shown once, so a person who does not open it gets no second one, and a client cannot ask forever.
     if (!call.tool || round > MAX_ROUNDS || before?.isOpened === false) return undefined
     return this.#reply(request, call, call.tool, asks, { kind: 'approval', approvalId: approval.id, round })
+  }
+
+  /** Holds a call of a client that got no link and no task, and returns its reply. */
+  async #hold(
+    request: McpRequest,
+    call: RoundCall,
+    outcome: CallWaiting,
+    { retry, context }: { readonly retry: Retry; readonly context: ClientLink },
+  ): Promise<McpReply> {
+    const { waits, holdMs } = this.#deps
+    // A client that did not open its link has given up already.
+    const ms = retry === FIRST && call.isTask !== true ? holdMs() : 0
+    if (ms === 0) return call.toReply(outcome)
+    const { signal } = request
+    const again = () => call.call({ context })
+    const last = await holdCall(outcome, { waits, ms, signal, onProgress: call.onProgress, again })
+    return last.status === 'input_required' ? this.#ask(request, call, last) : call.toReply(last)
   }
 
   async #reply(

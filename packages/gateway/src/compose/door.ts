@@ -3,10 +3,12 @@ import { FleetFailures } from '../auth/fleet-failures.ts'
 import { Keys } from '../auth/keys.ts'
 import { openAuthenticator } from '../auth/open-authenticator.ts'
 import { createOriginRules, isOwnUrl } from '../auth/origin.ts'
+import { People } from '../auth/people.ts'
 import type { Revisions, Settings } from '../auth/revision.ts'
 import { Runs } from '../auth/runs.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { isLoopback } from '../config/loopback.ts'
+import { namingIssuers } from '../config/other-names.ts'
 import type { Listening } from '../edge/server.ts'
 import type { Door, Heart } from '../heart/heart.ts'
 import type { Lifecycle } from '../util/lifecycle.ts'
@@ -22,7 +24,7 @@ type DoorServices = Pick<Heart, 'clock' | 'log' | 'onFault'> & { readonly revisi
 
 /** @throws {ConfigError} for OAuth without a public URL */
 export async function openDoor(
-  { listen, publicUrl: written, oauth }: Settings,
+  { listen, publicUrl: written, oauth, oidc }: Settings,
   { clock, log, onFault, revisions }: DoorServices,
   listener: Pick<Listening, 'port' | 'certificate'>,
 ): Promise<EarlyDoor> {
@@ -31,13 +33,23 @@ export async function openDoor(
   const publicUrl = written ?? (isLoopback(host) ? toUrl(listen, port) : undefined)
   const keys = new Keys({ revisions, clock, onFault })
   const runs = new Runs({ revisions, clock, keys, onFault })
-  const opened = await openAuthenticator([keys, runs], { oauth, publicUrl, clock, log })
+  const people = new People({ clock, log })
+  const opened = await openAuthenticator([keys, runs], {
+    oauth,
+    naming: namingIssuers({ oauth, oidc }),
+    publicUrl,
+    clock,
+    log,
+    onFault,
+    onFound: people.noteRequest.bind(people),
+  })
   const known = written === undefined ? listed : [...listed, written]
   const origins = createOriginRules({ host, port, isTls: tls !== undefined, origins: known, corsOrigins })
   return {
     ...opened,
     keys,
     runs,
+    people,
     port,
     publicUrl,
     origins,

@@ -175,7 +175,7 @@ async function openRooms(
   const { heart, probed } = await openHeart(known, {
     door: await openDoor(config, known, listener),
     host: { consoleDir, reading, watchEveryMs },
-    read: async (how) => options.read(undefined, how),
+    read: async ({ text, ...how } = {}) => options.read(text, how),
     readCertificate: () => listener.readCertificate(),
     probeEveryMs,
     onUnlocked: (caller) => rooms?.ask(mcp)?.unlocked(caller),

@@ -6,6 +6,7 @@ import { memoryLock } from '@toolgate/core/stores'
 import { ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
 import type { RunRecord } from '../auth/made-run.ts'
 import type { Rules, Settings } from '../auth/revision.ts'
+import { whoDecides } from '../calls/deciders.ts'
 import { unlockByCalls } from '../calls/sessions.ts'
 import type { Heart, HeartCatalog, Host, HostOptions, Servers } from '../heart/heart.ts'
 import { createWarnings } from '../heart/warnings.ts'
@@ -96,6 +97,12 @@ export async function openHeart(known: HeartServices, options: HeartOptions): Pr
     onWarning: warnings.logOfGate,
     telemetry: counts,
     redactor: known.redact,
+    whoDecides: (approval) =>
+      whoDecides(approval, {
+        approvals: made.approvals,
+        callers: revisions.current.callers,
+        publicUrl: door.publicUrl,
+      }),
     ...toGateOptions(config, rules),
     history: { ...stores.ofGate.history, ...config.history },
   })
@@ -127,7 +134,7 @@ export async function openHeart(known: HeartServices, options: HeartOptions): Pr
   }
   const { read, readCertificate, host } = options
   const replace: Host['replace'] = (next, alongside) => own.replace(next, alongside, { availability, connections })
-  await openCredentials(door, stores, record, lifecycle)
+  await openCredentials(door, stores, record, known)
   const heart: Heart = {
     ...known,
     stores,
@@ -180,15 +187,21 @@ async function openServers(
   return { fleet, connections, held, counts: countCalls(clock, calls), tracing, via }
 }
 
-/** Opens keys and runs over the stores, until the gateway closes. */
+/** Opens keys, runs, people and the logouts of tokens over the stores, until the gateway closes. */
 async function openCredentials(
-  { keys, runs }: EarlyDoor,
-  { state }: OpenedStores,
+  { keys, runs, people, tokenLogouts }: EarlyDoor,
+  { state, people: store }: OpenedStores,
   record: (entry: RunRecord) => void,
-  lifecycle: Lifecycle,
+  { lifecycle, revisions }: HeartServices,
 ): Promise<void> {
+  await tokenLogouts?.open(state, (callers) =>
+    revisions.end({ ended: new Set(callers), replaced: new Map(callers.map((caller) => [caller, undefined])) }),
+  )
+  lifecycle.onClose(() => tokenLogouts?.close())
   await keys.open(state)
   await runs.open(state, record)
+  await people.open(store)
+  lifecycle.onClose(() => people.close())
   lifecycle.onClose(() => runs.close())
   lifecycle.onClose(() => keys.close())
 }
@@ -222,7 +235,7 @@ function recordBeside(
 /** Returns the options that have the same form in the file and in the gate. */
 function toGateOptions(
   { calls, definitions, oauth, pins }: Settings,
-  { aliases, labels, limits, policy, servers }: Rules,
+  { aliases, grants, labels, limits, policy, servers }: Rules,
 ): Partial<GateOptions> {
   const { maxOutputChars, concurrency = [] } = calls ?? {}
   const longest = Math.max(...servers.map(({ callTimeoutMs }) => callTimeoutMs), 1000)
@@ -232,6 +245,7 @@ function toGateOptions(
     concurrency,
     deadlineMs: calls?.deadlineMs ?? DEADLINE_FACTOR * longest,
     ...(aliases === undefined ? {} : { aliases }),
+    ...(grants === undefined ? {} : { grants }),
     ...(labels === undefined ? {} : { labels }),
     ...(oauth === undefined ? {} : { stepUp: oauth.stepUp }),
     ...(pins === undefined ? {} : { pins }),

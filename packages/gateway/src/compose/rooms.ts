@@ -7,11 +7,13 @@ import { limits } from '../admin/limits/start.ts'
 import { live } from '../admin/live/start.ts'
 import { login } from '../admin/login/start.ts'
 import { metrics } from '../admin/metrics/start.ts'
+import { notifications } from '../admin/notifications/start.ts'
 import { overview } from '../admin/overview/start.ts'
 import { pins } from '../admin/pins/start.ts'
 import { policy } from '../admin/policy/start.ts'
 import { reload } from '../admin/reload/start.ts'
 import { replicas } from '../admin/replicas/start.ts'
+import { revisions } from '../admin/revisions/start.ts'
 import { servers } from '../admin/servers/start.ts'
 import { tools } from '../admin/tools/start.ts'
 import { warnings } from '../admin/warnings/start.ts'
@@ -43,12 +45,14 @@ export const ROOMS: readonly ListedRoom[] = [
   { start: halts, people: () => import('../admin/halts/routes.ts') },
   { start: limits, people: () => import('../admin/limits/routes.ts') },
   { start: approvals, people: () => import('../admin/approvals/routes.ts') },
+  { start: notifications, people: () => import('../admin/notifications/routes.ts') },
   { start: live, people: () => import('../admin/live/routes.ts') },
   { start: replicas, people: () => import('../admin/replicas/routes.ts') },
   { start: audit, people: () => import('../admin/audit/routes.ts') },
   { people: () => import('../admin/callers/routes.ts') },
   { people: () => import('../admin/change/routes.ts') },
   { people: () => import('../admin/connections/routes.ts') },
+  { people: () => import('../admin/grants/routes.ts') },
   { people: () => import('../admin/keys/routes.ts') },
   { people: () => import('../admin/matrix/routes.ts') },
   { people: () => import('../admin/people/routes.ts') },
@@ -64,6 +68,7 @@ export const ROOMS: readonly ListedRoom[] = [
   // `mcp` comes after every room that brings methods.
   { start: mcp },
   { start: metrics },
+  { start: revisions, people: () => import('../admin/revisions/routes.ts') },
   // `reload` comes after every room that a reload renews.
   { start: reload, people: () => import('../admin/reload/routes.ts') },
   { start: warnings, people: () => import('../admin/warnings/routes.ts') },

@@ -15,7 +15,7 @@ type StoresServices = Pick<Heart, 'config' | 'clock' | 'redact' | 'log' | 'onFau
 /** All stores of a gateway, including those that its gate uses. */
 export interface OpenedStores extends Stores {
   readonly lock: SessionLock | undefined
-  readonly ofGate: Pick<GateOptions, 'approvals' | 'counters' | 'history' | 'state'>
+  readonly ofGate: Pick<GateOptions, 'approvals' | 'grantStore' | 'counters' | 'history' | 'state'>
 }
 
 /** Opens the audit and the state, until the gateway closes. */
@@ -33,12 +33,12 @@ export async function openStores(known: StoresServices, lifecycle: Lifecycle): P
     ofGate,
   })
   if (replica) {
-    const { stores, lock, clauses } = replica
-    return { ...toStores(stores), lock, clauses, checkWritable: undefined }
+    const { stores, lock, clauses, people } = replica
+    return { ...toStores(stores), lock, clauses, people, checkWritable: undefined }
   }
-  const { close, lock, clauses, checkWritable, ...stores } = await openState(config.state, config.approvals)
+  const { close, lock, clauses, people, checkWritable, ...stores } = await openState(config.state, config.approvals)
   lifecycle.onClose(close)
-  return { ...toStores(stores), lock, clauses, checkWritable }
+  return { ...toStores(stores), lock, clauses, people, checkWritable }
 }
 
 async function openOwnAudit({ config, redact, log, onFault, replica }: StoresServices): Promise<OpenedAudit> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Caller } from '@toolgate/core'
+import { findApproverRoleWarnings } from './approver-role-warnings.ts'
 import { findApproverWarnings } from './approver-warnings.ts'
 import type { GatewayConfig } from './config.ts'
 
@@ -35,6 +36,31 @@ describe('findApproverWarnings', () => {
       ['approver_missing', 'callers[0]'],
       ['approver_idle', 'callers[1]'],
     ])
+  })
+
+  it('counts people with the roles of a clause, and those who log in', () => {
+    const flo = person({ user: 'flo', tenant: 'acme', roles: ['finance'] })
+    const roles: GatewayConfig['policy'] = [{ ask: [{ match: '*', approvers: { finance: 1 } }] }]
+    assert.deepEqual(find([VERA, flo], roles).codes, [])
+    assert.equal(find([VERA, flo]).codes.length, 1)
+    const server = { tenant: 'acme', claims: { user: 'sub' } }
+    const oidc = { server, roles: new Map([['admins', ['approver']]]) } as unknown as GatewayConfig['oidc']
+    assert.deepEqual(findApproverWarnings({ callers: [VERA], policy: ASK, ...(oidc && { oidc }) }), [])
+    const other = { ...oidc, server: { ...server, tenant: 'other' } } as unknown as GatewayConfig['oidc']
+    assert.equal(findApproverWarnings({ callers: [VERA], policy: ASK, ...(other && { oidc: other }) }).length, 1)
+  })
+
+  it('warns of a role that nobody has', () => {
+    const policy: GatewayConfig['policy'] = [{ ask: [{ match: '*', approvers: { finance: 1, legal: 1 } }] }]
+    const flo = person({ user: 'flo', tenant: 'acme', roles: ['finance'] })
+    const found = findApproverRoleWarnings({ callers: [VERA, flo], policy })
+    assert.deepEqual(
+      found.map(({ code, path }) => [code, path]),
+      [['approver_role_missing', 'policy[0].ask[0]']],
+    )
+    assert.match(found[0]?.text ?? '', /the role "legal", which no console key has/)
+    const oidc = { roles: new Map([['lawyers', ['legal']]]) } as unknown as NonNullable<GatewayConfig['oidc']>
+    assert.deepEqual(findApproverRoleWarnings({ callers: [VERA, flo], policy, oidc }), [])
   })
 
   it('warns of nothing if no policy asks, and checks the policies of apps', () => {

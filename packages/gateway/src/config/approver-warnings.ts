@@ -1,6 +1,5 @@
 import type { Caller } from '@toolgate/core'
-import { mayApproveByDefault } from '@toolgate/core/call'
-import type { GatewayConfig } from './config.ts'
+import { type AskingConfig, demandsOf, mayDecide, mayDecideByLogin } from './able-approvers.ts'
 import type { ConfigPath } from './problems.ts'
 
 interface ApproverWarning {
@@ -10,18 +9,16 @@ interface ApproverWarning {
   readonly text: string
 }
 
-/** The settings that decide whether calls ask, and who can answer. */
-export type AskingConfig = Pick<GatewayConfig, 'callers' | 'policy' | 'apps'>
-
 /**
- * Returns warnings about agents whose requests no console key can decide, one for each tenant, and about approvers who
+ * Returns warnings about agents whose requests no console key and no login can decide, one for each tenant, and about approvers who
  * can decide no requests.
  *
  * Returns no warnings for a policy without `ask`, as it creates no requests.
  */
-export function findApproverWarnings({ callers, policy, apps = [] }: AskingConfig): readonly ApproverWarning[] {
-  const asks = [...policy, ...apps.flatMap((app) => app.policy)].some(({ ask = [] }) => ask.length > 0)
-  if (!asks) return []
+export function findApproverWarnings(config: AskingConfig): readonly ApproverWarning[] {
+  const { callers, oidc } = config
+  const demands = demandsOf(config)
+  if (demands.length === 0) return []
   const agents = callers.filter((one) => one.for === 'mcp')
   const people = callers.filter((one) => one.for === 'console')
   const warned = new Set<string | undefined>()
@@ -29,18 +26,15 @@ export function findApproverWarnings({ callers, policy, apps = [] }: AskingConfi
     const place = { at: ['callers', i], path: `callers[${i}]` }
     if (use === 'host') return []
     if (use === 'mcp') {
-      if (warned.has(caller.tenant) || people.some((person) => mayDecide(person.caller, caller))) return []
+      const isAble = people.some((person) => mayDecide(person.caller, caller, demands))
+      if (warned.has(caller.tenant) || isAble || mayDecideByLogin(oidc, caller, demands)) return []
       warned.add(caller.tenant)
       return [{ code: 'approver_missing', ...place, text: missing(caller) }]
     }
     const isApprover = (caller.roles ?? []).includes('approver')
-    if (!isApprover || agents.some((agent) => mayDecide(caller, agent.caller))) return []
+    if (!isApprover || agents.some((agent) => mayDecide(caller, agent.caller, [...demands, {}]))) return []
     return [{ code: 'approver_idle', ...place, text: idle(caller) }]
   })
-}
-
-function mayDecide(person: Caller, agent: Caller): boolean {
-  return mayApproveByDefault(person, { user: agent.user, tenant: agent.tenant })
 }
 
 function missing({ user, tenant }: Caller): string {

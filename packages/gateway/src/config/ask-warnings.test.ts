@@ -25,6 +25,16 @@ describe('findUnexplainedAsks', () => {
     assert.match(found[0]?.text ?? '', /has no message, and "olga" of the tenant "acme"/)
   })
 
+  it('counts people of a tenant who log in', () => {
+    const server = { claims: { user: 'sub', tenant: 'org' } }
+    const oidc = { server, roles: new Map([['admins', ['approver']]]) } as unknown as NonNullable<GatewayConfig['oidc']>
+    const found = findUnexplainedAsks({ callers: [vera], policy, oidc })
+    assert.match(
+      found[0]?.text ?? '',
+      /has no message, and people of a tenant who log in and may approve it do not see/,
+    )
+  })
+
   it('has no warning where the people who decide can read the rule itself', () => {
     const owner = one('console', { user: 'owner', roles: ['approver'] })
     assert.deepEqual(findUnexplainedAsks({ callers: [one('mcp', { user: 'robot' }), owner], policy }), [])

@@ -1,5 +1,4 @@
-import { mayApproveByDefault } from '@toolgate/core/call'
-import type { AskingConfig } from './approver-warnings.ts'
+import { type AskingConfig, demandsOf, mayDecide, mayDecideByLogin } from './able-approvers.ts'
 import type { ConfigPath } from './problems.ts'
 
 /** An `ask` clause whose text the deciding people may not read. */
@@ -14,17 +13,22 @@ interface AskWarning {
  * Returns the `ask` clauses without a message if people of a tenant may approve. They may not read the text of a rule,
  * so its message is their only explanation.
  */
-export function findUnexplainedAsks({ callers, policy, apps = [] }: AskingConfig): readonly AskWarning[] {
+export function findUnexplainedAsks(config: AskingConfig): readonly AskWarning[] {
+  const { callers, policy, apps = [], oidc } = config
+  const demands = demandsOf(config)
   const agents = callers.filter((one) => one.for === 'mcp')
   const reader = callers.find(
     ({ for: use, caller }) =>
       use === 'console' &&
       caller.tenant !== undefined &&
-      agents.some((agent) => mayApproveByDefault(caller, { user: agent.caller.user, tenant: agent.caller.tenant })),
+      agents.some((agent) => mayDecide(caller, agent.caller, demands)),
   )
-  if (!reader) return []
-  const { user = 'a person', tenant } = reader.caller
-  const text = `has no message, and "${user}" of the tenant "${tenant}", who may approve it, does not see the text of rules: add "message: why a person is asked"`
+  const isByLogin = agents.some(({ caller }) => caller.tenant !== undefined && mayDecideByLogin(oidc, caller, demands))
+  if (!reader && !isByLogin) return []
+  const who = reader
+    ? `"${reader.caller.user ?? 'a person'}" of the tenant "${reader.caller.tenant}", who may approve it, does`
+    : 'people of a tenant who log in and may approve it do'
+  const text = `has no message, and ${who} not see the text of rules: add "message: why a person is asked"`
   return [
     { at: ['policy'] as ConfigPath, path: 'policy', policies: policy },
     ...apps.map((app) => ({

@@ -4,6 +4,7 @@ import type { AuditInputs } from '@toolgate/core/audit'
 import type { UnlockRule } from '@toolgate/core/groups'
 import type { ConcurrencyCap, RateLimit } from '@toolgate/core/call'
 import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
+import type { GrantRules } from '@toolgate/core/stores'
 import type { TlsFiles } from '../util/certificate.ts'
 import type { ProxyRules } from '../util/proxy-rules.ts'
 import type { Offer } from '../model/upstream.ts'
@@ -12,10 +13,11 @@ import type { OAuthConfig } from './oauth.ts'
 import type { OidcConfig } from './oidc.ts'
 import type { ServerOAuth } from './server-oauth.ts'
 import type { ConfigPlaces, PolicySource } from './places.ts'
-import type { ConfigWarning } from './problems.ts'
+import type { ConfigProblem, ConfigWarning } from './problems.ts'
 import type { secretCommandsSchema } from './schema/secret-commands.ts'
 import type { auditSchema } from './schema/audit.ts'
 import type { approvalsSchema } from './schema/calls.ts'
+import type { receiverSchema } from './schema/notify.ts'
 import type { probeSchemas } from './schema/groups.ts'
 import type { historySchema } from './schema/policy.ts'
 import type { compareSchema, instancesSchema, itemOverlaySchema, namesSchema, overlaySchema } from './schema/servers.ts'
@@ -64,6 +66,8 @@ export interface GatewayConfig {
   readonly policy: readonly Policy[]
   /** Rate limits: text such as `*:100/60` (selector, uses, seconds), or an object. */
   readonly limits: readonly (string | RateLimit)[]
+  /** The bounds of grants. Absent: approvers make none. */
+  readonly grants?: GrantsConfig
   readonly calls?: CallsConfig
   /** How long running calls may take when the gateway stops, in milliseconds. Default 30,000. */
   readonly drainMs?: number
@@ -191,6 +195,11 @@ export interface ServerConfig {
   readonly resources?: ReadonlyMap<string, ItemOverlay>
   /** Overlays of prompts, by name or glob. */
   readonly prompts?: ReadonlyMap<string, ItemOverlay>
+  /**
+   * The values that this machine lacks: variables, files, and outputs of commands. The server waits until the file is
+   * read again with all of them. Absent: it can start.
+   */
+  readonly absent?: readonly ConfigProblem[]
 }
 
 /** The operator's settings for a tool, by name or glob. */
@@ -267,7 +276,21 @@ interface CallsConfig {
   readonly concurrency: readonly (string | ConcurrencyCap)[]
 }
 
-export type ApprovalsConfig = Written<typeof approvalsSchema>
+/** The bounds of grants, with their defaults. */
+export type GrantsConfig = GrantRules & { readonly maxUses: number }
+
+/** A receiver of notifications about approvals. */
+export interface ReceiverConfig extends Written<typeof receiverSchema> {
+  /** Unique in the file. Logs and metrics have it, so it contains no secret. */
+  readonly name: string
+  /** How the URL is reached. Absent: directly. */
+  readonly proxy?: ProxyRules
+}
+
+export interface ApprovalsConfig extends Omit<Written<typeof approvalsSchema>, 'notify'> {
+  /** Default: nobody is told. */
+  readonly notify?: readonly ReceiverConfig[]
+}
 
 /** Where signed checkpoints are stored, and how often they are made. */
 export interface CheckpointConfig {

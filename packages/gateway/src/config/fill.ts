@@ -19,7 +19,10 @@ export interface FillContext {
 
 export type SecretAnswer =
   | { readonly value: string; readonly problem?: undefined; /** Set for a placeholder. */ readonly isStandIn?: true }
-  | { readonly problem: string }
+  | {
+      readonly problem: string
+      /** Set if the file is right, and the machine lacks the value now. */ readonly isAbsent?: true
+    }
 
 export interface Filled {
   readonly text: string
@@ -27,7 +30,14 @@ export interface Filled {
   readonly changed: boolean
   /** Whether the text contains a placeholder for a command's output, so that checks of the text are meaningless. */
   readonly isUnread: boolean
-  readonly problems: readonly { readonly offset: number; readonly message: string }[]
+  readonly problems: readonly FillProblem[]
+}
+
+interface FillProblem {
+  readonly offset: number
+  readonly message: string
+  /** Set if the file is right, and the machine lacks the value now: a variable, a file, or the output of a command. */
+  readonly isAbsent?: true
 }
 
 const PLACEHOLDER = /\$?\$\{([^}]*)(\}?)/g
@@ -42,7 +52,7 @@ const REFERENCE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
  */
 export function fillText(text: string, context: FillContext): Filled {
   if (!text.includes('${')) return { text, changed: false, isUnread: false, problems: [] }
-  const problems: { offset: number; message: string }[] = []
+  const problems: FillProblem[] = []
   let isUnread = false
   const filled = text.replace(PLACEHOLDER, (whole, inner: string, close: string, offset: number) => {
     const answer = whole.startsWith('$$') ? escaped(whole, inner, context) : resolve(whole, inner, close, context)
@@ -50,7 +60,7 @@ export function fillText(text: string, context: FillContext): Filled {
       isUnread ||= answer.isStandIn === true
       return answer.text
     }
-    problems.push({ offset, message: answer.problem })
+    problems.push({ offset, message: answer.problem, ...(answer.isAbsent && { isAbsent: true }) })
     return whole
   })
   return { text: filled, changed: filled !== text, isUnread, problems }
@@ -63,7 +73,11 @@ const LATER: ReadonlyMap<string, string> = new Map([
   ['tenant', 'is known only in the args, env, cwd and headers of a server'],
 ])
 
-type Filling = { readonly text: string; readonly isStandIn?: true | undefined } | { readonly problem: string }
+type Filling = { readonly text: string; readonly isStandIn?: true | undefined } | Unfilled
+interface Unfilled {
+  readonly problem: string
+  readonly isAbsent?: true
+}
 
 function resolve(whole: string, inner: string, close: string, context: FillContext): Filling {
   if (close && inner.startsWith(FILE)) return fillSecret(inner, readSecret(inner.slice(FILE.length), context), context)
@@ -85,7 +99,10 @@ function resolve(whole: string, inner: string, close: string, context: FillConte
   if (name !== 'configDir' && set) context.onFilled?.(name, set)
   const value = name === 'configDir' ? context.configDir : set || fallback
   if (value === undefined)
-    return { problem: `the environment variable ${name} is not set; set it or write \${${name}:-default}` }
+    return {
+      problem: `the environment variable ${name} is not set; set it or write \${${name}:-default}`,
+      isAbsent: true,
+    }
   return { text: context.inCondition ? escapeCel(value) : value }
 }
 
@@ -104,7 +121,9 @@ function fillSecret(inner: string, answer: SecretAnswer, context: FillContext): 
 function readSecret(name: string, { configDir }: FillContext): SecretAnswer {
   const file = path.resolve(configDir, name)
   const answer = readFile(file)
-  return answer.problem === undefined ? answer : { problem: `the secret file ${file} ${answer.problem}` }
+  return answer.problem === undefined
+    ? answer
+    : { problem: `the secret file ${file} ${answer.problem}`, isAbsent: true }
 }
 
 function readFile(file: string): SecretAnswer {

@@ -3,11 +3,15 @@ import path from 'node:path'
 import { checkShape, errnoOf, messageOf, sha256Hex, shapeOf } from '@toolgate/values'
 import { INSTALLED_FROM } from '../files.ts'
 import { findUnexplainedAsks } from './ask-warnings.ts'
+import { withOtherNames } from './other-names.ts'
 import { checkPolicy as checkWithCore } from './policy.ts'
 import { createSecretList } from './secret-list.ts'
 import type { Section } from './section.ts'
 import { SECTIONS } from './sections.ts'
+import { findApproverRoleWarnings } from './approver-role-warnings.ts'
 import { findApproverWarnings } from './approver-warnings.ts'
+import { notifySecrets } from './sections/approvals.ts'
+import { findNotifyWarnings } from './notify-warnings.ts'
 import { proxySecrets } from './sections/proxy.ts'
 import { storeSecrets } from './sections/stores.ts'
 import type { GatewayConfig } from './config.ts'
@@ -15,6 +19,7 @@ import { reportUnknownKey, type CheckPolicy, keysOf, type Reading } from './read
 import { ConfigFileError, type ConfigPath } from './problems.ts'
 import { findPlaces, findPolicySource } from './places.ts'
 import { findOwnerWarnings } from './per-user.ts'
+import { findPersonWarnings } from './person-warnings.ts'
 import { findPublicUrlWarnings } from './public-url.ts'
 import { parseSource, type Source } from './source.ts'
 import { type OutputOf, SecretCommands } from './secret-commands.ts'
@@ -110,8 +115,13 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     groupNames: keysOf(source, ['groups']),
   })
   if (source.problems.length > 0)
-    throw new ConfigFileError(source.problems.toSorted((a, b) => a.line - b.line || a.column - b.column))
+    throw new ConfigFileError(
+      [...source.problems, ...[...source.absent.values()].flat()].toSorted(
+        (a, b) => a.line - b.line || a.column - b.column,
+      ),
+    )
   for (const login of proxySecrets(config)) secrets.addFilled('proxy', login)
+  for (const secret of notifySecrets(config.approvals)) secrets.addKey(secret)
   for (const password of storeSecrets(config.stores)) secrets.addKey(password)
   for (const key of inputKeys(config.audit)) secrets.addKey(key)
   for (const { demoKey } of config.callers) if (demoKey !== undefined) secrets.addKey(demoKey)
@@ -122,14 +132,18 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     // A clause that matches no name has its own warning.
     ...findIdleWarnings(config, places).filter((idle) => !names.some((name) => name.path === idle.path)),
     ...findApproverWarnings(config),
+    ...findApproverRoleWarnings(config),
     ...findUnexplainedAsks(config),
     ...findOwnerWarnings(config),
     ...findPublicUrlWarnings(config),
+    ...findPersonWarnings(config),
+    ...findNotifyWarnings(config),
     ...findFetchWarnings(config),
   ])
     source.warn(warning)
   return {
     ...config,
+    callers: withOtherNames(config),
     ...(config.stores && { text }),
     textHash: sha256Hex(text),
     places,

@@ -15,6 +15,8 @@ export interface OAuthConfig {
 export interface IssuerConfig {
   /** The exact `iss` of its tokens. */
   readonly issuer: string
+  /** Other values of `iss` that its tokens have. */
+  readonly issuerAliases?: readonly string[]
   /** The prefix of its users' names: `<name>/<sub>`. */
   readonly name: string
   /** Further audiences. A token for one of them is valid at every endpoint. */
@@ -24,6 +26,8 @@ export interface IssuerConfig {
   readonly jwksUri?: string
   readonly clockSkewMs: number
   readonly claims: ClaimsConfig
+  /** The roles for each value of the claim `claims.roles`. Absent: the values are the roles. */
+  readonly roles?: ReadonlyMap<string, readonly string[]>
   /** The tenant of all its users. */
   readonly tenant?: string
   /** The users of some subjects. Other subjects are named `<name>/<sub>`. */
@@ -112,6 +116,13 @@ const introspectionSchema = z
 /** The fields of an issuer. */
 export const issuerFields = {
   issuer: issuerUrl.describe('Its issuer identifier, exactly as in the "iss" of its tokens and in its metadata.'),
+  issuerAliases: z
+    .array(text)
+    .max(5, 'at most 5 aliases')
+    .describe(
+      'Other values of "iss" that its tokens have, such as https://sts.windows.net/<tenant id>/ of Entra ID. Default: none.',
+    )
+    .exactOptional(),
   name: z
     .string()
     .regex(/^[a-z0-9][a-z0-9.-]{0,63}$/, 'lower-case letters, digits, "." and "-"')
@@ -144,6 +155,12 @@ export const issuerFields = {
       tenant: claim.describe('The claim of the tenant. Tokens without it are refused.').exactOptional(),
     })
     .describe('Which claims make the caller.')
+    .exactOptional(),
+  roles: z
+    .record(text, z.array(text))
+    .describe(
+      'The roles for each value of the claim "claims.roles", such as { 5f3c…: [admin] }. Other values bring no role. Default: the values are the roles.',
+    )
     .exactOptional(),
   tenant: text.describe('The tenant of all its users, in place of a claim.').exactOptional(),
   users: z

@@ -16,6 +16,7 @@ export interface OidcConfig {
 export const oidcSchema = z
   .strictObject({
     issuer: issuerFields.issuer,
+    issuerAliases: issuerFields.issuerAliases,
     name: issuerFields.name,
     clientId: text.describe(
       'The client that this console is registered as. Its redirect URI is <publicUrl>/api/oidc/callback.',

@@ -6,8 +6,11 @@ import {
   type ApprovalStore,
   type ClauseCountStore,
   type CounterStore,
+  type GrantStore,
   type HistoryStore,
   memoryApprovals,
+  memoryPeople,
+  type PersonStore,
   type SessionLock,
   type StateStore,
 } from '@toolgate/core/stores'
@@ -92,6 +95,7 @@ export function readKey(file: NonNullable<CheckpointConfig['keyFile']>): string 
 /** The stores of the gate. Absent ones are in memory. */
 interface KeptStores {
   readonly approvals?: ApprovalStore
+  readonly grantStore?: GrantStore
   readonly state?: StateStore
   /** Gateways that share a file share its counts, and the counts survive a restart. */
   readonly counters?: CounterStore
@@ -99,19 +103,26 @@ interface KeptStores {
   readonly lock?: SessionLock
   /** Absent: only this process counts. */
   readonly clauses?: ClauseCountStore
+  readonly people: PersonStore
   /** Absent if the state is in memory. @throws {ToolgateError} `state_unavailable` if nothing can be written now */
   checkWritable?(): void
   close(): void
 }
 
+/** Returns the options of a store of approvals. */
+export function approvalOptions({ notify: _notify, wait: _wait, ...options }: ApprovalsConfig) {
+  return options
+}
+
 export async function openState(
   { store, path = '' }: StateConfig = { store: 'memory' },
-  forApprovals: ApprovalsConfig = {},
+  given: ApprovalsConfig = {},
 ): Promise<KeptStores> {
-  if (store === 'memory') return { approvals: memoryApprovals(forApprovals), close: () => {} }
+  const forApprovals = approvalOptions(given)
+  if (store === 'memory') return { approvals: memoryApprovals(forApprovals), people: memoryPeople(), close: () => {} }
   const { openSqliteStores } = await import('@toolgate/stores/sqlite')
-  const { histories, ...stores } = openSqliteStores({ path, approvals: forApprovals })
-  return { ...stores, history: { store: histories } }
+  const { histories, grants: grantStore, ...stores } = openSqliteStores({ path, approvals: forApprovals })
+  return { ...stores, grantStore, history: { store: histories } }
 }
 
 /**

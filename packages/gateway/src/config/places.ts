@@ -1,3 +1,4 @@
+import { ConfigError } from '@toolgate/core'
 import { type ConfigPath, formatPath } from './problems.ts'
 import type { ConfigPlace } from '../model/config-place.ts'
 import type { Source, SourceNode } from './source.ts'
@@ -13,6 +14,23 @@ export interface PolicySource {
   readonly file: string
   readonly line: number
   readonly text: string
+  /** Present if a person restored this policy: its revision, and the policy of the file that it replaces. */
+  readonly restored?: { readonly revision: number; readonly replaces: string }
+}
+
+/**
+ * Returns the text of a file with another `policy` section, which begins at the same line as its own.
+ *
+ * @throws {ConfigError} if the text has no such section
+ */
+export function replaceSection(text: string, own: PolicySource | undefined, policy: string): string {
+  if (!own) throw new ConfigError('policy', 'is not in the file, so that nothing can take its place')
+  const lines = text.split('\n')
+  const written = own.restored?.replaces ?? own.text
+  const [start, count] = [own.line - 1, written.split('\n').length]
+  if (lines.slice(start, start + count).join('\n') !== written)
+    throw new ConfigError('policy', 'is not in the file as it is in force; reload the file first')
+  return [...lines.slice(0, start), policy, ...lines.slice(start + count)].join('\n')
 }
 
 export function findPolicySource(source: Source, text: string): PolicySource | undefined {

@@ -191,7 +191,15 @@ export function found(source: Source, path: ConfigPath): string {
   return `found ${quote(node.written ?? node.value)}`
 }
 
-const SECRETS: ReadonlySet<string | number> = new Set(['key', 'olderKeys', 'keyHash', 'env', 'headers', 'proxy'])
+const SECRETS: ReadonlySet<string | number> = new Set([
+  'key',
+  'olderKeys',
+  'keyHash',
+  'env',
+  'headers',
+  'proxy',
+  'notify',
+])
 
 function quote(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)

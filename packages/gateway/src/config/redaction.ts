@@ -1,5 +1,7 @@
 import type { Approval } from '@toolgate/core'
 import type { Approvals } from '@toolgate/core/call'
+import type { Grant } from '@toolgate/core/stores'
+import type { JsonObject } from '@toolgate/values/json'
 import { createRedactor, type Redactor } from '@toolgate/values/redact'
 import type { GroupRow, NeedRow, ServerRow } from '../model/rows.ts'
 import type { GatewayConfig } from './config.ts'
@@ -68,8 +70,15 @@ export function redactApproval({ asker: _, ...approval }: Approval, redact: Reda
     ...approval,
     input: redact.redactValue(approval.input),
     ...(approval.why === undefined ? {} : { why: redact.redactText(approval.why) }),
+    ...(approval.told === undefined ? {} : { told: redact.redactText(approval.told) }),
     ...(approval.reason === undefined ? {} : { reason: redact.redactText(approval.reason) }),
+    ...(approval.approvedBy && { approvedBy: approval.approvedBy.map((vote) => redactVote(vote, redact)) }),
+    ...(approval.edit && { edit: { ...approval.edit, input: redact.redactValue(approval.edit.input) as JsonObject } }),
   }
+}
+
+function redactVote<V extends { readonly reason?: string }>(vote: V, { redactText }: Redactor): V {
+  return vote.reason === undefined ? vote : { ...vote, reason: redactText(vote.reason) }
 }
 
 export function redactApprovals(approvals: Approvals, redact: Redactor): Approvals {
@@ -81,7 +90,22 @@ export function redactApprovals(approvals: Approvals, redact: Redactor): Approva
       return approval && show(approval)
     },
     list: async (filter) => (await approvals.list(filter)).map(show),
-    decide: async (approver, id, verdict) => show(await approvals.decide(approver, id, verdict)),
+    async decide(approver, id, verdict) {
+      const { grant, ...approval } = await approvals.decide(approver, id, verdict)
+      return { ...show(approval), ...(grant && { grant: redactGrant(grant, redact) }) }
+    },
+  }
+}
+
+/** Returns a grant with its secrets masked, and without what only the gateway compares. */
+export function redactGrant({ clauses: _, asked: __, ...grant }: Grant, redact: Redactor): Grant {
+  const { reason, revokeReason } = grant
+  return {
+    ...grant,
+    clauses: [],
+    ...('input' in grant && { input: redact.redactValue(grant.input) }),
+    ...(reason !== undefined && { reason: redact.redactText(reason) }),
+    ...(revokeReason !== undefined && { revokeReason: redact.redactText(revokeReason) }),
   }
 }
 

@@ -100,7 +100,9 @@ export class SecretCommands {
     }
     return (text) => {
       const answer = answers.get(text) ?? { problem: 'was not run: a file or a variable changed meanwhile' }
-      return answer.problem === undefined ? answer : { problem: `the command ${nameOf(text)} ${answer.problem}` }
+      return answer.problem === undefined
+        ? answer
+        : { problem: `the command ${nameOf(text)} ${answer.problem}`, isAbsent: true }
     }
   }
 }

@@ -1,17 +1,19 @@
 import path from 'node:path'
 import * as z from 'zod'
 import type { GatewayConfig } from './config.ts'
-import { approvalsSchema, drainSchema } from './schema/calls.ts'
+import { drainSchema } from './schema/calls.ts'
 import { metricsSchema, publicUrlSchema } from './schema/listen.ts'
 import { historySchema } from './schema/policy.ts'
 import { secretCommandsSchema } from './schema/secret-commands.ts'
 import { definitionsSchema, instancesSchema, instructionsSchema, namesSchema, pinsSchema } from './schema/servers.ts'
 import { plain, type Section, withDefaults } from './section.ts'
 import { aliases } from './sections/aliases.ts'
+import { approvals } from './sections/approvals.ts'
 import { apps } from './sections/apps.ts'
 import { audit } from './sections/audit.ts'
 import { callers } from './sections/callers.ts'
 import { calls } from './sections/calls.ts'
+import { grants } from './sections/grants.ts'
 import { groups } from './sections/groups.ts'
 import { labels } from './sections/labels.ts'
 import { limits } from './sections/limits.ts'
@@ -65,9 +67,10 @@ export const SECTIONS: { readonly [Key in SectionKey]-?: Section<GatewayConfig[K
   apps,
   policy,
   limits,
+  grants,
   calls,
   drainMs: plain(drainSchema),
-  approvals: withDefaults(approvalsSchema, () => approvalsSchema),
+  approvals,
   audit,
   state,
   stores,

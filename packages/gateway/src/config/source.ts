@@ -21,6 +21,8 @@ export interface Source {
   readonly problems: ConfigProblem[]
   /** Likely mistakes in a valid file. */
   readonly warnings: ConfigWarning[]
+  /** The values that this machine lacks, by the server that waits for them. */
+  readonly absent: ReadonlyMap<string, readonly ConfigProblem[]>
   get(path: ConfigPath): SourceNode | undefined
   /** Returns the position of a value or its key; `undefined` for an absent value. */
   placeOf(path: ConfigPath): ConfigPlace | undefined
@@ -44,23 +46,31 @@ export function parseSource(file: string, text: string, fill: Fill = asWritten):
   const lines = new LineCounter()
   const problems: ConfigProblem[] = []
   const warnings: ConfigWarning[] = []
+  const absent = new Map<string, ConfigProblem[]>()
   // The paths of values that could not be read. Each has one problem, and later checks of it are not reported.
   const unread = new Set<string>()
-  const add: Add = (offset, path, message) => {
+  const toProblem = (offset: number, path: ConfigPath, message: string): ConfigProblem => {
     const { line, col } = lines.linePos(offset)
     // An empty file has no lines.
-    problems.push({ file, line: line || 1, column: col || 1, path: formatPath(path), message })
+    return { file, line: line || 1, column: col || 1, path: formatPath(path), message }
+  }
+  const add: Add = (offset, path, message) => problems.push(toProblem(offset, path, message))
+  const onAbsent = (server: string, ...problem: Parameters<Add>) => {
+    const known = absent.get(server) ?? []
+    absent.set(server, [...known, toProblem(...problem)])
+    unread.add(formatPath(problem[1]))
   }
   const document = parseYaml(text, lines, add)
   const root =
     document && problems.length === 0
-      ? toTree(document, { text, fill, report: add, onUnread: (path) => unread.add(formatPath(path)) })
+      ? toTree(document, { text, fill, report: add, onAbsent, onUnread: (path) => unread.add(formatPath(path)) })
       : undefined
   for (const { path } of problems) unread.add(path)
   return {
     root,
     problems,
     warnings,
+    absent,
     warn({ code, at, path, text: message }) {
       const { line, col } = lines.linePos(find(root, at).at(-1)?.node.start ?? 0)
       warnings.push({ code, file, line: line || 1, column: col || 1, path, message })
@@ -83,7 +93,7 @@ export function parseSource(file: string, text: string, fill: Fill = asWritten):
   }
 }
 
-type Add = (offset: number, path: ConfigPath, message: string) => void
+type Add = (offset: number, path: ConfigPath, message: string) => unknown
 
 export function parseYaml(text: string, lineCounter: LineCounter, add: Add): Document.Parsed | undefined {
   if (text.length > MAX_LENGTH) {
@@ -171,6 +181,8 @@ interface TreeOptions {
   readonly fill: Fill
   readonly report: (offset: number, path: ConfigPath, message: string) => void
   readonly onUnread: (path: ConfigPath) => void
+  /** Called for a value of one server that this machine lacks. */
+  readonly onAbsent: (server: string, ...problem: Parameters<Add>) => void
 }
 
 /**
@@ -262,7 +274,12 @@ function visitScalar(walk: Walk, scalar: Scalar, path: ConfigPath, start: number
   const { text, changed, isUnread, problems } = walk.fill(value, path)
   if (isUnread) walk.onUnread(path)
   const inside = placeInside(walk.text, scalar, start, value)
-  for (const problem of problems) walk.report(inside(problem.offset), path, problem.message)
+  for (const { offset, message, isAbsent } of problems) {
+    const [section, server] = path
+    if (isAbsent && section === 'servers' && path.length > 2)
+      walk.onAbsent(String(server), inside(offset), path, message)
+    else walk.report(inside(offset), path, message)
+  }
   return {
     value: changed && scalar.type === 'PLAIN' ? typed(text, path) : text,
     start,

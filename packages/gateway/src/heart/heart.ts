@@ -1,12 +1,13 @@
 import type { Gate } from '@toolgate/core'
 import type { createAvailability, parseGroups } from '@toolgate/core/groups'
-import type { ClauseCountStore, Clock, StateStore } from '@toolgate/core/stores'
+import type { ClauseCountStore, Clock, PersonStore, StateStore } from '@toolgate/core/stores'
 import type { ItemLists, ResourceOwners, ToolLists } from '@toolgate/mcp'
 import type { EvidenceProblem } from '@toolgate/stores/verify'
 import type { FailedLogins } from '../auth/failed-logins.ts'
 import type { Keys } from '../auth/keys.ts'
 import type { OpenedAuthenticator } from '../auth/open-authenticator.ts'
 import type { OriginRules } from '../auth/origin.ts'
+import type { People } from '../auth/people.ts'
 import type { Revisions, Rules, Settings } from '../auth/revision.ts'
 import type { Runs } from '../auth/runs.ts'
 import type { GatewayConfig } from '../config/config.ts'
@@ -50,6 +51,8 @@ export interface Stores {
   /** The same store, if it outlives this process. */
   readonly kept: StateStore | undefined
   readonly clauses: ClauseCountStore | undefined
+  /** The people whom gateways have seen. Without a configured store, they are forgotten when the process ends. */
+  readonly people: PersonStore
   /**
    * Absent if the state is in memory or shared by replicas. @throws {ToolgateError} `state_unavailable` if nothing can
    * be written now
@@ -91,16 +94,20 @@ export interface Door extends OpenedAuthenticator {
   readonly publicUrl: string | undefined
   readonly keys: Keys
   readonly runs: Runs
+  readonly people: People
   readonly logins: FailedLogins
   readonly addresses: ClientAddresses
   /** When the certificate expires, in wall-clock milliseconds. `undefined` over HTTP. */
   certificateExpiresAtMs(): number | undefined
 }
 
+/** How a configuration is read. `text` replaces the text of the file. */
+type ReadHow = Pick<LoadConfigOptions, 'mayRun' | 'text'>
+
 /** The program around the rooms: its options, how it reads its file, and how it replaces the rules. */
 export interface Host extends HostOptions {
   /** Reads the file or the published text again. Throws `ConfigFileError`. */
-  read(how?: Pick<LoadConfigOptions, 'mayRun'>): Promise<GatewayConfig>
+  read(how?: ReadHow): Promise<GatewayConfig>
   /**
    * Reads the certificate again. If it has changed, returns the function that starts serving it. Throws `ConfigError`.
    */

@@ -215,6 +215,8 @@ export class McpMethods {
       tool,
       input,
       name,
+      onProgress,
+      isTask: hook !== undefined,
       nameOf: (outcome) => waitingCall(outcome, { tool, name, input }).name,
       call: async ({ context, ...round }) =>
         unwrapOutcome(

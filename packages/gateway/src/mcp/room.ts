@@ -1,5 +1,6 @@
 import { LIST_NAMES } from '@toolgate/mcp'
 import { endsWithin } from '@toolgate/values'
+import { DecisionWaits } from '../calls/decision-waits.ts'
 import { createRounds } from '../calls/rounds.ts'
 import { IDLE_MS, Sessions } from '../calls/sessions.ts'
 import { StoredSessions } from '../calls/stored-sessions.ts'
@@ -44,7 +45,8 @@ export const mcp: Room<McpEndpoints> = {
       locks: gate.locks,
       onFault,
     })
-    const endpoints = openEndpoints(heart, rooms, { capabilities, streams, elsewhere, sessions, stored })
+    const waits = new DecisionWaits({ gate, isStopping: () => heart.door.stopping.isStopping })
+    const endpoints = openEndpoints(heart, rooms, { waits, capabilities, streams, elsewhere, sessions, stored })
     revisions.onEnded(({ ended, replaced }) => {
       sessions.endOf(ended)
       streams.endOf(replaced)
@@ -55,11 +57,13 @@ export const mcp: Room<McpEndpoints> = {
       metrics: [() => gauge('toolgate_list_streams', help, streams.count)],
       renew: () => endpoints.renew(),
       async drain(ms) {
+        waits.stop()
         streams.close()
         await endsWithin(Promise.all([gate.idle(), elsewhere?.handOver(ms)]), ms)
       },
       endStreams: () => streams.close(),
       close() {
+        waits.close()
         endpoints.close()
         elsewhere?.close()
       },
@@ -87,6 +91,7 @@ function openElsewhere(
 }
 
 interface EndpointParts {
+  readonly waits: DecisionWaits
   readonly capabilities: Capabilities
   readonly streams: ChangeStreams
   readonly elsewhere: Elsewhere | undefined
@@ -97,7 +102,7 @@ interface EndpointParts {
 function openEndpoints(
   heart: Heart,
   rooms: OpenedRooms,
-  { streams, elsewhere, ...parts }: EndpointParts,
+  { streams, elsewhere, waits, ...parts }: EndpointParts,
 ): McpEndpoints {
   const { config, clock, gate, catalog, servers, door, onFault } = heart
   const { lists, items, availability } = catalog
@@ -106,7 +111,7 @@ function openEndpoints(
   return new McpEndpoints({
     gate,
     texts: { own: config.instructions, servers: openInstructions(heart) },
-    rounds: openRounds(heart, streams, elsewhere),
+    rounds: openRounds(heart, { streams, elsewhere, waits }),
     methods: () => rooms.methods(),
     tasks: rooms.ask(tasks),
     resources: rooms.ask(resources),
@@ -136,9 +141,8 @@ function openEndpoints(
 }
 
 function openRounds(
-  { gate, clock, stores, door, servers: { held, fleet } }: Heart,
-  streams: ChangeStreams,
-  elsewhere: Elsewhere | undefined,
+  { gate, clock, stores, door, revisions, servers: { held, fleet } }: Heart,
+  { streams, elsewhere, waits }: Pick<EndpointParts, 'streams' | 'elsewhere' | 'waits'>,
 ): ReturnType<typeof createRounds> {
   return createRounds({
     gate,
@@ -146,6 +150,8 @@ function openRounds(
     state: stores.state,
     publicUrl: door.publicUrl,
     isStopping: () => door.stopping.isStopping,
+    waits,
+    holdMs: () => revisions.current.asking.wait?.ms ?? 0,
     holder: elsewhere?.self,
     notify: (session, method, params) => streams.notify(session, method, params),
     cancelWaiting: (waiting, server, caller, why) => {

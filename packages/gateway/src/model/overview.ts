@@ -31,6 +31,8 @@ export interface OverviewBody extends AttemptsRow {
   readonly until: number
   /** If `false`, the audit is still being counted, and the figures will grow. Ask again. */
   readonly isComplete: boolean
+  /** The time up to which calls are counted, while they still are. Wall-clock milliseconds. */
+  readonly countedTo?: number
   readonly bucketMs: number
   /** Oldest first, from `since` on. */
   readonly buckets: AuditCounts['buckets']

@@ -1,19 +1,35 @@
 import type { KeyRow } from './key-row.ts'
 
-/** `GET /api/people?text=&tenant=&role=&limit=`: by name. */
+/** `GET /api/people?text=&tenant=&role=&from=&limit=`: by name. */
 export interface PeopleBody {
   readonly people: readonly PersonRow[]
   /** The number of people that match. */
   readonly total: number
+  /** The index of the first row among those that match. */
+  readonly from: number
+  /** When people who sign in were first recorded, in wall-clock milliseconds. Absent if none has been recorded. */
+  readonly since?: number
   /** Every tenant of the people that this person may see. */
   readonly tenants: readonly string[]
   /** Every role of these people. */
   readonly roles: readonly string[]
   /** `false`: calls are still being counted, or lists of tools are still being made. Ask again. */
   readonly isComplete: boolean
+  /** The time up to which calls are counted, while they still are. Wall-clock milliseconds. */
+  readonly countedTo?: number
 }
 
-/** A user of one tenant: with keys, with calls in the last week, or both. Times are wall-clock milliseconds. */
+/** The token, login or file that roles come from. `at`: when they were read, in wall-clock milliseconds. */
+export interface RolesFrom {
+  /** The URL of the authorization server. */
+  readonly issuer: string
+  readonly at: number
+}
+
+/**
+ * A user of one tenant and one authorization server: with keys, seen by the gateway, or both. Times are wall-clock
+ * milliseconds.
+ */
 export interface PersonRow {
   /** The user, or the agent of a key without a user. */
   readonly name: string
@@ -21,10 +37,26 @@ export interface PersonRow {
   readonly tenant?: string
   /** Whether this is the person who sent the request. */
   readonly isSelf?: true
+  /** The value of `as` for a person who signed in. Their tools are decided with the roles of their latest token. */
+  readonly as?: string
   /** Their configured callers. Empty if they are known only by a login, calls or a key that no longer works. */
   readonly callers: readonly PersonCaller[]
-  /** The roles of the latest call, for a user without callers. Present if the audit keeps facts. */
+  /** The roles of the latest token, or of the latest call, for a user without callers. */
   readonly seenRoles?: readonly string[]
+  /** Present if `seenRoles` are those of a token or a login. */
+  readonly rolesFrom?: RolesFrom
+  /** The URL of the authorization server. Absent for users of the file. */
+  readonly issuer?: string
+  /** How they came last. Absent if they are known only from the file or the audit. */
+  readonly cameBy?: 'key' | 'token' | 'login' | 'run'
+  readonly firstSeenAt?: number
+  readonly lastSeenAt?: number
+  /** Their OAuth clients, the latest first. At most 8. */
+  readonly clients?: readonly string[]
+  /** The number of tools that an agent of theirs sees. Absent while the list is not yet made. */
+  readonly visible?: number
+  /** The token cost of that list, estimated at 4 bytes a token. */
+  readonly tokens?: number
   /** Only people who may manage keys see them. */
   readonly keys?: PersonKeys
   /** Only approvers and the user see them. Absent if no server needs connections. */
@@ -35,6 +67,14 @@ export interface PersonRow {
   readonly lastCallAt?: number
   /** The OAuth client of the latest calls. */
   readonly client?: string
+}
+
+/** `DELETE /api/people?user=&tenant=`: the person whose record was removed. */
+export interface ForgottenPersonBody {
+  readonly user: string
+  readonly tenant?: string
+  /** The number of records: one for each authorization server. */
+  readonly removed: number
 }
 
 export interface PersonKeys {

@@ -1,6 +1,17 @@
 /** A part of the rules that differs between two revisions. It has only names, no key, header or variable. */
 export interface RuleChange {
-  readonly section: 'servers' | 'callers' | 'groups' | 'apps' | 'aliases' | 'labels' | 'limits' | 'policy' | 'listen'
+  readonly section:
+    | 'servers'
+    | 'callers'
+    | 'groups'
+    | 'apps'
+    | 'aliases'
+    | 'labels'
+    | 'limits'
+    | 'grants'
+    | 'policy'
+    | 'approvals'
+    | 'listen'
   readonly what: 'added' | 'removed' | 'changed'
   /** Such as the name of a server, a limit as it is written, or `policy[0].deny[1]`. */
   readonly name: string

@@ -100,6 +100,8 @@ export interface RunsBody {
   readonly labels: readonly string[]
   /** `false`: the audit is still being counted. Ask again. */
   readonly isComplete: boolean
+  /** The time up to which calls are counted, while they still are. Wall-clock milliseconds. */
+  readonly countedTo?: number
 }
 
 /** The rest of a budget: a limit with a cost, for one holder. */

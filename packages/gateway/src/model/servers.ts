@@ -5,6 +5,8 @@ export interface ServerRow {
   readonly name: string
   readonly status: 'starting' | 'ready' | 'down' | 'stopped'
   readonly reason?: string
+  /** The places in the file whose variable or secret file this machine lacks. Present if the server waits for them. */
+  readonly waitsFor?: readonly string[]
   readonly since: number
   readonly restarts: number
   /** The number of tools that all users share. */

@@ -35,6 +35,8 @@ export interface OpenapiBody {
 /** `GET /api/session` and `POST /api/login` */
 export interface SessionBody {
   readonly user: string
+  /** What people call the person, from a login with OpenID Connect. Nothing is decided by it. */
+  readonly label?: string
   readonly tenant?: string
   /** This person sees callers of several tenants. */
   readonly manyTenants?: true
@@ -54,6 +56,8 @@ export interface IssuerRow {
   readonly status: 'unknown' | 'up' | 'down'
   /** The reason why it is down. Only for console keys. */
   readonly problem?: string
+  /** It can report ended sessions: OpenID Connect Back-Channel Logout. */
+  readonly reportsLogouts?: true
 }
 
 /** `GET /readyz`: 200 once each server has answered or failed to start, else 503. Only console keys get `servers`. */
@@ -72,9 +76,11 @@ export interface ReadyBody {
    * the message.
    */
   readonly state?: { readonly code: string; readonly message?: string }
-  readonly servers?: readonly { readonly name: string; readonly status: ServerRow['status'] }[]
+  readonly servers?: readonly Pick<ServerRow, 'name' | 'status' | 'waitsFor'>[]
   /** Absent without OAuth. An issuer that is down does not make the gateway unready. */
   readonly issuers?: readonly IssuerRow[]
+  /** The receivers that take no notifications of approvals. Only for console keys. */
+  readonly notifications?: readonly { readonly name: string; readonly why: string }[]
   /** The reason why the current text of the watched file is not in force. Only for console keys. */
   readonly reload?: string
 }

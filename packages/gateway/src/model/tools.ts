@@ -1,3 +1,4 @@
+import type { RolesFrom } from './people.ts'
 import type { OutcomeWord, Reason } from '@toolgate/core'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { DefinitionDiff, DefinitionFinding, PinStatus } from '@toolgate/core/pins'
@@ -7,6 +8,8 @@ import type { MayStillRow, PlacedMayStill } from './reasons.ts'
 /** `GET /api/tools?as=<user>&app=<app>&kind=<kind>`: the items of one kind; without `kind`, the tools. */
 export interface ToolsBody {
   readonly as: string
+  /** Present if `as` signed in: the roles that decide are those of their latest token. */
+  readonly rolesFrom?: RolesFrom
   readonly app?: string
   readonly policyRevision: number
   readonly catalogRevision: number
@@ -67,12 +70,23 @@ export interface MatrixRow {
 
 /** `GET /api/matrix` */
 export interface MatrixBody {
-  /** How many callers there are, and the place of the first column among them. */
+  /** The number of groups of people with equal rights that match, and the place of the first column among them. */
   readonly total: number
   readonly from: number
+  /** The number of people and callers that match. */
+  readonly people: number
+  /** Every tenant and every role of the people that this person may see. */
+  readonly tenants: readonly string[]
+  readonly roles: readonly string[]
   readonly rows: readonly MatrixRow[]
+  /** People who see the same tools share a column. */
   readonly columns: readonly {
+    /** The value of `as` of the first of them. */
     readonly user: string
+    /** The number of people and callers in this column. */
+    readonly people: number
+    /** The values of `as` of up to 5 of them. */
+    readonly names: readonly string[]
     readonly tenant?: string
     readonly roles: readonly string[]
     readonly for: 'mcp' | 'console' | 'host'
@@ -173,6 +187,8 @@ export interface CallersBody {
     readonly mayCall?: true
     readonly visible: number
   }[]
+  /** The number of callers that match. */
+  readonly total: number
 }
 
 /** `GET /api/pins?status=`: every tool of the catalog. Empty if neither pins nor the definition check are on. */

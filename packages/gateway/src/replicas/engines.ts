@@ -4,12 +4,15 @@ import type {
   ApprovalStore,
   ClauseCountStore,
   CounterStore,
+  GrantStore,
   HistoryStore,
+  PersonStore,
   SessionLock,
   StateStore,
 } from '@toolgate/core/stores'
 import type { PostgresStores } from '@toolgate/stores/postgres'
 import type { ApprovalsConfig } from '../config/config.ts'
+import { approvalOptions } from '../config/open-stores.ts'
 import type { StoresConfig } from '../config/sections/stores.ts'
 import { LEASE_MS } from '@toolgate/stores/replica'
 import type { OwnerStore, ReplicaStore } from './replica-store.ts'
@@ -18,9 +21,11 @@ import type { OwnerStore, ReplicaStore } from './replica-store.ts'
 export interface Engines {
   readonly state: StateStore
   readonly approvals: ApprovalStore
+  readonly grants: GrantStore
   readonly counters: CounterStore
   readonly histories: HistoryStore
   readonly clauses: ClauseCountStore
+  readonly people: PersonStore
   readonly lock: SessionLock
   readonly replicas: ReplicaStore
   readonly owners: OwnerStore
@@ -62,19 +67,22 @@ export async function openEngines(
   onNotice: () => void,
 ): Promise<Engines> {
   const { openPostgresStores } = await import('@toolgate/stores/postgres')
-  const postgres = await openPostgresStores({ url, ...(forApprovals && { approvals: forApprovals }) }).catch(
-    toProblem('postgres'),
-  )
-  const { approvals, state } = postgres
+  const postgres = await openPostgresStores({
+    url,
+    ...(forApprovals && { approvals: approvalOptions(forApprovals) }),
+  }).catch(toProblem('postgres'))
+  const { approvals, grants, state } = postgres
   try {
     const replicas = postgres.openReplicas({ leaseMs: LEASE_MS, answerMs: ANSWER_MS, onNotice })
     const opened = redis === undefined ? undefined : await openLimits(redis, state)
     return {
       state,
       approvals,
+      grants,
       counters: opened?.counters ?? postgres.counters,
       histories: postgres.histories,
       clauses: postgres.clauses,
+      people: postgres.people,
       lock: postgres.lock,
       limits: opened?.limits,
       replicas,

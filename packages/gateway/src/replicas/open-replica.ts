@@ -5,7 +5,9 @@ import type {
   ClauseCountStore,
   Clock,
   CounterStore,
+  GrantStore,
   HistoryStore,
+  PersonStore,
   SessionLock,
   StateStore,
 } from '@toolgate/core/stores'
@@ -36,6 +38,8 @@ export interface OpenedReplica {
   readonly otherFile: () => string | undefined
   /** Reads the published configuration again, with the current values of its variables. */
   readonly read: () => Promise<GatewayConfig>
+  /** Reads a text in place of the published one. */
+  readonly readText: (text: string) => Promise<GatewayConfig>
   /** Reads the local file again. */
   readonly readFile: () => Promise<GatewayConfig>
   /** Reads the local file again. Returns a line for the log if it differs from the published configuration. */
@@ -46,12 +50,14 @@ export interface OpenedReplica {
   follow(does: FollowsPublication): Promise<void>
   readonly stores: {
     readonly approvals: ApprovalStore
+    readonly grantStore: GrantStore
     readonly state: StateStore
     readonly counters: CounterStore
     readonly history: { readonly store: HistoryStore }
   }
   readonly lock: SessionLock
   readonly clauses: ClauseCountStore
+  readonly people: PersonStore
   /** Returns the forwarding to other replicas, and registers this replica's sessions and homes for them. */
   open(here: Here): Elsewhere
   /** Returns the result of `open`. */
@@ -149,6 +155,7 @@ async function openPublished(local: GatewayConfig, joined: JoinedReplica): Promi
     config: isSame ? local : await readFirst(publication, read),
     otherFile: () => file.otherId(),
     read: async () => read(publication.candidate.text),
+    readText: (text) => read(text),
     readFile: () => file.read(),
     noteOnFile: () => file.note(),
     async follow({ reload, check, restart }) {
@@ -157,9 +164,16 @@ async function openPublished(local: GatewayConfig, joined: JoinedReplica): Promi
       restarts.follow(restart)
       await membership.begin()
     },
-    stores: { approvals: engines.approvals, state, counters: engines.counters, history: { store: engines.histories } },
+    stores: {
+      approvals: engines.approvals,
+      grantStore: engines.grants,
+      state,
+      counters: engines.counters,
+      history: { store: engines.histories },
+    },
     lock: engines.lock,
     clauses: engines.clauses,
+    people: engines.people,
     ...forwarding,
     checkStart() {
       if (membership.lapse()) throw new LeaseEndedError()

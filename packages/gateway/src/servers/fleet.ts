@@ -25,6 +25,7 @@ import { ServerAsks, type ServerAsksOptions } from './asks/server-asks.ts'
 import { cancelTask } from './asks/upstream-tasks.ts'
 import type { FindTracing } from '../telemetry/tracing.ts'
 import { createUpstream } from './lifecycle/create-upstream.ts'
+import { createWaitingUpstream } from './lifecycle/waiting-upstream.ts'
 import { FirstStarts } from './lifecycle/first-starts.ts'
 import { countStates, DEFAULT_INSTANCES, Instances, type InstanceInfo } from './instances/instances.ts'
 import { ownerOf } from '../model/owner.ts'
@@ -120,6 +121,8 @@ export class Fleet {
     this.logs = new ServerLogs(deps.clock)
     const shared = { reaper: this.reaper, firstStarts: new FirstStarts(), ...deps, log: this.logs.keeping(deps.log) }
     this.#open = (config) => {
+      if (config.absent)
+        return { perUser: undefined, upstream: createWaitingUpstream(config, shared), running: new RunningCalls() }
       const sent = withVia(config, via)
       const connections = toServerConnections(config, deps.connections)
       const perUser = config.per === 'user' ? new PerUserUpstream(sent, { ...shared, ...own, connections }) : undefined
@@ -286,9 +289,10 @@ export class Fleet {
     }))
   }
 
-  /** Each server with the data of its identity. */
+  /** Each server with the data of its identity. A server that waits for values has none to compare. */
   get watched(): readonly WatchedServer[] {
-    return this.#servers.map(({ config, upstream, perUser }) => ({
+    const complete = this.#servers.filter(({ config }) => !config.absent)
+    return complete.map(({ config, upstream, perUser }) => ({
       config,
       get state() {
         return upstream.state
@@ -403,6 +407,7 @@ function toServerRow({ config, upstream: { name, state }, source, perUser }: Ser
     name,
     status: state.status,
     ...(state.reason === undefined ? {} : { reason: state.reason }),
+    ...(config.absent && { waitsFor: config.absent.map(({ path: at }) => at) }),
     since: state.since,
     restarts: state.restarts,
     toolCount: Array.from(source.tools()).filter(({ kind }) => kind === 'tool').length,

@@ -8,7 +8,7 @@ import { ToolLists } from '@toolgate/mcp'
 import { toClientLink } from '../servers/asks/client-link.ts'
 import { ApprovalTasks } from '../mcp/tasks/approval-tasks.ts'
 import type { Task, TaskOwner } from '../mcp/tasks/task.ts'
-import { TaskLeases } from '../mcp/tasks/task-leases.ts'
+import { WorkLeases } from '../util/leases.ts'
 import { TaskStore } from '../mcp/tasks/task-store.ts'
 import { Tasks } from '../mcp/tasks/tasks.ts'
 
@@ -97,8 +97,11 @@ export class TaskWorld {
         this.audit.records.some(({ event, tool_call_id: call }) => call === id && TERMINAL_EVENTS.has(event)),
       onFault: (error: unknown) => void this.faults.push(error),
     }
-    const tasks = new Tasks({ ...deps, leases: new TaskLeases({ state, clock }) })
-    const approvals = new ApprovalTasks({ ...deps, leases: new TaskLeases({ state, clock }) })
+    const tasks = new Tasks({ ...deps, leases: new WorkLeases({ state, clock, prefix: 'gateway/task-followers/' }) })
+    const approvals = new ApprovalTasks({
+      ...deps,
+      leases: new WorkLeases({ state, clock, prefix: 'gateway/task-followers/' }),
+    })
     return { store, tasks, approvals, leave: async () => void (await Promise.all([tasks.leave(), approvals.leave()])) }
   }
 

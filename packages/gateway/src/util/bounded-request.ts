@@ -14,6 +14,8 @@ interface BoundedRequest {
   /** The time limit from the name look-up to the last byte. */
   readonly timeoutMs: number
   readonly maxBytes: number
+  /** For an answer whose status matters: reads its body up to `maxBytes` and for at most this time, and drops the rest. */
+  readonly peekMs?: number | undefined
   /** Resolves the name of a host that is reached directly. */
   readonly lookup?: LookupFunction | undefined
   /** Reaches the URL through a tunnel. */
@@ -55,7 +57,7 @@ export async function requestBounded(url: URL, request: BoundedRequest): Promise
   try {
     const tunnel = proxy && (await openTunnel(proxy, url, { timeoutMs, secureContext }))
     sent = open(url, request, secureContext, tunnel)
-    return await Promise.race([read(sent, place, request.maxBytes), late.promise])
+    return await Promise.race([read(sent, place, request), late.promise])
   } catch (error) {
     if (error instanceof RequestFailed) throw error
     const why = error instanceof ProxyError ? error.message : reachProblem(error)
@@ -104,11 +106,18 @@ function secured(url: URL, socket: Socket, secureContext: SecureContext | undefi
   })
 }
 
-async function read(sent: ClientRequest, place: string, maxBytes: number): Promise<BoundedAnswer> {
+async function read(
+  sent: ClientRequest,
+  place: string,
+  { maxBytes, peekMs }: Pick<BoundedRequest, 'maxBytes' | 'peekMs'>,
+): Promise<BoundedAnswer> {
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     sent.on('response', resolve)
     sent.on('error', reject)
   })
+  const { statusCode: status = 0, rawHeaders, headers } = answer
+  const contentType = headers['content-type'] ?? ''
+  if (peekMs !== undefined) return { status, rawHeaders, contentType, bytes: await peek(answer, maxBytes, peekMs) }
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of answer as AsyncIterable<Buffer>) {
@@ -116,9 +125,27 @@ async function read(sent: ClientRequest, place: string, maxBytes: number): Promi
     if (size > maxBytes) throw new RequestFailed(`${place} answered more than ${maxBytes} bytes`)
     chunks.push(chunk)
   }
-  const { statusCode = 0, rawHeaders, headers } = answer
   const bytes = decoded(Buffer.concat(chunks), headers['content-encoding'], { place, maxBytes })
-  return { status: statusCode, rawHeaders, contentType: headers['content-type'] ?? '', bytes }
+  return { status, rawHeaders, contentType, bytes }
+}
+
+/** Returns the start of a body, as it came. Never rejects. */
+async function peek(answer: IncomingMessage, maxBytes: number, ms: number): Promise<Buffer> {
+  const timer = setTimeout(() => answer.destroy(), ms)
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of answer as AsyncIterable<Buffer>) {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size >= maxBytes) break
+    }
+  } catch {
+    // The rest is not needed.
+  } finally {
+    clearTimeout(timer)
+  }
+  return Buffer.concat(chunks).subarray(0, maxBytes)
 }
 
 function decoded(

@@ -23,6 +23,7 @@ import {
   textOf,
   toApproval,
   toNewRow,
+  votesOf,
   withDefaults,
 } from '../state/approval-rows.ts'
 import { tried } from '../state-rows.ts'
@@ -93,7 +94,8 @@ export function approvalsIn(db: PostgresDatabase, options: StoredApprovalsOption
         const current = await find(id, verdict.atMs)
         const approval = decidedApproval(current, id, verdict)
         const { status, decidedAt, decidedBy, reason } = approval
-        const values = [id, current?.status, status, decidedAt, textOf(decidedBy), textOf(reason)]
+        const decided = [status, decidedAt, textOf(decidedBy), textOf(reason), votesOf(approval)]
+        const values = [id, current?.status, ...decided, current ? votesOf(current) : null]
         const { length } = await db.query(sql.decide, values)
         return length === 1 ? approval : undefined
       }),
@@ -194,8 +196,8 @@ function statementsFor(schema: string) {
       ORDER BY seq DESC LIMIT $7`),
     selectBySeq: statement(`SELECT * FROM ${approvals} WHERE seq = ANY ($1::bigint[]) ORDER BY seq DESC`),
     decide: statement(`
-      UPDATE ${approvals} SET status = $3, decided_at = $4, decided_by = $5, reason = $6 WHERE id = $1 AND status = $2
-      RETURNING 1`),
+      UPDATE ${approvals} SET status = $3, decided_at = $4, decided_by = $5, reason = $6, votes = $7
+      WHERE id = $1 AND status = $2 AND votes IS NOT DISTINCT FROM $8 RETURNING 1`),
     setExpired: statement(`
       UPDATE ${approvals} SET status = 'expired'
       WHERE seq = ANY ($1::bigint[]) AND status IN ('pending', 'approved') AND expires_at <= $2`),

@@ -6,6 +6,8 @@ import {
   approvalStoreContract,
   auditSinkContract,
   clauseCountStoreContract,
+  grantStoreContract,
+  personStoreContract,
   historyStoreContract,
   sessionLockContract,
   stateStoreContract,
@@ -21,6 +23,11 @@ withBinaries(['postgres', 'initdb'], (paths) => {
     approvalStoreContract('openPostgresStores', async (t) => {
       await postgres.clear()
       return (await postgres.open(t)).approvals
+    })
+
+    grantStoreContract('openPostgresStores', async (t) => {
+      await postgres.clear()
+      return { store: (await postgres.open(t)).grants, beside: async () => (await postgres.open(t)).grants }
     })
 
     auditSinkContract('openPostgresStores', async (t) => {
@@ -51,6 +58,12 @@ withBinaries(['postgres', 'initdb'], (paths) => {
       await postgres.clear()
       const options = { clock: { ...systemClock, wallMs: () => clock.wallMs() } }
       const open = async () => (await postgres.open(t, options)).clauses
+      return { store: await open(), beside: open }
+    })
+
+    personStoreContract('openPostgresStores', async (t, { max }) => {
+      await postgres.clear()
+      const open = async () => (await postgres.open(t, { people: { max } })).people
       return { store: await open(), beside: open }
     })
 

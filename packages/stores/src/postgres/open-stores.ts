@@ -5,7 +5,9 @@ import type {
   ClauseCountStore,
   Clock,
   CounterStore,
+  GrantStore,
   HistoryStore,
+  PersonStore,
   SessionLock,
 } from '@toolgate/core/stores'
 import { Client, type ClientConfig } from 'pg'
@@ -17,6 +19,7 @@ import { type SharedVerdict, verifySharedAudit, type VerifySharedOptions } from 
 import type { AuditSource } from '../shared-audit/source.ts'
 import { postgresSource } from './audit/source.ts'
 import { clauseCountsIn } from './clause-counts.ts'
+import { peopleIn } from './people.ts'
 import { countersIn, type PostgresCountersOptions } from './counters.ts'
 import { sharedReader, type SharedAuditReader } from './audit/reader.ts'
 import { openSharedAudit, type SharedAudit, type SharedAuditOptions } from './audit/open-audit.ts'
@@ -25,6 +28,7 @@ import { type Joined, joinProcesses, type JoinOptions } from './join.ts'
 import { openOwnConnection } from './own-connection.ts'
 import { channelOf, type PostgresReplicas, readIdentity, replicasIn } from './replicas.ts'
 import type { StoredHistoriesOptions } from '../history-items.ts'
+import { grantsIn } from './grants.ts'
 import { historiesIn } from './histories.ts'
 import { lockIn } from './lock.ts'
 import { prepareSchema } from './schema.ts'
@@ -54,6 +58,8 @@ export interface PostgresStoresOptions {
   readonly counters?: PostgresCountersOptions
   readonly histories?: StoredHistoriesOptions
   readonly lock?: LeasedLockOptions
+  /** Default: 100,000. */
+  readonly people?: { readonly max?: number }
 }
 
 const OPTIONS = shapeOf<PostgresStoresOptions>({
@@ -69,6 +75,7 @@ const OPTIONS = shapeOf<PostgresStoresOptions>({
   counters: true,
   histories: true,
   lock: true,
+  people: true,
 })
 const COUNTERS = shapeOf<PostgresCountersOptions>({ survives: true })
 const JOIN = shapeOf<JoinOptions>({ onFault: true })
@@ -76,11 +83,14 @@ const JOIN = shapeOf<JoinOptions>({ onFault: true })
 /** The stores of one schema. Any number of replicas may open it. */
 export interface PostgresStores {
   readonly approvals: ApprovalStore
+  readonly grants: GrantStore
   readonly counters: CounterStore
   /** The histories of runs. */
   readonly histories: HistoryStore
   /** The number of times that each policy clause has matched. */
   readonly clauses: ClauseCountStore
+  /** The people whom gateways have seen. */
+  readonly people: PersonStore
   readonly lock: SessionLock
   readonly state: PostgresState
   /** Verifies the chains of all replicas against the signed log. */
@@ -140,9 +150,11 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
   const auditSource = postgresSource(database)
   const stores: PostgresStores = {
     approvals: approvalsIn(database, options.approvals),
+    grants: grantsIn(database),
     counters: countersIn(database, clock, options.counters),
     histories: historiesIn(database, options.histories),
     clauses: clauseCountsIn(database, clock),
+    people: peopleIn(database, clock, options.people?.max),
     lock,
     state,
     database,

@@ -3,8 +3,10 @@ import type { Client } from 'pg'
 import { numberIn, type Row } from '../rows.ts'
 import { askLease, limitTables } from './functions.ts'
 import { clauseTables } from './clause-counts.ts'
+import { grantTables } from './grants.ts'
 import { historyTables, shadowHistories } from './histories.ts'
 import { findOwner, ownerTables } from './owners.ts'
+import { peopleTable } from './people.ts'
 import { inputTables } from './audit/input-tables.ts'
 import { auditTables } from './audit/tables.ts'
 import { replicaTables } from './replicas.ts'
@@ -90,6 +92,9 @@ ${limitTables(schema)}
   inputTables,
   shadowHistories,
   findOwner,
+  (schema) => `ALTER TABLE ${schema}.approvals ADD COLUMN votes text`,
+  peopleTable,
+  grantTables,
 ]
 
 /** The version that this program creates and supports. */

@@ -40,19 +40,20 @@ export function withDefaults({
 export const DATED = 'seq, id, status, requested_at, expires_at, characters'
 
 /** The bound and displayed parts of a request, as stored in one column. */
-type BoundRequest = ApprovalBinding & Pick<ApprovalAbout, 'why' | 'trail' | 'asker'> & { readonly input: unknown }
+type BoundRequest = ApprovalBinding &
+  Pick<ApprovalAbout, 'why' | 'told' | 'trail' | 'asker' | 'clauses'> & { readonly input: unknown }
 
 /** Returns a new approval as its columns. `keys` are for its binding and its asker. */
 export function toNewRow(binding: ApprovalBinding, input: unknown, about: ApprovalAbout) {
-  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked } = binding
-  const { why, trail, asker } = about
-  const bound = { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked }
+  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, aliases, approver, asked } = binding
+  const { why, told, trail, asker, clauses } = about
+  const bound = { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, aliases, approver, asked }
   return {
     keys: approvalKeys(binding),
     id: crypto.randomUUID(),
     texts: [textOf(tenant), textOf(user), JSON.stringify(tool), textOf(about.chat)],
     characters: (toJsonText(input)?.length ?? 0) + (trail ? JSON.stringify(trail).length : 0),
-    request: toJsonText({ ...bound, input, why, trail, asker } satisfies BoundRequest),
+    request: toJsonText({ ...bound, input, why, told, trail, asker, clauses } satisfies BoundRequest),
   }
 }
 
@@ -129,8 +130,8 @@ function statusIn(row: Row): ApprovalStatus {
 
 export function toApproval(row: Row): Approval {
   const request = parseRequest(textIn(row, 'request'))
-  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, approver, asked } = request
-  const { input, why, trail, asker } = request
+  const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, aliases, approver, asked } = request
+  const { input, why, told, trail, asker, clauses } = request
   return Object.freeze({
     id: textIn(row, 'id'),
     tenant,
@@ -141,18 +142,30 @@ export function toApproval(row: Row): Approval {
     run,
     ...(keyMadeBy === undefined ? {} : { keyMadeBy }),
     ...(behind === undefined ? {} : { behind }),
+    ...(aliases === undefined ? {} : { aliases }),
     ...(approver === undefined ? {} : { approver }),
     ...(asked === undefined ? {} : { asked }),
     ...(why === undefined ? {} : { why }),
+    ...(told === undefined ? {} : { told }),
     ...(trail === undefined ? {} : { trail }),
     ...(asker === undefined ? {} : { asker }),
+    ...(clauses === undefined ? {} : { clauses }),
     ...(row['chat'] === null ? {} : { chat: String(readOwnJson(textIn(row, 'chat'))) }),
     input,
     ...toDated(row),
     ...(row['decided_at'] === null ? {} : { decidedAt: numberIn(row, 'decided_at') }),
     ...(row['decided_by'] === null ? {} : { decidedBy: textIn(row, 'decided_by') }),
     ...(row['reason'] === null ? {} : { reason: textIn(row, 'reason') }),
+    ...(typeof row['votes'] === 'string' ? (readOwnJson(row['votes'], 'exact') as StoredVotes) : {}),
   })
+}
+
+/** The parts of an approval that each approver adds to, as stored in one column. */
+type StoredVotes = Pick<Approval, 'approvedBy' | 'edit'>
+
+/** Returns the column `votes` of an approval. Nothing else writes it. */
+export function votesOf({ approvedBy, edit }: StoredVotes): string | null {
+  return approvedBy === undefined && edit === undefined ? null : (toJsonText({ approvedBy, edit }) ?? null)
 }
 
 /** Parses a text that `toNewRow` wrote. Nothing else writes this column. */

@@ -22,6 +22,7 @@ import {
   textOf,
   toApproval,
   toNewRow,
+  votesOf,
   withDefaults,
 } from './approval-rows.ts'
 import type { StoresDatabase } from './database.ts'
@@ -64,7 +65,8 @@ export function approvalsIn(db: StoresDatabase, options: StoredApprovalsOptions 
       table.see(id, verdict.atMs)
       return db.write(() => {
         const approval = decidedApproval(table.find(id, verdict.atMs), id, verdict)
-        sql.setVerdict.run(approval.status, verdict.atMs, verdict.by, verdict.reason ?? null, id)
+        const { status, decidedAt, decidedBy, reason } = approval
+        sql.setVerdict.run(status, decidedAt ?? null, decidedBy ?? null, reason ?? null, votesOf(approval), id)
         return approval
       })
     },
@@ -134,7 +136,9 @@ function statementsIn(db: StoresDatabase) {
       'INSERT INTO approvals (id, binding, asker, tenant, user, tool, chat, status, requested_at, expires_at, characters, request) ' +
         "VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?) RETURNING *",
     ),
-    setVerdict: db.prepare('UPDATE approvals SET status = ?, decided_at = ?, decided_by = ?, reason = ? WHERE id = ?'),
+    setVerdict: db.prepare(
+      'UPDATE approvals SET status = ?, decided_at = ?, decided_by = ?, reason = ?, votes = ? WHERE id = ?',
+    ),
     consume: db.prepare("UPDATE approvals SET status = 'consumed', spend = ? WHERE id = ?"),
     isConsumedBy: db.prepare("SELECT 1 FROM approvals WHERE id = ? AND status = 'consumed' AND spend = ?"),
     giveBack: db.prepare(

@@ -5,7 +5,9 @@ import type {
   ClauseCountStore,
   Clock,
   CounterStore,
+  GrantStore,
   HistoryStore,
+  PersonStore,
   SessionLock,
   StateStore,
 } from '@toolgate/core/stores'
@@ -16,9 +18,11 @@ import { clauseCountsIn } from './clause-counts.ts'
 import { countersIn, type SqliteCountersOptions } from './counters.ts'
 import { openDatabase } from './database.ts'
 import type { StoredHistoriesOptions } from '../history-items.ts'
+import { grantsIn } from './grants.ts'
 import { historiesIn } from './histories.ts'
 import type { LeasedLockOptions } from '../leased-lock.ts'
 import { lockIn } from './lock.ts'
+import { peopleIn } from './people.ts'
 import { machineClock, readBootId } from './machine.ts'
 import { stateIn } from './state.ts'
 
@@ -34,6 +38,8 @@ export interface SqliteStoresOptions {
   readonly counters?: SqliteCountersOptions
   readonly lock?: LeasedLockOptions
   readonly histories?: StoredHistoriesOptions
+  /** Default: 100,000. */
+  readonly people?: { readonly max?: number }
 }
 
 const OPTIONS = shapeOf<SqliteStoresOptions>({
@@ -45,18 +51,22 @@ const OPTIONS = shapeOf<SqliteStoresOptions>({
   counters: true,
   lock: true,
   histories: true,
+  people: true,
 })
 const COUNTERS = shapeOf<SqliteCountersOptions>({ maxKeys: true })
 
 /** The stores of one database file. Any number of processes of one machine may open it. */
 export interface SqliteStores {
   readonly approvals: ApprovalStore
+  readonly grants: GrantStore
   readonly counters: CounterStore
   readonly lock: SessionLock
   readonly state: StateStore
   readonly histories: HistoryStore
   /** The number of times that each policy clause has matched. */
   readonly clauses: ClauseCountStore
+  /** The people whom gateways have seen. */
+  readonly people: PersonStore
   /** Checks that the database can be written now. @throws {ToolgateError} `state_unavailable` */
   checkWritable(): void
   /** Ends the turns that this process holds. Later requests are refused with `state_unavailable`. */
@@ -88,11 +98,13 @@ export function openSqliteStores(options: SqliteStoresOptions): SqliteStores {
   let isOpen = true
   return {
     approvals: approvalsIn(db, options.approvals),
+    grants: grantsIn(db),
     counters: countersIn(counting, options.counters),
     lock,
     state,
     histories: historiesIn(db, options.histories),
     clauses: clauseCountsIn(counting),
+    people: peopleIn(counting, options.people?.max),
     checkWritable: () => db.checkWritable(),
     close() {
       if (!isOpen) return

@@ -30,4 +30,5 @@ export {
   mutableCopy,
   unescapePointer,
 } from './json.ts'
+export { patchedFields, withPatch } from './merge-patch.ts'
 export { JSON_BOUNDS, readJson, readOwnJson, readUtf8 } from './read-json.ts'

@@ -3,8 +3,20 @@ import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
 import { preparedViews } from '../../heart/views.ts'
 import { approvalUrl } from '../../calls/approval-doors.ts'
+import { DecisionWaits } from '../../calls/decision-waits.ts'
+import { holdCall } from '../../calls/held-approvals.ts'
+import { toCancelling } from '@toolgate/values'
 import { toBody, toRefusal } from '../http/call-body.ts'
-import { type Caller, type CallRefused, type CallRequest, type Tool, ToolgateError, type View } from '@toolgate/core'
+import type { MaybePromise } from '@toolgate/core/internal'
+import {
+  type CallOutcome,
+  type Caller,
+  type CallRefused,
+  type CallRequest,
+  type Tool,
+  ToolgateError,
+  type View,
+} from '@toolgate/core'
 import { readsAsUnknown } from '@toolgate/core/decide'
 import { ITEM_KINDS } from '@toolgate/core/words'
 import { unwrapOutcome } from '@toolgate/mcp'
@@ -18,9 +30,11 @@ import type { AgentCallBody, AgentDecisionBody, AgentItemRow, AgentItemsBody } f
 /** The API for agents that do not use MCP. Each route acts for the caller of the agent's own credential. */
 export const room: Room = {
   name: 'agents',
-  open({ gate, servers, door }) {
+  open({ gate, servers, door, revisions }) {
     const listProblemOf = (caller: Caller) => servers.fleet.listProblemOf(caller)
-    const deps: AgentDeps = { ...door, view: preparedViews({ gate, servers }), listProblemOf }
+    const waits = new DecisionWaits({ gate, isStopping: () => door.stopping.isStopping })
+    const holdMs = () => revisions.current.asking.wait?.ms ?? 0
+    const deps: AgentDeps = { ...door, view: preparedViews({ gate, servers }), listProblemOf, waits, holdMs }
     const by = 'agent'
     return {
       routes: [
@@ -28,12 +42,17 @@ export const room: Room = {
         { method: 'POST', path: '/api/decide', by, answer: (request) => decide(request, deps) },
         { method: 'POST', path: '/api/call', by, answer: (request) => call(request, deps) },
       ],
+      drain: async () => waits.stop(),
+      close: () => waits.close(),
     }
   },
 }
 
 interface AgentDeps extends Pick<Heart['door'], 'authenticator' | 'publicUrl' | 'stopping'> {
   readonly view: ReturnType<typeof preparedViews>
+  readonly waits: DecisionWaits
+  /** Returns how long a call is held for a person's decision. */
+  readonly holdMs: () => number
   /** Returns why an agent's lists may lack items now. */
   readonly listProblemOf: (caller: Caller) => string | undefined
 }
@@ -82,9 +101,9 @@ async function call(request: Request, deps: AgentDeps): Promise<AgentCallBody> {
   if (deps.stopping.isStopping)
     throw new ApiFault('stopping', 'The gateway is stopping. Try again in a moment.', { 'retry-after': '1' })
   const { signal } = request
-  const outcome = unwrapOutcome(
-    await agent.view.call({ ...asked, asker: agent.id, callerNow: agent.callerNow, signal }),
-  )
+  const make = async () =>
+    unwrapOutcome(await agent.view.call({ ...asked, asker: agent.id, callerNow: agent.callerNow, signal }))
+  const outcome = await held(await make(), signal, make, deps)
   const scopes = lackingScopes(outcome)
   if (scopes) {
     const challenge = deps.authenticator.insufficientScope(scopes, agent.resource)
@@ -92,6 +111,17 @@ async function call(request: Request, deps: AgentDeps): Promise<AgentCallBody> {
   }
   const said = outcome.status === 'refused' ? explained(outcome, agent, deps) : outcome
   return toBody(said, ({ id }) => approvalUrl(id, deps.publicUrl))
+}
+
+/** Holds a call that waits for a person, if the configuration says so. */
+function held(
+  outcome: CallOutcome,
+  signal: AbortSignal,
+  again: () => Promise<CallOutcome>,
+  { waits, holdMs }: AgentDeps,
+): MaybePromise<CallOutcome> {
+  const ms = outcome.status === 'waiting' ? holdMs() : 0
+  return ms === 0 ? outcome : holdCall(outcome, { waits, ms, signal: toCancelling(signal), again })
 }
 
 /** Adds to a refusal why the tool may not have been found. It does not depend on whether the tool exists. */

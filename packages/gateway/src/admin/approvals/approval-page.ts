@@ -15,6 +15,8 @@ import { toName } from '../http/callers.ts'
 import { ApiFault } from '../../model/faults.ts'
 import { CHALLENGE, checkSamePage, currentLogin, PAGE_HEADERS, readForm, toResponse } from '../http/page.ts'
 import { approvalFor } from '../http/rule-text.ts'
+import { editFields, patchOf } from './edit-form.ts'
+import { mayEdit, needsOf, rolesMissing } from './needs.ts'
 import type { LoginsBody } from '../../model/rows.ts'
 
 interface ApprovalPageDeps {
@@ -77,15 +79,17 @@ async function post(request: Request, id: string, deps: ApprovalPageDeps): Promi
   }
   const approval = await findFor(known.person, id, approvals)
   if (!approval) return NOT_FOUND()
-  if (decision !== 'approve' && decision !== 'reject')
-    throw new ApiFault('body_invalid', 'The decision must be "approve" or "reject".')
+  if (decision !== 'approve' && decision !== 'reject' && decision !== 'revoke')
+    throw new ApiFault('body_invalid', 'The decision must be "approve", "reject" or "revoke".')
+  const input = decision === 'approve' ? patchOf(form, approval) : undefined
   // A key that is sent with the decision is a fresh login of the same person.
   const again = key === '' ? known : await loginByKey(key, access)
   if (again.person.user !== known.person.user || again.person.tenant !== known.person.tenant)
     throw new ApiFault('approval_forbidden', 'This key is not yours.')
   const reason = form.get('reason')?.slice(0, MAX_REASON_LENGTH) || undefined
   const { loginAt } = again
-  await approvals.decide(again.person, id, { decision, loginAt, ...(reason === undefined ? {} : { reason }) })
+  const more = { ...(reason !== undefined && { reason }), ...(input !== undefined && { input }) }
+  await approvals.decide(again.person, id, { decision, loginAt, ...more })
   return backTo(id)
 }
 
@@ -101,10 +105,15 @@ function show(approval: Approval, login: Login, deps: ApprovalPageDeps): Respons
   const { approvals, clock } = deps
   const { approver } = approval
   const ageMs = clock.wallMs() - login.loginAt
+  const shown = approvalFor(login.person, approval)
+  const needs = needsOf(approval, login.person, shown.approvedBy)
+  const mayDecide = approvals.mayDecide(login.person, approval)
   const view: ApprovalView = {
-    approval: approvalFor(login.person, approval),
+    approval: shown,
+    ...(needs && { needs, rolesMissing: rolesMissing(approval) }),
+    fields: mayDecide && mayEdit(approval) ? editFields(shown.input) : [],
     person: toName(login.person),
-    mayDecide: approvals.mayDecide(login.person, approval),
+    mayDecide,
     needsOther: notOther(approval, login.person) !== undefined,
     needsLogin: approver?.loginMs !== undefined && ageMs > approver.loginMs,
     oidc: linkFor(deps, approval.id, '&fresh'),

@@ -1,9 +1,8 @@
-import { ConfigError } from '@toolgate/core'
 import { LineCounter, visit } from 'yaml'
 import { checkTokens } from '../../config/check-tokens.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import { readText } from '../../config/load-config.ts'
-import type { PolicySource } from '../../config/places.ts'
+import { type PolicySource, replaceSection } from '../../config/places.ts'
 import { ConfigFileError } from '../../config/problems.ts'
 import { parseYaml } from '../../config/source.ts'
 
@@ -59,10 +58,5 @@ export function withPolicy(
   { file }: Pick<GatewayConfig, 'file'>,
   inForce: PolicySource | undefined,
 ): string {
-  if (!inForce) throw new ConfigError('policy', `is not in ${file}, so that nothing can take its place`)
-  const lines = readText(file).split('\n')
-  const [start, count] = [inForce.line - 1, inForce.text.split('\n').length]
-  if (lines.slice(start, start + count).join('\n') !== inForce.text)
-    throw new ConfigError('policy', `is not in ${file} as it is in force; reload the file first`)
-  return [...lines.slice(0, start), policy, ...lines.slice(start + count)].join('\n')
+  return replaceSection(readText(file), inForce, policy)
 }

@@ -26,6 +26,7 @@ const callerSchema = z.strictObject({
   actChain: z.array(text).exactOptional(),
   keyMadeBy: text.exactOptional(),
   makerChain: z.array(text).exactOptional(),
+  aliases: z.array(text).exactOptional(),
   run: text.exactOptional(),
   attributes: z.record(text, json).describe('Anything that conditions need: caller.attributes.').exactOptional(),
 } satisfies KeysOf<Caller>)

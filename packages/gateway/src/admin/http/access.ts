@@ -10,6 +10,7 @@ import type { SessionBody } from '../../model/rows.ts'
 import { type Authenticator, type Credential, isRefused, type RefusalReason, toKeyId } from '../../auth/credential.ts'
 import { checkOrigin, type OriginRules } from '../../auth/origin.ts'
 import type { EndedCallers } from '../../auth/keyring.ts'
+import { type IssuedTo, isAbout } from '../../auth/issued-to.ts'
 
 export interface AccessRules {
   readonly authenticator: Authenticator
@@ -34,6 +35,8 @@ export interface Login {
   readonly loginAt: number
   /** The id of the credential, for a login by key. */
   readonly credential?: string | undefined
+  /** What people call the person, for pages only. */
+  readonly label?: string | undefined
 }
 
 /**
@@ -140,10 +143,12 @@ function header(headers: Headers, name: string): string | undefined {
 }
 
 /** `GET /api/session`: who is logged in. */
-export function sessionRoute(rules: Pick<AccessRules, 'hasTenants'>): Answer {
-  return ({ person, query }) => {
+export function sessionRoute(rules: AccessRules): Answer {
+  return ({ request, person, query }) => {
     parseQuery(query, {})
-    return toBody(person, rules)
+    const session = rules.sessions.find(readCookie(request.headers, rules.cookieName) ?? '')
+    const isOwn = session?.person === person && session.label !== undefined
+    return { ...toBody(person, rules), ...(isOwn && { label: session.label }) }
   }
 }
 
@@ -212,6 +217,10 @@ export interface NewSession {
   readonly logoutUrl?: string
   /** The id of the credential, for a login by key. */
   readonly credential?: string
+  /** The person and the session at the authorization server. */
+  readonly issuedTo?: IssuedTo
+  /** What people call the person, for pages only. */
+  readonly label?: string
 }
 
 /** The sessions of people who are logged in. */
@@ -225,6 +234,8 @@ export interface LoginSessions {
   nowMs(): number
   /** Ends a session. Returns the URL at which the person also logs out, if there is one. */
   close(secret: string): Promise<string | undefined>
+  /** Ends the sessions that an authorization server has ended. Returns their people. */
+  endIssued(of: IssuedTo): Promise<readonly Caller[]>
   /** Ends the sessions of people whose key ended, and updates the people of other sessions. */
   replace(callers: EndedCallers): void
   /**
@@ -254,7 +265,7 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
     session?.ending.emit()
   }
   return {
-    async open(caller, { endsAtMs = Number.POSITIVE_INFINITY, loginAtMs = clock.wallMs(), logoutUrl } = {}) {
+    async open(caller, { endsAtMs = Number.POSITIVE_INFINITY, loginAtMs = clock.wallMs(), ...more } = {}) {
       const now = clock.monotonicMs()
       for (const [key, open] of sessions) if (open.endsAtMs <= now) end(key)
       const oldest = sessions.keys().next()
@@ -263,7 +274,9 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
       // Measured on the monotonic clock, which people cannot set.
       const left = Math.min(ttlMs, endsAtMs - clock.wallMs())
       const loginMs = now - (clock.wallMs() - loginAtMs)
-      const session = { person: caller, loginMs, endsAtMs: now + left, logoutUrl, ending: createEmitter() }
+      const { logoutUrl, issuedTo, label } = more
+      const times = { loginMs, endsAtMs: now + left }
+      const session = { person: caller, ...times, logoutUrl, issuedTo, label, ending: createEmitter() }
       sessions.set(digest(secret), session)
       return secret
     },
@@ -272,7 +285,8 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
       const now = clock.monotonicMs()
       if (!session || session.endsAtMs <= now) return undefined
       // Measured on the monotonic clock, which people cannot set.
-      return { person: session.person, loginAt: clock.wallMs() - (now - session.loginMs) }
+      const { person, label } = session
+      return { person, loginAt: clock.wallMs() - (now - session.loginMs), ...(label !== undefined && { label }) }
     },
     people() {
       const now = clock.monotonicMs()
@@ -284,6 +298,11 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
       const logoutUrl = sessions.get(key)?.logoutUrl
       end(key)
       return logoutUrl
+    },
+    async endIssued(of) {
+      const found = [...sessions].filter(([, { issuedTo }]) => issuedTo && isAbout(of, issuedTo))
+      for (const [key] of found) end(key)
+      return found.map(([, { person }]) => person)
     },
     replace({ ended, replaced }) {
       for (const [key, session] of sessions) {
@@ -301,6 +320,8 @@ interface OpenSession {
   readonly loginMs: number
   readonly endsAtMs: number
   readonly logoutUrl: string | undefined
+  readonly issuedTo: IssuedTo | undefined
+  readonly label: string | undefined
   readonly ending: Emitter<[]>
 }
 

@@ -229,6 +229,17 @@ describe('createApi', () => {
       )
       assert.doesNotMatch(JSON.stringify(body), /key|demo-/)
     })
+
+    it('finds callers by name and by text, and says how many there are', async () => {
+      const find = async (query: string) => {
+        const { callers, total } = await json<CallersBody>(`/api/callers?${query}`)
+        return [callers.map(({ user }) => user), total]
+      }
+      assert.deepEqual(await find('as=vera%232'), [['vera#2'], 1])
+      assert.deepEqual(await find('as=nobody'), [[], 0])
+      assert.deepEqual(await find('text=VERA'), [['vera', 'vera#2'], 2])
+      assert.deepEqual(await find('limit=1'), [['viewer'], 5])
+    })
   })
 
   describe('/api/why', () => {
@@ -345,7 +356,7 @@ describe('createApi', () => {
       ['/api/tools?as=viewer&page=2', /"page" is unknown; known are as, caller/],
       ['/api/tools?as=viewer&__proto__=2', /"__proto__" is unknown/],
       [`/api/tools?as=${'x'.repeat(257)}`, /"as" has more than 256 characters/],
-      ['/api/callers?x=1', /"x" is unknown; there are none/],
+      ['/api/callers?x=1', /"x" is unknown; known are as, text, own, limit/],
       ['/api/why?as=viewer', /"tool" is needed/],
       ['/api/audit?limit=0', /"limit" must be a whole number from 1 to 1000/],
       ['/api/audit?limit=1001', /"limit"/],

@@ -23,6 +23,7 @@ const pageOf = (more: Partial<Approval>) =>
     mayDecide: true,
     needsOther: false,
     needsLogin: false,
+    fields: [],
     oidc: undefined,
   }).html
 

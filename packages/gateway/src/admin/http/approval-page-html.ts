@@ -1,6 +1,7 @@
 import type { Approval } from '@toolgate/core'
 import { trailLines } from '@toolgate/core/call'
 import { toJsonText } from '@toolgate/values/json'
+import type { ApprovalNeeds } from '../../model/rows.ts'
 
 /** A page, and its style, which the Content-Security-Policy allows by hash. */
 export interface ApprovalPageHtml {
@@ -13,6 +14,12 @@ export interface ApprovalView {
   readonly approval: Approval
   readonly person: string
   readonly mayDecide: boolean
+  /** The people that it needs and has. Absent: any one approver. */
+  readonly needs?: ApprovalNeeds
+  /** The roles for which somebody must still approve. */
+  readonly rolesMissing?: readonly string[]
+  /** The fields of the input that the person may change. */
+  readonly fields: readonly EditField[]
   /** Whether only another person may approve it. */
   readonly needsOther: boolean
   /** Whether the login is too old to approve it. */
@@ -20,6 +27,16 @@ export interface ApprovalView {
   /** The link for logging in without a key. */
   readonly oidc: LoginLink | undefined
 }
+
+/** A field of the input, for a form. `isText`: its value is a text; otherwise it is JSON. */
+export interface EditField {
+  readonly path: readonly string[]
+  readonly isText: boolean
+  readonly text: string
+}
+
+/** The form field with a whole change. `edit:<path>` has one changed field. */
+export const EDIT_FIELD = 'edit'
 
 /** A login at an authorization server that returns to the page. */
 export interface LoginLink {
@@ -37,7 +54,7 @@ dt { opacity: .7; }
 dd { margin: 0; overflow-wrap: anywhere; }
 pre { border: 1px solid #8886; border-radius: .4rem; margin: .25rem 0 1rem; max-height: 24rem; overflow: auto; padding: .75rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 label { display: block; margin: .75rem 0; }
-input { box-sizing: border-box; display: block; font: inherit; margin-top: .25rem; padding: .5rem; width: 100%; }
+input, textarea { box-sizing: border-box; display: block; font: inherit; margin-top: .25rem; padding: .5rem; width: 100%; }
 button { border: 1px solid #8888; border-radius: .4rem; cursor: pointer; font: inherit; margin: .5rem .5rem 0 0; min-height: 2.75rem; padding: .5rem 1.25rem; }
 button.approve { background: #1f7a46; border-color: #1f7a46; color: #fff; }
 .note { border-left: .25rem solid #d99a2b; padding-left: .75rem; }
@@ -99,8 +116,9 @@ export function confirmPage(view: ApprovalView): ApprovalPageHtml {
   return toPage(title, `${facts(view)}${isPending ? decideForm(view) : ''}`)
 }
 
-function facts({ approval, person }: ApprovalView): string {
+function facts({ approval, person, needs, rolesMissing = [] }: ApprovalView): string {
   const { tool, user, tenant, keyMadeBy, behind, why, reason, decidedBy, expiresAt, requestedAt, chat } = approval
+  const { edit, status } = approval
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['Tool', tool],
     ['Asked by', tenant === undefined ? (user ?? 'unknown') : `${user ?? 'unknown'} of ${tenant}`],
@@ -110,6 +128,8 @@ function facts({ approval, person }: ApprovalView): string {
     ['Asked at', toTime(requestedAt)],
     ['Valid until', toTime(expiresAt)],
     ['Why', why],
+    ['Approvals', needs && progressText(needs, status === 'pending' ? rolesMissing : [])],
+    ['Changed', edit && `${edit.by} changed the input: ${toJsonText(edit.input) ?? ''}`],
     ['Decided by', decidedBy],
     ['Reason', reason],
     ['You are', person],
@@ -127,25 +147,60 @@ ${trail === '' ? '' : `<h2>What the run has done</h2>\n<ul>${trail}</ul>`}
 `
 }
 
+/** Returns who has approved, of how many: `1 of 2, by ada. Still needed: security.` */
+function progressText({ count, approvedBy }: ApprovalNeeds, missing: readonly string[]): string {
+  const by = approvedBy.length === 0 ? '' : `, by ${approvedBy.map((one) => one.by).join(' and ')}`
+  return `${approvedBy.length} of ${count}${by}${missing.length === 0 ? '' : `. Still needed: ${missing.join(', ')}`}`
+}
+
+/** Returns the form's fields for the input, or the change that an earlier approver made. */
+function editForm({ approval: { edit }, fields }: ApprovalView): string {
+  if (edit)
+    return `<p class="note">You approve the call as ${escape(edit.by)} changed it.</p>
+<input type="hidden" name="${EDIT_FIELD}" value="${attribute(toJsonText(edit.input) ?? '')}">`
+  if (fields.length === 0) return ''
+  const rows = fields.map(({ path, isText, text }) => {
+    const name = attribute(`${EDIT_FIELD}:${JSON.stringify(path)}`)
+    const label = escape(path.join('.'))
+    return isText
+      ? `<label>${label} <textarea name="${name}" rows="${Math.min(10, text.split('\n').length)}">\n${attribute(text)}</textarea></label>`
+      : `<label>${label} <input name="${name}" value="${attribute(text)}" autocomplete="off"></label>`
+  })
+  return `<details><summary>Change the input before it runs</summary>${rows.join('\n')}</details>`
+}
+
+/** Escapes a text that comes back as it is. */
+function attribute(text: string): string {
+  return text.replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? sign)
+}
+
 /** The form's first button is disabled, so that Enter in a field does not approve. */
 const NO_ENTER = '<button disabled hidden></button>'
 
-function decideForm({ mayDecide, needsOther, needsLogin, oidc }: ApprovalView): string {
+function decideForm(view: ApprovalView): string {
+  const { mayDecide, needsOther, needsLogin, oidc, needs, approval } = view
   if (!mayDecide) return '<p class="note">You may not decide this. It waits for an approver.</p>'
   const login =
     needsLogin && oidc ? `<p class="note">The policy wants a fresh login. ${linkTo(oidc, ' again')}</p>` : ''
   const key = needsLogin
     ? '<label>Your console key again: the policy wants a fresh login <input name="key" type="password" autocomplete="current-password"></label>'
     : ''
-  const approve = needsOther
-    ? ''
-    : '<button class="approve" name="decision" value="approve">Approve this call once</button>'
+  const hasApproved = needs?.mayTakeBack === true
+  const words = approval.edit ? 'Approve the changed call once' : 'Approve this call once'
+  const approve = hasApproved
+    ? '<button name="decision" value="revoke">Take my approval back</button>'
+    : needsOther
+      ? ''
+      : `<button class="approve" name="decision" value="approve">${words}</button>`
+  const edit = hasApproved || needsOther ? '' : editForm(view)
   return `<p>You approve this exact input, once. Secrets are masked.</p>
+${hasApproved ? '<p class="note">You have approved it. It waits for another person.</p>' : ''}
 ${needsOther ? '<p class="note">Another person must approve it, as you asked for it yourself or made the key that did.</p>' : ''}
 ${login}
 <form method="post">
 ${NO_ENTER}
 ${key}
+${edit}
 <label>Reason (optional) <input name="reason" maxlength="500" autocomplete="off"></label>
 ${approve}<button name="decision" value="reject">Reject</button>
 </form>`

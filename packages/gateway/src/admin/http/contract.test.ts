@@ -9,6 +9,7 @@ import { openapi } from '../../../../../tests/support/openapi.ts'
 import type { HttpApi } from './api.ts'
 import type { Room } from '../../heart/room.ts'
 import { apiOf, heartOf } from '../../testing/heart.ts'
+import { revisions } from '../revisions/start.ts'
 import { API_FAULTS, ApiFault } from '../../model/faults.ts'
 import type { ErrorBody } from '../../model/rows.ts'
 
@@ -21,7 +22,7 @@ const RELOAD: Room = {
     const refused = async () => {
       throw new ApiFault('reload_refused', 'This gateway has no file to read again.')
     }
-    return { service: { reload: refused } }
+    return { service: { reload: refused, restore: refused, release: refused } }
   },
 }
 
@@ -50,6 +51,7 @@ function open() {
   }
   const api = apiOf(heartOf({ gate, callers, audit, fleet, onFault: (error) => faults.push(error) }), [
     { start: RELOAD },
+    { start: revisions },
   ])
   return { api, gate, faults }
 }

@@ -76,6 +76,18 @@ describe('createHealth', () => {
     assert.deepEqual(health.readyz(), { status: 503, body: { status: 'refusing', audit: { code: 'disk' } } })
   })
 
+  it('shows which values a server waits for, by their place in the file', () => {
+    const waitsFor = ['servers.a.env.TOKEN']
+    const { body } = createHealth({
+      ...WELL,
+      servers: () => [{ ...row('a', 'down'), waitsFor }, row('b', 'ready')],
+    }).readyz({ withServers: true })
+    assert.deepEqual(body.servers, [
+      { name: 'a', status: 'down', waitsFor },
+      { name: 'b', status: 'ready' },
+    ])
+  })
+
   it('shows no reasons', () => {
     const secret = { ...row('a', 'down'), reason: '/home/vera/secret is not there' }
     assert.doesNotMatch(

@@ -39,7 +39,7 @@ export function createHealth(deps: HealthDeps): GatewayHealth {
     readyz({ withServers = false } = {}) {
       const servers = deps.servers()
       ready ||= servers.every(isSettled)
-      const rows = withServers ? { servers: servers.map(({ name, status }) => ({ name, status })) } : {}
+      const rows = withServers ? { servers: servers.map(toRow) } : {}
       const state = stateProblem()
       const unwritten = state && { state: withServers ? state : { code: state.code } }
       const { isRefusing = false, body: ofRooms } = deps.rooms(withServers)
@@ -67,6 +67,11 @@ function createStateCheck({ checkState, nowMs }: HealthDeps): () => ReadyBody['s
     }
     return problem
   }
+}
+
+/** Returns the state of a server without its reason, which may name paths of the machine. */
+function toRow({ name, status, waitsFor }: ServerRow): NonNullable<ReadyBody['servers']>[number] {
+  return { name, status, ...(waitsFor && { waitsFor }) }
 }
 
 function isSettled({ status, restarts }: ServerRow): boolean {

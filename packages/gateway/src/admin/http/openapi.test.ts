@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import { OPENAPI } from '../../files.ts'
 import type { Room } from '../../heart/room.ts'
 import { Rooms } from '../../heart/rooms.ts'
+import { revisions } from '../revisions/start.ts'
 import { apiOf, heartOf, PEOPLE } from '../../testing/heart.ts'
 
 type Methods = Readonly<Record<string, { readonly operationId: string }>>
@@ -18,7 +19,7 @@ describe('openapi.json', () => {
   const get = (host: string) => api.fetch(new Request('http://127.0.0.1:8787/api/openapi.json', { headers: { host } }))
 
   it('has every route of the API with its methods, and nothing else', async () => {
-    const rooms = new Rooms([{ start: fakeReload }, ...PEOPLE], heart)
+    const rooms = new Rooms([{ start: revisions }, { start: fakeReload }, ...PEOPLE], heart)
     await rooms.open()
     const opened = await rooms.openForPeople()
     const served = opened

@@ -6,7 +6,7 @@ import { ApiFault } from '../../model/faults.ts'
 import { invalidBody, readText } from './request.ts'
 
 export const CHALLENGE = { 'www-authenticate': 'Bearer realm="toolgate"' }
-const MAX_FORM_BYTES = 8 * 1024
+const MAX_FORM_BYTES = 128 * 1024
 
 /** Checks that a change comes from this page. Forms of other sites are refused before anything is read. */
 export function checkSamePage({ headers }: Request): void {

@@ -227,3 +227,17 @@ export function nothingAt(path: string): never {
 export function invalidBody(message: string): ApiFault {
   return new ApiFault('body_invalid', message)
 }
+
+/** Returns a field that is true, false or absent. @throws {ApiFault} `body_invalid` */
+export function readFlag(body: ReadonlyMap<string, unknown>, field: string): boolean | undefined {
+  const value = body.get(field)
+  if (value === undefined || typeof value === 'boolean') return value
+  throw invalidBody(`The field "${field}" must be true or false.`)
+}
+
+/** Returns a field that is a text or absent. @throws {ApiFault} `body_invalid` */
+export function readTextField(body: ReadonlyMap<string, unknown>, field: string): string | undefined {
+  const value = body.get(field)
+  if (value === undefined || typeof value === 'string') return value
+  throw invalidBody(`The field "${field}" must be a string.`)
+}

@@ -67,14 +67,23 @@ export function waysFor(
 }
 
 /**
- * Returns an approval without the parts that a person may not read. Its reason ends where the text of the rule begins.
+ * Returns an approval without the parts that a person may not read. They read the messages, values and names of its rules.
  */
-export function approvalFor(person: Caller, approval: Approval): Approval {
+export function approvalFor(person: Caller, given: Approval): Approval {
+  const { told, ...approval } = withoutNames(given)
   if (readsRules(person)) return approval
-  const { asked: _, why, ...rest } = approval
+  const { asked: _, clauses: __, why, ...rest } = approval
+  if (told !== undefined) return { ...rest, why: told }
   if (why === undefined) return rest
+  // The row of an earlier version.
   const [shown = ''] = why.split(RULE_BEGINS, 1)
   return { ...rest, why: shown.trim() || 'A rule asks for approval of it.' }
+}
+
+/** Leaves out the other names of the people, and what each approver counts for. */
+function withoutNames({ aliases: _, approvedBy, ...approval }: Approval): Approval {
+  if (!approvedBy) return approval
+  return { ...approval, approvedBy: approvedBy.map(({ behind: _behind, fills: _fills, ...vote }) => vote) }
 }
 
 /** Matches the start of a rule's text, or of the earlier calls that it looks for. */

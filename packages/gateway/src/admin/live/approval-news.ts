@@ -16,8 +16,8 @@ export class ApprovalNews {
   readonly #onNews: (approval: Approval) => void
   readonly #onFault: (error: unknown) => void
   readonly #waiting = new Set<string>()
-  /** The reported status by id. Oldest first. */
-  readonly #reported = new Map<string, Approval['status']>()
+  /** The reported state by id. Oldest first. */
+  readonly #reported = new Map<string, string>()
   #isReading = false
   #isClosed = false
 
@@ -49,7 +49,7 @@ export class ApprovalNews {
       try {
         const approval = await this.#approvals.get(id)
         if (this.#isClosed) return
-        if (approval && this.#reported.get(id) !== approval.status) this.#report(approval)
+        if (approval && this.#reported.get(id) !== stateOf(approval)) this.#report(approval)
       } catch (error) {
         this.#onFault(error)
       }
@@ -59,9 +59,14 @@ export class ApprovalNews {
 
   #report(approval: Approval): void {
     this.#reported.delete(approval.id)
-    this.#reported.set(approval.id, approval.status)
+    this.#reported.set(approval.id, stateOf(approval))
     const [oldest] = this.#reported.keys()
     if (this.#reported.size > MAX_REMEMBERED && oldest !== undefined) this.#reported.delete(oldest)
     this.#onNews(approval)
   }
+}
+
+/** An approval that needs several people changes with each of them. */
+function stateOf({ status, approvedBy = [] }: Approval): string {
+  return [status, ...approvedBy.map(({ atMs }) => atMs)].join(' ')
 }

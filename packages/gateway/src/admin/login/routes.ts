@@ -1,11 +1,15 @@
 import type { Caller } from '@toolgate/core'
+import { sha256Hex } from '@toolgate/values'
+import type { OidcConfig } from '../../config/oidc.ts'
 import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
 import type { Route } from '../../heart/route.ts'
+import { namingIssuers } from '../../config/other-names.ts'
 import type { LoginsBody } from '../../model/rows.ts'
 import { type AccessRules, createSessions, login, logout, sessionRoute, type LoginSessions } from '../http/access.ts'
 import { nothingAt, parseQuery, queryOf } from '../http/request.ts'
-import { createOidcRoutes, type OidcRoutes } from './oidc.ts'
+import { endLogins } from './end-logins.ts'
+import { createOidcRoutes, LOGOUT_PATH, type OidcRoutes } from './oidc.ts'
 import { SharedSessions } from './shared-sessions.ts'
 
 /** The logins of people, for other rooms. */
@@ -42,7 +46,7 @@ export const room: Room<Logins> = {
     const oidc = config.oidc && { name: config.oidc.server.name, url: '/api/oidc/login' }
     return {
       service: { access, people, oidc, signedIn: () => [...sessions.people(), ...people.people()] },
-      routes: loginRoutes(access, oidc, openOidc(heart)),
+      routes: loginRoutes(access, oidc, openOidc(heart, [sessions, people])),
     }
   },
 }
@@ -69,29 +73,51 @@ function loginRoutes(access: AccessRules, oidc: Logins['oidc'], flow: OidcRoutes
       by,
       answer: (request) => flow?.finish(request, access) ?? nothing(request),
     },
+    {
+      method: 'POST',
+      path: LOGOUT_PATH,
+      by,
+      answer: (request) => flow?.logOut(request) ?? nothing(request),
+    },
     { method: 'POST', path: '/api/logout', by, answer: (request) => logout(request, access) },
     { method: 'GET', path: '/api/session', by: 'person', answer: sessionRoute(access) },
   ]
 }
 
+/** Sessions that people opened at an authorization server survive a restart, if the state does. */
 async function openSessions(
-  { clock, door, stores, replica, onFault }: Heart,
+  { clock, config: { oidc }, door, stores, replica, onFault }: Heart,
   use: 'console' | 'person',
 ): Promise<LoginSessions> {
   const bounds = { clock, ...(use === 'person' && { ttlMs: PERSON_SECONDS * 1000 }) }
   const { authenticator } = door
-  if (!replica) return createSessions(bounds)
-  const shared = new SharedSessions({ ...bounds, state: stores.state, authenticator, use, onFault })
+  if (!replica && !(oidc && stores.kept)) return createSessions(bounds)
+  const rules = oidc && rulesOf(oidc)
+  const shared = new SharedSessions({ ...bounds, state: stores.state, authenticator, use, onFault, rules })
   await shared.opened()
   return shared
 }
 
-function openOidc({ config, door, clock, stores, log }: Heart): OidcRoutes | undefined {
+/** Identifies the rules that decide who logs in, and with which roles. It contains no secret. */
+function rulesOf({ server: { issuer, name, claims, tenant, users }, clientId, roles }: OidcConfig): string {
+  return sha256Hex(JSON.stringify([issuer, name, claims, tenant ?? null, [...users], clientId, [...roles]]))
+}
+
+function openOidc(heart: Heart, sessions: readonly LoginSessions[]): OidcRoutes | undefined {
+  const { config, door, clock, stores, log } = heart
   const { oidc } = config
   const { publicUrl } = door
   if (!oidc || publicUrl === undefined) return undefined
-  const warn = (message: string) => log({ level: 'warn', message })
-  return createOidcRoutes({ config: oidc, publicUrl, clock, state: stores.state, log: warn })
+  return createOidcRoutes({
+    config: oidc,
+    naming: namingIssuers(config),
+    publicUrl,
+    clock,
+    state: stores.state,
+    log: (message, level = 'warn') => log({ level, message }),
+    onLogin: (person) => door.people.noteLogin(person, oidc.server.issuer),
+    onLogout: (ended) => endLogins(ended, oidc, sessions, heart),
+  })
 }
 
 /** Whether there are tenants, either in tokens or in the keys of the file. */

@@ -167,4 +167,45 @@ describe('SharedSessions', () => {
     const sessions = open({ state: { ...state, set: () => Promise.reject(new Error('gone')) } })
     await assert.rejects(async () => sessions.open(VERA), /gone/)
   })
+
+  it('end at every replica when their issuer ends them', async () => {
+    const { pair } = setup()
+    const { a, b, settle } = await pair()
+    const ann = { issuedTo: { sub: 'ann', sid: 's1' } }
+    const [first, second] = [await a.open(VERA, ann), await a.open(VERA, { issuedTo: { sub: 'ann', sid: 's2' } })]
+    const byKey = await a.open(VERA)
+    await settle()
+    let told = 0
+    a.onEnd(first, () => told++)
+    assert.deepEqual(await b.endIssued({ sid: 's1' }), [VERA])
+    await settle()
+    for (const one of [a, b]) {
+      assert.equal(one.find(first), undefined)
+      assert.ok(one.find(second))
+    }
+    assert.equal(told, 1)
+    assert.deepEqual(await b.endIssued({ sub: 'ann' }), [VERA])
+    assert.equal(a.find(second), undefined)
+    assert.ok(a.find(byKey))
+    assert.deepEqual(await b.endIssued({}), [])
+  })
+
+  it('of people without a key hold under the rules of their login only', async () => {
+    const { open, credentials } = setup()
+    const before = open({ rules: 'one' })
+    await before.opened()
+    const secret = await before.open(VERA)
+    credentials.set('k', { caller: VERA, for: 'console' })
+    const byKey = await before.open(VERA, { credential: 'k' })
+    for (const [rules, found] of [
+      ['one', true],
+      ['other', false],
+      [undefined, false],
+    ] as const) {
+      const after = open({ rules })
+      await after.opened()
+      assert.equal(after.find(secret) !== undefined, found, rules)
+      assert.ok(after.find(byKey))
+    }
+  })
 })

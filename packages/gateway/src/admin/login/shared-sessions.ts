@@ -5,6 +5,7 @@ import { isObject } from '@toolgate/values/json'
 import { Mirror } from '@toolgate/core/internal'
 import type { Clock, StateEntry, StateStore } from '@toolgate/core/stores'
 import type { Authenticator } from '../../auth/credential.ts'
+import { type IssuedTo, isAbout } from '../../auth/issued-to.ts'
 import { digest, type Login, type NewSession, SESSION_TTL_MS, type LoginSessions } from '../http/access.ts'
 
 export interface SharedSessionsOptions {
@@ -15,6 +16,11 @@ export interface SharedSessionsOptions {
   /** The use of the sessions. Their keys in the store begin with it. */
   readonly use: 'console' | 'person'
   readonly onFault: (error: unknown) => void
+  /**
+   * Identifies the rules by which people log in without a key. Sessions that were opened under other rules are not
+   * valid, as the person may have other roles now.
+   */
+  readonly rules?: string | undefined
   readonly ttlMs?: number
   readonly max?: number
 }
@@ -28,6 +34,10 @@ interface StoredSession {
   readonly loginAt: number
   readonly endsAt: number
   readonly logoutUrl?: string
+  readonly issuedTo?: IssuedTo
+  readonly label?: string
+  /** The rules under which a person without a key logged in. */
+  readonly rules?: string
 }
 
 const DEADLINE_MS = 5000
@@ -55,20 +65,22 @@ export class SharedSessions implements LoginSessions {
   }
 
   async open(caller: Caller, session: NewSession = {}): Promise<string> {
-    const { clock, state, ttlMs = SESSION_TTL_MS, max = 1000 } = this.#options
+    const { clock, state, rules, ttlMs = SESSION_TTL_MS, max = 1000 } = this.#options
     const now = clock.wallMs()
-    const { credential, endsAtMs = Number.POSITIVE_INFINITY, loginAtMs = now, logoutUrl } = session
+    const { credential, endsAtMs = Number.POSITIVE_INFINITY, loginAtMs = now, logoutUrl, issuedTo, label } = session
     const endsAt = Math.min(now + ttlMs, endsAtMs)
     const oldest = [...this.#kept].toSorted(([, a], [, b]) => a.endsAt - b.endsAt)[0]
     if (this.#kept.size >= max && oldest) await this.#end(oldest[0])
     const secret = randomBytes(32).toString('base64url')
     const key = this.#prefix + digest(secret)
-    const who = credential === undefined ? { person: caller } : { credential }
+    const who = credential === undefined ? { person: caller, ...(rules !== undefined && { rules }) } : { credential }
     const kept: StoredSession = {
       ...who,
       loginAt: loginAtMs,
       endsAt,
       ...(logoutUrl === undefined ? {} : { logoutUrl }),
+      ...(issuedTo && { issuedTo }),
+      ...(label !== undefined && { label }),
     }
     await this.#mirror.write(key, () => state.set(key, kept, { expiresAt: endsAt }))
     this.#replace(new Map([...this.#kept, [key, kept]]))
@@ -92,6 +104,15 @@ export class SharedSessions implements LoginSessions {
     const { logoutUrl } = this.#kept.get(key) ?? {}
     await this.#end(key)
     return logoutUrl
+  }
+
+  async endIssued(of: IssuedTo): Promise<readonly Caller[]> {
+    // A session of another replica may not be known here yet.
+    this.#mirror.refresh()
+    await this.#mirror.idle()
+    const found = [...this.#kept].filter(([, { issuedTo }]) => issuedTo && isAbout(of, issuedTo))
+    await Promise.all(found.map(([key]) => this.#end(key)))
+    return found.flatMap(([, { person }]) => person ?? [])
   }
 
   /** Notifies listeners only: at each request, the person of a key is looked up again. */
@@ -137,8 +158,12 @@ export class SharedSessions implements LoginSessions {
       this.#end(key).catch(this.#options.onFault)
       return undefined
     }
-    const { credential, loginAt } = kept
-    if (credential === undefined) return kept.person && { person: kept.person, loginAt }
+    const { credential, loginAt, label } = kept
+    const labelled = label === undefined ? {} : { label }
+    if (credential === undefined)
+      return kept.person && kept.rules === this.#options.rules
+        ? { person: kept.person, loginAt, ...labelled }
+        : undefined
     const now = this.#options.authenticator.current(credential)
     const isOpen = now !== undefined && now.for !== 'host' && (this.#options.use === 'person' || now.for === 'console')
     return isOpen ? { person: now.caller, loginAt, credential } : undefined
@@ -148,9 +173,16 @@ export class SharedSessions implements LoginSessions {
 /** Parses an entry. An invalid one opens nothing. The person stays the same object until the entry changes. */
 function toKept({ key, value }: StateEntry): readonly (readonly [string, StoredSession])[] {
   if (!isObject(value)) return []
-  const { credential, person, loginAt, endsAt, logoutUrl } = value
+  const { credential, person, loginAt, endsAt, logoutUrl, issuedTo, rules, label } = value
   if (typeof loginAt !== 'number' || typeof endsAt !== 'number') return []
-  const more = { loginAt, endsAt, ...(typeof logoutUrl === 'string' ? { logoutUrl } : {}) }
+  const more = {
+    loginAt,
+    endsAt,
+    ...(typeof logoutUrl === 'string' ? { logoutUrl } : {}),
+    ...(isObject(issuedTo) && { issuedTo }),
+    ...(typeof rules === 'string' && { rules }),
+    ...(typeof label === 'string' && { label }),
+  }
   if (typeof credential === 'string') return [[key, { credential, ...more }]]
   return isObject(person) ? [[key, { person: defineCaller(person), ...more }]] : []
 }

@@ -51,10 +51,13 @@ describe('CountedAudit', () => {
     const first = done(counted)
     await reached.promise
     assert.deepEqual(await first, [1, false])
+    const { countedTo } = await counted.readRuns(undefined)
+    assert.equal(countedTo, Date.parse(audit.query({}).at(-1)?.ts ?? ''))
     gate.resolve()
     let latest = await done(counted)
     while (!latest[1]) latest = await done(counted)
     assert.deepEqual(latest, [2, true])
+    assert.equal((await counted.readRuns(undefined)).countedTo, undefined)
   })
 
   it('answers at once with a part of a large audit, also while it counts the rest', async () => {

@@ -15,9 +15,12 @@ interface CountedAuditDeps {
   readonly enoughRecords?: number
 }
 
-interface CountedFigures extends OverviewFigures {
+/** How far an answer has counted. */
+interface CountedSoFar {
   /** Whether every record of the period is counted. */
   readonly isComplete: boolean
+  /** The time of the latest counted record, while there are others. Wall-clock milliseconds. */
+  readonly countedTo?: number
 }
 
 interface AuditCounting {
@@ -42,6 +45,8 @@ export class CountedAudit {
   readonly #runs = new RunTally()
   readonly #callers = new CallerTally()
   #afterSeq: number | undefined
+  /** The time of the latest counted record. */
+  #latest: string | undefined
   #counting: AuditCounting | undefined
 
   constructor(deps: CountedAuditDeps) {
@@ -49,30 +54,32 @@ export class CountedAudit {
   }
 
   /** Returns the counts of a period, for one tenant or for all. Rejects if the audit cannot be read. */
-  async read(period: Period, tenant: string | undefined): Promise<CountedFigures> {
-    const isComplete = await this.#countInTime()
-    return { ...this.#tally.read(period, tenant, this.#deps.clock.wallMs()), isComplete }
+  async read(period: Period, tenant: string | undefined): Promise<OverviewFigures & CountedSoFar> {
+    const soFar = await this.#countInTime()
+    return { ...this.#tally.read(period, tenant, this.#deps.clock.wallMs()), ...soFar }
   }
 
   /** Returns the runs of the last week, latest first. Rejects if the audit cannot be read. */
   async readRuns(
     tenant: string | undefined,
-  ): Promise<{ readonly runs: readonly Readonly<CountedRun>[]; readonly isComplete: boolean }> {
-    const isComplete = await this.#countInTime()
-    return { runs: this.#runs.read(tenant, this.#deps.clock.wallMs()), isComplete }
+  ): Promise<{ readonly runs: readonly Readonly<CountedRun>[] } & CountedSoFar> {
+    const soFar = await this.#countInTime()
+    return { runs: this.#runs.read(tenant, this.#deps.clock.wallMs()), ...soFar }
   }
 
   /** Returns the users with calls in the last week by `personKey`. Rejects if the audit cannot be read. */
   async readCallers(
     tenant: string | undefined,
-  ): Promise<{ readonly callers: ReadonlyMap<string, Readonly<CountedCaller>>; readonly isComplete: boolean }> {
-    const isComplete = await this.#countInTime()
-    return { callers: this.#callers.read(tenant, this.#deps.clock.wallMs()), isComplete }
+  ): Promise<{ readonly callers: ReadonlyMap<string, Readonly<CountedCaller>> } & CountedSoFar> {
+    const soFar = await this.#countInTime()
+    return { callers: this.#callers.read(tenant, this.#deps.clock.wallMs()), ...soFar }
   }
 
-  #countInTime(): Promise<boolean> {
+  async #countInTime(): Promise<CountedSoFar> {
     this.#counting ??= this.#startCounting()
-    return inTime(this.#counting, this.#deps.waitMs ?? WAIT_MS)
+    const isComplete = await inTime(this.#counting, this.#deps.waitMs ?? WAIT_MS)
+    if (isComplete || this.#latest === undefined) return { isComplete }
+    return { isComplete, countedTo: Date.parse(this.#latest) }
   }
 
   #startCounting(): AuditCounting {
@@ -119,6 +126,7 @@ export class CountedAudit {
     this.#runs.add(record)
     this.#callers.add(record)
     this.#afterSeq = Math.max(this.#afterSeq ?? 0, record.seq)
+    this.#latest = record.ts
   }
 }
 

@@ -53,6 +53,7 @@ export function overviewRoute(heart: OverviewHeart, callers: NamedCallers, { cou
       since: figures.since,
       until: heart.clock.wallMs(),
       isComplete: figures.isComplete,
+      ...(figures.countedTo !== undefined && { countedTo: figures.countedTo }),
       ...toRow(figures.all),
       bucketMs: figures.bucketMs,
       buckets: figures.buckets,

@@ -33,7 +33,7 @@ function policyRoute(rules: PlacedRules & Pick<Heart, 'redact'>): Answer {
     const text = source ? shownText(source, rules) : ''
     return {
       revision,
-      ...(source && { ...source, text, isRedacted: text !== source.text }),
+      ...(source && { file: source.file, line: source.line, text, isRedacted: text !== source.text }),
       clauses: clauses.map((clause) => toRow(clause, places)),
       ...(isOwn && { countsAreOwn: isOwn }),
     } satisfies PolicyBody

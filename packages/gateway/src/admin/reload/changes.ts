@@ -18,6 +18,8 @@ export function findChanges(before: Revision, after: Revision): readonly RuleCha
     ...compare('aliases', ({ aliases = {} }) => new Map(Object.entries(aliases))),
     ...compare('labels', ({ labels = {} }) => new Map(Object.entries(labels))),
     ...compare('limits', ({ limits }) => byText(limits, (limit) => limit)),
+    ...compare('grants', ({ grants = {} }) => new Map(Object.entries(grants))),
+    ...compare('approvals', ({ asking }) => askingByName(asking)),
     ...compare('policy', ({ policy }) => clausesOf(policy)),
   ]
 }
@@ -48,6 +50,12 @@ function byName<One extends { readonly name: string }>(
   toValue: (one: One) => object = (one) => one,
 ): NamedSettings {
   return new Map(list.map((one) => [one.name, toValue(one)]))
+}
+
+/** Returns the receivers of notifications by name, and how long calls wait. */
+function askingByName({ notify = [], wait }: Revision['asking']): NamedSettings {
+  const receivers = notify.map((one) => [`notify ${one.name}`, one] as const)
+  return new Map<string, unknown>([...receivers, ...(wait ? [['wait', wait] as const] : [])])
 }
 
 /** Returns callers by name. Several keys of one user are numbered in the order of the file. */

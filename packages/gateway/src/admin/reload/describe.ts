@@ -35,7 +35,7 @@ function listOf(ids: readonly string[]): string {
 export interface ReloadOptions {
   /** The person who reloads, for the audit. */
   readonly by?: string | undefined
-  readonly through: 'signal' | 'api' | 'host' | 'publication' | 'watch'
+  readonly through: 'signal' | 'api' | 'host' | 'publication' | 'watch' | 'restore'
   /** Whether to report the changes without applying them. */
   readonly isDryRun?: boolean | undefined
   /** Whether to publish the file of this replica to all replicas. */
@@ -44,4 +44,6 @@ export interface ReloadOptions {
   readonly isForced?: boolean | undefined
   /** The id from a dry run. If the dry run would now have another result, nothing is reloaded. */
   readonly preview?: string | undefined
+  /** The revision whose policy a person restores. */
+  readonly restores?: number | undefined
 }

@@ -5,12 +5,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { ConfigError } from '@toolgate/core'
 import { ApiFault } from '../../model/faults.ts'
 import type { GatewayConfig } from '../../config/config.ts'
+import { replaceSection } from '../../config/places.ts'
+import { ConfigFileError } from '../../config/problems.ts'
 import { checkUsable } from '../../config/usable.ts'
 import { nextTurn } from '../../util/next-turn.ts'
 import type { RetiredServer } from '../../servers/fleet.ts'
-import type { ReadProposed } from '../../replicas/open-replica.ts'
+import type { OpenedReplica, ReadProposed } from '../../replicas/open-replica.ts'
 import type { Heart } from '../../heart/heart.ts'
-import { type Revision, RULES, type Settings } from '../../auth/revision.ts'
+import { type Revision, RULES, type Settings, withoutAsking } from '../../auth/revision.ts'
 import { findEnded } from '../../auth/keyring.ts'
 import { findChanges } from './changes.ts'
 import type { RuleChange } from '../../model/reload.ts'
@@ -18,6 +20,7 @@ import { describeReload } from './describe.ts'
 import type { Reload } from '../../model/reload.ts'
 import { findUnproven } from '../../auth/tighter.ts'
 import { compareAccess } from './who-gains.ts'
+import { hashOfPolicy, type PolicyRevision, type PolicyRevisions, withRestored } from '../revisions/policy-revisions.ts'
 
 const NEW_CERTIFICATE: RuleChange = { section: 'listen', what: 'changed', name: 'certificate' }
 
@@ -32,6 +35,7 @@ const PUBLISH_WAIT_MS = 30_000
 export class Reloader {
   readonly #heart: Heart
   readonly #onReplaced: () => void
+  readonly #policies: PolicyRevisions | undefined
   #before: Promise<unknown> = Promise.resolve()
   #waiting: string | undefined
   /** The salt of the hash of a text. Without it, people could guess secrets in the text. */
@@ -39,10 +43,14 @@ export class Reloader {
   /** The ids of the commands that ran at the start, or when a person reloaded. No others run automatically. */
   #ran: readonly string[]
 
-  /** `onReplaced` is called in the turn in which the rules are replaced. */
-  constructor(heart: Heart, onReplaced: () => void) {
+  /**
+   * `onReplaced` is called in the turn in which the rules are replaced. Without `policies`, no policy is recorded or
+   * restored.
+   */
+  constructor(heart: Heart, onReplaced: () => void, policies: PolicyRevisions | undefined) {
     this.#heart = heart
     this.#onReplaced = onReplaced
+    this.#policies = policies
     this.#ran = heart.config.ran ?? []
   }
 
@@ -51,7 +59,84 @@ export class Reloader {
    * nothing changes
    */
   reload(options: ReloadOptions): Promise<Reload> {
-    return options.publishes ? this.#publish(options) : this.#inTurn(() => this.#reload(options))
+    return options.publishes ? this.#publishFile(options) : this.#inTurn(() => this.#reload(options))
+  }
+
+  /** Applies the policy that was restored before the gateway stopped. @throws {ConfigError} if this file cannot have it */
+  async open(): Promise<void> {
+    const restored = await this.#policies?.restored()
+    if (restored) await this.reload({ through: 'restore', by: restored.by, restores: restored.revision })
+    await this.#note({ through: 'start' })
+  }
+
+  /**
+   * Goes back to an earlier policy, and keeps the rest of the file. It applies over restarts, until the policy of the
+   * file changes; with replicas it is published.
+   *
+   * @throws like `reload`; nothing changes
+   */
+  restore(earlier: Pick<PolicyRevision, 'revision' | 'text'>, asked: Omit<ReloadOptions, 'through'>): Promise<Reload> {
+    const options = { ...asked, through: 'restore', restores: earlier.revision } as const
+    return this.#heart.replica
+      ? this.#publishPolicy(earlier, options)
+      : this.#inTurn(() => this.#restore(earlier, options))
+  }
+
+  async #restore(earlier: Pick<PolicyRevision, 'revision' | 'text'>, options: ReloadOptions): Promise<Reload> {
+    const { host, clock } = this.#heart
+    const file = await host.read({ mayRun: this.#ran })
+    const config = await withRestored(file, earlier, (text) => host.read({ mayRun: this.#ran, text }))
+    const insteadOf = hashOfPolicy(file)
+    const policies = this.#policies
+    if (options.isDryRun === true || !policies || insteadOf === undefined) return this.#reload(options, config)
+    const before = await policies.restored()
+    const by = options.by === undefined ? {} : { by: options.by }
+    // It is kept first: a crash must not bring the other policy back.
+    await policies.keep({ ...earlier, insteadOf, at: clock.wallMs(), ...by })
+    try {
+      return await this.#reload(options, config)
+    } catch (error) {
+      await policies.keep(before)
+      throw error
+    }
+  }
+
+  /** Applies the policy of the file again, in place of the restored one. */
+  async release(asked: Omit<ReloadOptions, 'through'>): Promise<Reload> {
+    return this.#inTurn(async () => {
+      const before = await this.#policies?.restored()
+      await this.#policies?.keep(undefined)
+      try {
+        return await this.#reload({ ...asked, through: 'api' }, await this.#heart.host.read({ mayRun: this.#ran }))
+      } catch (error) {
+        await this.#policies?.keep(before)
+        throw error
+      }
+    })
+  }
+
+  /** Reads the file, with the restored policy if one applies. */
+  async #read(how: { readonly mayRun?: readonly string[] } = {}): Promise<GatewayConfig> {
+    const { host } = this.#heart
+    const file = await host.read(how)
+    return (await this.#policies?.applyTo(file, (text) => host.read({ ...how, text }))) ?? file
+  }
+
+  /** Records the policy in force. A failure is reported and changes nothing. */
+  async #note(how: Pick<ReloadOptions, 'by' | 'through' | 'restores'> | { readonly through: 'start' }): Promise<void> {
+    const { revisions, clock, onFault } = this.#heart
+    const { policySource } = revisions.current
+    const { through } = how
+    const by = 'by' in how && how.by !== undefined ? { by: how.by } : {}
+    const restores = 'restores' in how && how.restores !== undefined ? { restores: how.restores } : {}
+    try {
+      if (policySource) await this.#policies?.note(policySource, { at: clock.wallMs(), through, ...by, ...restores })
+      // The policy of the file applies again.
+      if (policySource?.restored === undefined && (await this.#policies?.restored()))
+        await this.#policies?.keep(undefined)
+    } catch (error) {
+      onFault(error)
+    }
   }
 
   /** Why a watched file is not applied yet. `undefined`: it is applied, or has not been checked. */
@@ -73,11 +158,14 @@ export class Reloader {
   }
 
   async #tighten(): Promise<void> {
-    const { host, revisions } = this.#heart
-    const config = await host.read({ mayRun: this.#ran })
+    const { revisions } = this.#heart
+    const config = await this.#read({ mayRun: this.#ran })
     if (config.notRun) return this.#wait(['secretCommands'], `not run: ${config.notRun.join(', ')}`)
     const planned = await this.#reload({ through: 'watch', isDryRun: true }, config)
-    const unproven = findUnproven(revisions.current, revisions.next(config))
+    const next = revisions.next(config)
+    // A receiver learns of calls.
+    const asking = isDeepStrictEqual(revisions.current.asking, next.asking) ? [] : ['approvals']
+    const unproven = [...findUnproven(revisions.current, next), ...asking]
     const gains = planned.access.some((one) => one.gains.length > 0) ? ['access'] : []
     if (unproven.length + gains.length > 0) return this.#wait([...unproven, ...gains], cutLines(planned.text))
     await this.#reload({ through: 'watch' }, config)
@@ -106,14 +194,26 @@ export class Reloader {
     return reloading
   }
 
+  async #publishFile(options: ReloadOptions): Promise<Reload> {
+    const { replica } = this.#heart
+    if (!replica) throw new ConfigError('reload', 'publishes only where replicas share "stores"')
+    return this.#publish(options, await replica.readFile(), replica)
+  }
+
+  /** Publishes the published configuration with an earlier policy. */
+  async #publishPolicy({ text }: Pick<PolicyRevision, 'text'>, options: ReloadOptions): Promise<Reload> {
+    const { replica, revisions } = this.#heart
+    if (!replica) throw new ConfigError('reload', 'publishes only where replicas share "stores"')
+    const composed = replaceSection(replica.publication.running.text, revisions.current.policySource, text)
+    return this.#publish(options, await replica.readText(composed), replica)
+  }
+
   /**
    * Publishes a configuration. It does not hold the queue, as this replica must reload before the publication is
    * complete.
    */
-  async #publish(options: ReloadOptions): Promise<Reload> {
-    const { revisions, redact, replica } = this.#heart
-    if (!replica) throw new ConfigError('reload', 'publishes only where replicas share "stores"')
-    const config = await replica.readFile()
+  async #publish(options: ReloadOptions, config: GatewayConfig, replica: OpenedReplica): Promise<Reload> {
+    const { revisions, redact } = this.#heart
     const { text = '' } = config
     const { running } = replica.publication
     const planned = await this.#inTurn(() => this.#reload({ ...options, isDryRun: true }, config))
@@ -158,12 +258,14 @@ export class Reloader {
     return sha256Hex(JSON.stringify([inForce, config.textHash ?? next.id])).slice(0, NAME_LENGTH)
   }
 
-  async #reload({ by, through, isDryRun = false, preview }: ReloadOptions, given?: GatewayConfig): Promise<Reload> {
+  async #reload(options: ReloadOptions, given?: GatewayConfig): Promise<Reload> {
+    const { by, through, isDryRun = false, preview, restores } = options
     const { revisions, host, redact, door } = this.#heart
     checkRunning(door)
-    const config = given ?? (await host.read())
+    const config = given ?? (await this.#read())
     checkUsable(config)
     const before = revisions.current
+    checkKept(before.servers, config.servers)
     const next = revisions.next(config)
     const name = this.#nameOf(config, before, next)
     if (preview !== undefined && preview !== name) throw outdated()
@@ -190,8 +292,10 @@ export class Reloader {
     const shown = changes.map((change) => ({ ...change, name: redactText(change.name) }))
     const named = isDryRun && { preview: name }
     const reload = { isApplied, revision: { id, number }, changes: shown, access, restartNeeded, ...named }
-    const text = describeReload(reload, { isDryRun }).map((line) => redactText(line))
+    const lines = describeReload(reload, { isDryRun }).map((line) => redactText(line))
+    const text = restores === undefined ? lines : [`policy revision ${restores}`, ...lines]
     if (isApplied) await this.#record(text, by, through)
+    if (!isDryRun) await this.#note(options)
     const note = given || through === 'publication' ? undefined : await this.#heart.replica?.noteOnFile()
     return { ...reload, text: note === undefined ? text : [...text, note] }
   }
@@ -248,6 +352,17 @@ function checkRunning({ stopping: { isStopping } }: Heart['door']): void {
   if (isStopping) throw new ConfigError('reload', 'is not possible while the gateway stops')
 }
 
+/**
+ * Checks that no server loses a value that it has: a password manager that is locked for a moment stops no server.
+ *
+ * @throws {ConfigFileError}
+ */
+function checkKept(before: GatewayConfig['servers'], next: GatewayConfig['servers']): void {
+  const complete = new Set(before.filter(({ absent }) => !absent).map(({ name }) => name))
+  const lost = next.flatMap(({ name, absent = [] }) => (complete.has(name) ? absent : []))
+  if (lost.length > 0) throw new ConfigFileError(lost)
+}
+
 const NAME_LENGTH = 16
 
 function outdated(): ApiFault {
@@ -286,10 +401,14 @@ const NOT_FIELDS = [
 ] as const
 const NOT_SETTINGS: ReadonlySet<string> = new Set([...RULES, ...NOT_FIELDS])
 
+function fixed(key: string, settings: ReadonlyMap<string, unknown>): unknown {
+  return key === 'approvals' ? withoutAsking(settings.get(key) as Settings['approvals']) : settings.get(key)
+}
+
 /** Returns the settings that differ and need a restart. */
 function findFixed(before: Settings, config: GatewayConfig): readonly string[] {
   const [old, now] = [new Map(Object.entries(before)), new Map(Object.entries(config))]
   return [...new Set([...old.keys(), ...now.keys()])]
-    .filter((key) => !NOT_SETTINGS.has(key) && !isDeepStrictEqual(old.get(key), now.get(key)))
+    .filter((key) => !NOT_SETTINGS.has(key) && !isDeepStrictEqual(fixed(key, old), fixed(key, now)))
     .toSorted()
 }

@@ -1,12 +1,10 @@
 import type { Answer } from '../../heart/route.ts'
-import { ConfigError } from '@toolgate/core'
-import { ConfigFileError } from '../../config/problems.ts'
 import type { Room } from '../../heart/room.ts'
 import { nameOperator } from '../http/may.ts'
 import type { Reloader } from './reloader.ts'
 import { reload } from './start.ts'
-import { ApiFault } from '../../model/faults.ts'
-import { invalidBody, parseQuery, readBody } from '../http/request.ts'
+import { asConfigFault } from './config-fault.ts'
+import { parseQuery, readBody, readFlag, readTextField } from '../http/request.ts'
 
 export const room: Room = {
   name: 'reload',
@@ -31,26 +29,8 @@ function reloadRoute(reloader: Reloader): Answer {
     const isDryRun = readFlag(body, 'dryRun')
     const publishes = readFlag(body, 'publish')
     const isForced = readFlag(body, 'force')
-    const preview = readText(body, 'preview')
+    const preview = readTextField(body, 'preview')
     const by = nameOperator(person, 'reload_forbidden', 'A reload')
-    try {
-      return await reloader.reload({ by, through: 'api', isDryRun, publishes, isForced, preview })
-    } catch (error) {
-      if (error instanceof ConfigFileError || error instanceof ConfigError)
-        throw new ApiFault('config_invalid', error.message)
-      throw error
-    }
+    return asConfigFault(() => reloader.reload({ by, through: 'api', isDryRun, publishes, isForced, preview }))
   }
-}
-
-function readFlag(body: ReadonlyMap<string, unknown>, field: string): boolean | undefined {
-  const value = body.get(field)
-  if (value === undefined || typeof value === 'boolean') return value
-  throw invalidBody(`The field "${field}" must be true or false.`)
-}
-
-function readText(body: ReadonlyMap<string, unknown>, field: string): string | undefined {
-  const value = body.get(field)
-  if (value === undefined || typeof value === 'string') return value
-  throw invalidBody(`The field "${field}" must be a string.`)
 }

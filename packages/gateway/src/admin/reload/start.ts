@@ -1,15 +1,18 @@
 import path from 'node:path'
 import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
+import { revisions } from '../revisions/start.ts'
 import { FileWatch } from './file-watch.ts'
 import { Reloader } from './reloader.ts'
 
 /** Replaces the rules by those of the file: on request, on publication, and automatically if the file is watched. */
 export const reload: Room<Reloader> = {
   name: 'reload',
+  needs: [revisions],
   async open(heart, rooms) {
     const { config } = heart
-    const reloader = new Reloader(heart, () => rooms.renew())
+    const reloader = new Reloader(heart, () => rooms.renew(), rooms.ask(revisions))
+    await reloader.open()
     const watch = config.watch ? await watchFile(heart, reloader) : undefined
     await follow(heart, reloader)
     return {

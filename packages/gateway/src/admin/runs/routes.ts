@@ -101,7 +101,7 @@ function runsRoute(from: RunsRead): Answer {
       before: wholeNumber(0, Number.MAX_SAFE_INTEGER),
     }
     const { limit = DEFAULT_LIMIT, before, ...filter } = parseQuery(query, parameters)
-    const { rows, isComplete } = await readRuns(from, whose, person.tenant)
+    const { rows, ...soFar } = await readRuns(from, whose, person.tenant)
     const found = rows.filter((row) => matchesRun(row, filter))
     const left = before === undefined ? found : found.filter(({ seq = Infinity }) => seq < before)
     const shown = left.slice(0, limit)
@@ -111,7 +111,7 @@ function runsRoute(from: RunsRead): Answer {
       runs: shown,
       total: found.length,
       labels,
-      isComplete,
+      ...soFar,
       ...(next !== undefined && { next }),
     } satisfies RunsBody
   }
@@ -127,14 +127,14 @@ async function readRuns({ runs, counted, approvals }: RunsRead, whose: RunsReade
     const key = keyOf({ id: run ?? '', tenant: ofTenant })
     waiting.set(key, (waiting.get(key) ?? 0) + 1)
   }
-  const { runs: all, isComplete } = (await counted?.readRuns(of)) ?? { runs: [], isComplete: true }
+  const { runs: all, ...soFar } = (await counted?.readRuns(of)) ?? { runs: [], isComplete: true }
   const rows = all.flatMap((run): readonly RunRow[] => {
     const key = keyOf(run)
     const listed = run.kind === 'run' ? left.get(key) : undefined
     if (listed) left.delete(key)
     return listed || !whose.host ? [toRow(listed, run, waiting.get(key) ?? 0)] : []
   })
-  return { rows: [...[...left.values()].map((run) => toRow(run, undefined, 0)), ...rows], isComplete }
+  return { rows: [...[...left.values()].map((run) => toRow(run, undefined, 0)), ...rows], ...soFar }
 }
 
 function keyOf({ id, tenant }: { readonly id: string; readonly tenant?: string | undefined }): string {

@@ -2,7 +2,10 @@ import { hash } from 'node:crypto'
 import { type Caller, defineCaller } from '@toolgate/core'
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { IssuerConfig } from '../../config/oauth.ts'
+import type { NamingIssuer } from '../../config/other-names.ts'
+import { aliasesOf } from './aliases.ts'
 import { remember } from './remember.ts'
+import { claimAt, listAt, namesOf, rolesAt, textAt, textOf } from './read-claims.ts'
 import { TokenProblem } from './token-problem.ts'
 
 /** The user or client that a token was issued for. */
@@ -14,8 +17,6 @@ export interface Identity {
   readonly scopes: readonly string[]
 }
 
-const MAX_TEXT = 256
-const MAX_LIST = 256
 const MAX_ACTORS = 8
 
 /** The maximum number of remembered users and clients. */
@@ -28,10 +29,15 @@ export class Identities {
   /** Oldest first. */
   readonly #known = new Map<string, Identity>()
   readonly #nameOf: NameOfClient
+  readonly #issuers: readonly NamingIssuer[]
 
-  /** `nameOf` returns the name of another issuer, for the actors of a token. */
-  constructor(nameOf: NameOfClient = () => undefined) {
+  /**
+   * `nameOf` returns the name of another issuer, for the actors of a token. `issuers`: all that name people, for the other
+   * names of a person.
+   */
+  constructor(nameOf: NameOfClient = () => undefined, issuers: readonly NamingIssuer[] = []) {
     this.#nameOf = nameOf
+    this.#issuers = issuers
   }
 
   /**
@@ -43,14 +49,15 @@ export class Identities {
    * @throws {TokenProblem} for claims that are missing, too long or of the wrong shape
    */
   of(claims: JsonObject, config: IssuerConfig): Identity {
-    const client = textOf(claims, 'client_id') ?? textOf(claims, 'azp')
+    const client = clientOf(claims)
     const user = userOf(claims, config, client)
     const scopes = scopesOf(claims, config)
-    const roles = config.claims.roles === undefined ? [] : rolesAt(claims, config.claims.roles)
+    const roles = rolesOf(claims, config)
     const tenant = tenantOf(claims, config)
     const actors = actorsOf(claims['act'], config, this.#nameOf)
     const who = [config.issuer, tenant ?? null, user, client ?? null, actors]
-    const key = JSON.stringify([...who, roles, scopes])
+    const aliases = aliasesOf(user, config.issuer, (path) => claimAt(claims, path), this.#issuers)
+    const key = JSON.stringify([...who, roles, scopes, aliases])
     const known = this.#known.get(key)
     if (known) return known
     const caller = defineCaller({
@@ -59,6 +66,7 @@ export class Identities {
       scopes,
       ...(tenant === undefined ? {} : { tenant }),
       ...(client === undefined ? {} : { client }),
+      ...(aliases.length === 0 ? {} : { aliases }),
       ...(actors.length === 0 ? {} : { actor: actors[0], actChain: actors }),
     })
     const identity = {
@@ -72,16 +80,46 @@ export class Identities {
   }
 }
 
+/** RFC 9068 §2.2 and OpenID Connect. Entra ID writes `appid` in its first version, and Okta `cid`. */
+export const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'] as const
+
+function clientOf(claims: JsonObject): string | undefined {
+  const name = CLIENT_CLAIMS.find((one) => claims[one] !== undefined)
+  return name === undefined ? undefined : textOf(claims, name)
+}
+
+const MAX_VALUES = 5
+
+/** Returns why a token brings no roles, although a claim should bring them; `undefined` if it brings some. */
+export function lackOf(claims: JsonObject, { roles = [] }: Caller, config: IssuerConfig): string | undefined {
+  const { roles: path } = config.claims
+  if (path === undefined || roles.length > 0) return undefined
+  const values = rolesAt(claims, path)
+  return values.length === 0
+    ? `the token has no value of the claim "${path}": ${heldBy(claims)}`
+    : `no value of the claim "${path}" is in "roles": ${JSON.stringify(values.slice(0, MAX_VALUES))}`
+}
+
+const MAX_LABEL = 256
+
+/** Returns what people call the user, for pages. It identifies nobody, so nothing may be decided by it. */
+export function labelOf({ name, preferred_username: account, email }: JsonObject): string | undefined {
+  return [name, account, email].find(
+    (one): one is string => typeof one === 'string' && one !== '' && one.length <= MAX_LABEL,
+  )
+}
+
 function userOf(
   claims: JsonObject,
   { name, claims: { user }, users }: IssuerConfig,
   client: string | undefined,
 ): string {
+  checkVerified(claims, user)
   const subject = textAt(claims, user)
   const isClient = subject === undefined || (client !== undefined && subject === client)
   if (!isClient) return users.get(subject) ?? `${name}/${subject}`
   if (client === undefined)
-    throw new TokenProblem('claims', `the token has neither the claim "${user}" nor "client_id"`)
+    throw new TokenProblem('claims', `the token has neither the claim "${user}" nor "client_id": ${heldBy(claims)}`)
   return users.get(client) ?? clientName(name, client)
 }
 
@@ -93,8 +131,46 @@ function clientName(issuer: string, client: string): string {
 function tenantOf(claims: JsonObject, { claims: { tenant: name }, tenant }: IssuerConfig): string | undefined {
   if (name === undefined) return tenant
   const value = textAt(claims, name)
-  if (value === undefined) throw new TokenProblem('claims', `the token lacks the claim "${name}" of the tenant`)
+  if (value === undefined)
+    throw new TokenProblem('claims', `the token lacks the claim "${name}" of the tenant: ${heldBy(claims)}`)
   return value
+}
+
+/** Returns the names of the claims that a token has, as the end of a message. */
+function heldBy(claims: JsonObject): string {
+  return `it has the claims ${namesOf(claims)}`
+}
+
+/**
+ * Returns the roles: the values of the claim, or what `roles` gives for them.
+ *
+ * @throws {TokenProblem} if the issuer left the values out. A rule about a role would not see it.
+ */
+function rolesOf(claims: JsonObject, { claims: { roles: path }, roles: mapped }: IssuerConfig): readonly string[] {
+  if (path === undefined) return []
+  checkVerified(claims, path)
+  checkComplete(claims, path)
+  const values = rolesAt(claims, path)
+  return mapped ? [...new Set(values.flatMap((value) => mapped.get(value) ?? []))] : values
+}
+
+/** OpenID Connect Core §5.1: an address that is not verified may be anybody's. */
+function checkVerified(claims: JsonObject, path: string): void {
+  const { email_verified: isVerified = true } = claims
+  if (path !== 'email' || isVerified === true || isVerified === 'true') return
+  throw new TokenProblem('claims', 'the claim "email" is not verified: "email_verified" is not true')
+}
+
+/** OpenID Connect Core §5.6.2: the values of a claim may be elsewhere. Entra ID does this for people in many groups. */
+function checkComplete(claims: JsonObject, path: string): void {
+  const { _claim_names: elsewhere, hasgroups: hasGroups } = claims
+  const isElsewhere = isObject(elsewhere) && Object.keys(elsewhere).some((name) => `${path}.`.startsWith(`${name}.`))
+  const isLeftOut = isElsewhere || (path === 'groups' && (hasGroups === true || hasGroups === 'true'))
+  if (!isLeftOut || claimAt(claims, path) !== undefined) return
+  throw new TokenProblem(
+    'claims',
+    `the person is in too many groups, so the token leaves out the claim "${path}": use app roles (claims: { roles: roles }), or let the token have only the groups that are assigned to the application`,
+  )
 }
 
 /** RFC 9068 §2.2.3: `scope` is a space-separated text. Some issuers use a list, or the claim `scp`. */
@@ -128,52 +204,4 @@ function actorOf(link: JsonObject, { name, issuer: own }: IssuerConfig, nameOf: 
   if (client === undefined)
     throw new TokenProblem('claims', 'an actor in the claim "act" has neither "sub" nor "client_id"')
   return clientName(known, client)
-}
-
-/** Returns the value of a claim by its name, or else by a path such as `realm_access.roles`. */
-function claimAt(claims: JsonObject, path: string): unknown {
-  if (Object.hasOwn(claims, path)) return claims[path]
-  let value: unknown = claims
-  for (const part of path.split('.')) {
-    if (!isObject(value) || !Object.hasOwn(value, part)) return undefined
-    value = value[part]
-  }
-  return value
-}
-
-function textOf(claims: JsonObject, name: string): string | undefined {
-  return checkText(Object.hasOwn(claims, name) ? claims[name] : undefined, name)
-}
-
-function textAt(claims: JsonObject, path: string): string | undefined {
-  return checkText(claimAt(claims, path), path)
-}
-
-function checkText(value: unknown, name: string): string | undefined {
-  if (value === undefined) return undefined
-  if (typeof value !== 'string' || value === '' || value.length > MAX_TEXT)
-    throw new TokenProblem('claims', `the claim "${name}" is not a text of 1 to ${MAX_TEXT} characters`)
-  return value
-}
-
-/** Returns a list of texts. A single text is split at its spaces. */
-function listAt(claims: JsonObject, path: string): readonly string[] {
-  const value = claimAt(claims, path)
-  return toList(typeof value === 'string' ? value.split(' ').filter((item) => item !== '') : value, path)
-}
-
-/**
- * Returns a list of texts. A single text is not split: names of groups may contain spaces, and "Former admin" is not
- * "admin".
- */
-function rolesAt(claims: JsonObject, path: string): readonly string[] {
-  const value = claimAt(claims, path)
-  return toList(typeof value === 'string' ? [value] : value, path)
-}
-
-function toList(items: unknown, path: string): readonly string[] {
-  if (items === undefined) return []
-  if (!Array.isArray(items) || items.length > MAX_LIST)
-    throw new TokenProblem('claims', `the claim "${path}" is not a list of at most ${MAX_LIST} texts`)
-  return [...new Set(items.map((item) => checkText(item, path) as string))]
 }

@@ -18,6 +18,8 @@ interface Metadata {
   readonly jwksUri: string
   readonly introspectionEndpoint?: string
   readonly login?: LoginMetadata
+  /** OpenID Connect Back-Channel Logout §2.1. */
+  readonly reportsLogouts: boolean
 }
 
 /** The metadata for logins. */
@@ -25,6 +27,9 @@ export interface LoginMetadata {
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
   readonly endSessionEndpoint?: string
+  readonly userinfoEndpoint?: string
+  /** Whether the client's secret is sent in the form, as it is not accepted in a header. */
+  readonly secretInForm: boolean
   /** Whether each answer names the issuer (RFC 9207). */
   readonly namesIssuer: boolean
 }
@@ -75,6 +80,11 @@ export class Issuer {
     return this.#metadata?.login
   }
 
+  /** Whether it can report ended sessions, once its metadata was read. */
+  get reportsLogouts(): true | undefined {
+    return this.#metadata?.reportsLogouts === true ? true : undefined
+  }
+
   /** Whether the keys are recent enough to verify a new token. */
   get isFresh(): boolean {
     return this.#keys !== undefined && this.#clock.monotonicMs() - this.#keysReadMs < FRESH_MS
@@ -110,7 +120,7 @@ export class Issuer {
   async #discover(): Promise<Metadata> {
     const { jwksUri, introspection } = this.config
     const needsEndpoint = introspection !== undefined && introspection.endpoint === undefined
-    if (jwksUri !== undefined && !needsEndpoint) return { jwksUri }
+    if (jwksUri !== undefined && !needsEndpoint) return { jwksUri, reportsLogouts: false }
     const now = this.#clock.monotonicMs()
     if (this.#metadata && now - this.#metadata.readMs < METADATA_FRESH_MS) return this.#metadata
     const read = await readMetadata(this.config)
@@ -140,7 +150,9 @@ async function readMetadata(config: IssuerConfig): Promise<Metadata> {
 /** RFC 8414 §3.3: metadata that names another issuer must not be used. */
 function toMetadata(body: JsonObject, { issuer, jwksUri: configured }: IssuerConfig): Metadata {
   if (body['issuer'] !== issuer)
-    throw new IssuerError(`names the issuer ${shownValue(body['issuer'])}, expected ${JSON.stringify(issuer)}`)
+    throw new IssuerError(
+      `names the issuer ${shownValue(body['issuer'])}, expected ${JSON.stringify(issuer)}${placeholderHint(body['issuer'])}`,
+    )
   const jwksUri = configured ?? secureUrl(body, 'jwks_uri')
   if (jwksUri === undefined) throw new IssuerError('has no "jwks_uri"')
   const introspectionEndpoint = secureUrl(body, 'introspection_endpoint')
@@ -149,18 +161,32 @@ function toMetadata(body: JsonObject, { issuer, jwksUri: configured }: IssuerCon
     jwksUri,
     ...(introspectionEndpoint === undefined ? {} : { introspectionEndpoint }),
     ...(login === undefined ? {} : { login }),
+    reportsLogouts: body['backchannel_logout_supported'] === true,
   }
 }
+
+/** Entra ID writes `{tenantid}` at addresses that serve all directories. */
+function placeholderHint(issuer: unknown): string {
+  const isMany = typeof issuer === 'string' && issuer.includes('{')
+  return isMany ? ': this address is for all directories, so write the id of yours in place of "common" or such' : ''
+}
+
+/** OpenID Connect Core §9. Without a list, a server takes the header (OpenID Connect Discovery §3). */
+const [BASIC, POST] = ['client_secret_basic', 'client_secret_post']
 
 function toLogin(body: JsonObject): LoginMetadata | undefined {
   const authorizationEndpoint = secureUrl(body, 'authorization_endpoint')
   const tokenEndpoint = secureUrl(body, 'token_endpoint')
   const endSessionEndpoint = secureUrl(body, 'end_session_endpoint')
+  const userinfoEndpoint = secureUrl(body, 'userinfo_endpoint')
+  const { token_endpoint_auth_methods_supported: methods } = body
   if (authorizationEndpoint === undefined || tokenEndpoint === undefined) return undefined
   return {
     authorizationEndpoint,
     tokenEndpoint,
     ...(endSessionEndpoint === undefined ? {} : { endSessionEndpoint }),
+    ...(userinfoEndpoint === undefined ? {} : { userinfoEndpoint }),
+    secretInForm: Array.isArray(methods) && !methods.includes(BASIC) && methods.includes(POST),
     namesIssuer: body['authorization_response_iss_parameter_supported'] === true,
   }
 }

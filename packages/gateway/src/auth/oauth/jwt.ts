@@ -1,6 +1,7 @@
 import type { JWTPayload } from 'jose'
 import { isObject, type JsonObject, readJson, readUtf8 } from '@toolgate/values/json'
 import type { IssuerConfig } from '../../config/oauth.ts'
+import { CLIENT_CLAIMS } from './claims.ts'
 import type { Issuer, IssuerKeys } from './issuer.ts'
 import { remember } from './remember.ts'
 import { checkSignature, type Signed, UnknownKey } from './signature-keys.ts'
@@ -105,10 +106,15 @@ function verifyWith(keys: IssuerKeys | undefined, jwt: Jwt, { config }: Issuer, 
   if (!keys) throw new UnknownKey('key', 'the keys of the issuer are not known')
   checkSignature(jwt, keys.keys)
   const { claims } = jwt
-  if (claims.iss !== config.issuer) throw new TokenProblem('issuer', 'the "iss" is of another issuer')
+  if (!isOf(config, claims.iss)) throw new TokenProblem('issuer', 'the "iss" is of another issuer')
   if (claims.exp === undefined) throw new TokenProblem('claims', 'the token has no "exp"')
   checkTimes(claims, config, nowMs)
   return { claims, keys }
+}
+
+/** Whether an `iss` is of an issuer. */
+export function isOf({ issuer, issuerAliases = [] }: IssuerConfig, iss: unknown): boolean {
+  return iss === issuer || issuerAliases.some((alias) => alias === iss)
 }
 
 /**
@@ -160,10 +166,16 @@ export function checkIsAccessToken({ typ, claims }: Pick<Jwt, 'typ' | 'claims'>)
     throw new TokenProblem('kind', 'the token is of a type that is no access token')
   if (claims['events'] !== undefined) throw new TokenProblem('kind', 'the token is a security event')
   if (typ !== undefined && ACCESS_TOKEN.test(typ)) return
-  const isForClient = [claims.aud ?? []].flat().some((one) => one === claims['client_id'] || one === claims['azp'])
+  const audiences = new Set<unknown>([claims.aud ?? []].flat())
+  const client = CLIENT_CLAIMS.map((name) => claims[name]).find((one) => audiences.has(one))
   const hasIdClaim = OF_ID_TOKENS.some((name) => claims[name] !== undefined)
   const isOther = [claims['token_use'], claims['typ']].some((kind) => typeof kind === 'string' && OTHER_KIND.test(kind))
-  if (isForClient || hasIdClaim || isOther) throw new TokenProblem('kind', 'the token is no access token')
+  if (client !== undefined)
+    throw new TokenProblem(
+      'kind',
+      `the token is no access token: its audience is the client ${JSON.stringify(client)} that got it. It is an ID token, or the client asked for a token for itself: register this gateway at the issuer apart from its clients`,
+    )
+  if (hasIdClaim || isOther) throw new TokenProblem('kind', 'the token is no access token')
 }
 
 /** Rejects a token that is bound to a key. The gateway does not check the proof, so anybody could use a stolen one. */

@@ -1,15 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import { type Caller, defineCaller } from '@toolgate/core'
-import { isObject, readOwnJson } from '@toolgate/values/json'
+import { isObject, type JsonObject, readOwnJson } from '@toolgate/values/json'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { OidcConfig } from '../../config/oidc.ts'
-import { Identities } from './claims.ts'
+import type { NamingIssuer } from '../../config/other-names.ts'
+import { Identities, labelOf, lackOf } from './claims.ts'
 import { fetchJson, IssuerError } from './fetch-json.ts'
 import { toBasic } from './introspection.ts'
 import { SecretSealer } from '../../util/sealer.ts'
 import { Issuer, type LoginMetadata } from './issuer.ts'
-import { parseJwt, verifyJwt } from './jwt.ts'
+import { isOf, parseJwt, verifyJwt } from './jwt.ts'
+import { useLogoutToken } from './logout-token.ts'
+import type { IssuedTo, ReportedLogout } from '../issued-to.ts'
+import { claimAt } from './read-claims.ts'
 import { remember } from './remember.ts'
 
 export interface OidcLoginDeps {
@@ -18,7 +22,9 @@ export interface OidcLoginDeps {
   readonly redirectUri: string
   /** The URL to which it returns people after a logout. */
   readonly homeUrl: string
-  readonly state: Pick<StateStore, 'get' | 'add'>
+  readonly state: Pick<StateStore, 'get' | 'add' | 'take'>
+  /** All issuers that name people. Default: the one of this login. */
+  readonly naming?: readonly NamingIssuer[] | undefined
 }
 
 /** Options of one login. */
@@ -38,6 +44,10 @@ export interface OidcPerson {
   readonly endsAtMs: number
   /** The URL at which the person also logs out of the authorization server. */
   readonly logoutUrl?: string
+  /** The person and the session at the authorization server, which it names when it ends them. */
+  readonly issuedTo: IssuedTo
+  /** What people call the person, for pages only. */
+  readonly label?: string
 }
 
 /** A failed login. The message is for the log. */
@@ -121,16 +131,32 @@ export class OidcLogin {
     if (answer.get('state') !== attempt.state) throw new LoginProblem('the answer belongs to another login')
     const metadata = await this.#metadata()
     const named = answer.get('iss')
-    const isOther = named === null ? metadata.namesIssuer : named !== this.#config.server.issuer
+    const isOther = named === null ? metadata.namesIssuer : !isOf(this.#config.server, named)
     if (isOther) throw new LoginProblem('the answer is of another authorization server')
     const code = answer.get('code')
-    if (code === null) throw new LoginProblem('the authorization server refused the login')
-    const idToken = await this.#exchange(metadata, code, attempt.verifier)
-    const person = this.#toPerson(await this.#verify(idToken, attempt.nonce), idToken)
+    if (code === null) throw new LoginProblem(`the authorization server refused the login${reasonIn(answer)}`)
+    const { idToken, accessToken } = await this.#exchange(metadata, code, attempt.verifier)
+    const claims = await this.#verify(idToken, attempt.nonce)
+    const person = this.#toPerson(claims, await this.#withUserinfo(claims, accessToken), idToken)
     // Only successful logins are stored, so nobody can fill the store.
     const isFirst = await this.#deps.state.add(USED + attempt.state, true, { expiresAt: attempt.endsAtMs })
     if (!isFirst) throw new LoginProblem('this login has ended')
     return { ...person, back: attempt.back }
+  }
+
+  /** Whether the authorization server can report ended sessions. Known after the first login has begun. */
+  get reportsLogouts(): boolean {
+    return this.#issuer.reportsLogouts === true
+  }
+
+  /**
+   * Verifies a logout token and passes on who was logged out, once.
+   *
+   * @throws {TokenProblem | IssuerError}
+   */
+  async useLogoutToken(token: string, end: (logout: ReportedLogout) => Promise<void>): Promise<void> {
+    await this.#metadata()
+    await useLogoutToken(token, this.#issuer, { ...this.#deps, clientId: this.#config.clientId }, end)
   }
 
   async #openAttempt(cookie: string): Promise<LoginAttempt> {
@@ -159,28 +185,54 @@ export class OidcLogin {
     return login
   }
 
-  /** Exchanges a code for an ID token. */
-  async #exchange({ tokenEndpoint }: LoginMetadata, code: string, verifier: string): Promise<string> {
+  /** Exchanges a code for an ID token, and the access token beside it. */
+  async #exchange(
+    { tokenEndpoint, secretInForm }: LoginMetadata,
+    code: string,
+    verifier: string,
+  ): Promise<LoginTokens> {
     const { clientId, clientSecret } = this.#config
+    const inHeader = clientSecret !== undefined && !secretInForm
     const form = new URLSearchParams({
       grant_type: 'authorization_code',
       code,
       redirect_uri: this.#deps.redirectUri,
       code_verifier: verifier,
-      ...(clientSecret === undefined ? { client_id: clientId } : {}),
+      ...(inHeader ? {} : { client_id: clientId }),
+      ...(inHeader || clientSecret === undefined ? {} : { client_secret: clientSecret }),
     })
     const { status, body } = await fetchJson(tokenEndpoint, {
       method: 'POST',
       headers: {
         'content-type': 'application/x-www-form-urlencoded',
-        ...(clientSecret === undefined ? {} : { authorization: `Basic ${toBasic(clientId, clientSecret)}` }),
+        ...(inHeader ? { authorization: `Basic ${toBasic(clientId, clientSecret)}` } : {}),
       },
       body: form.toString(),
       proxy: this.#config.server.proxy,
     })
-    const token: unknown = isObject(body) ? body['id_token'] : undefined
-    if (status !== 200 || typeof token !== 'string') throw new LoginProblem(`the token endpoint answered ${status}`)
-    return token
+    const { id_token: idToken, access_token: accessToken, ...rest } = isObject(body) ? body : {}
+    if (status !== 200 || typeof idToken !== 'string')
+      throw new LoginProblem(
+        `${tokenEndpoint} answered ${status} without an ID token${reasonIn(new Map(Object.entries(rest)))}`,
+      )
+    return { idToken, accessToken: typeof accessToken === 'string' ? accessToken : undefined }
+  }
+
+  /**
+   * Returns the claims about the person. Those that the ID token lacks come from the userinfo endpoint (OpenID Connect
+   * Core §5.3), as some providers keep the ID token small.
+   */
+  async #withUserinfo(claims: JsonObject, accessToken: string | undefined): Promise<JsonObject> {
+    const { user, roles, tenant } = this.#config.server.claims
+    const isWhole = [user, roles, tenant].every((path) => path === undefined || claimAt(claims, path) !== undefined)
+    const { userinfoEndpoint: url } = this.#issuer.login ?? {}
+    if (isWhole || url === undefined || accessToken === undefined) return claims
+    const headers = { authorization: `Bearer ${accessToken}` }
+    const { status, body } = await fetchJson(url, { headers, proxy: this.#config.server.proxy })
+    // Only the ID token is signed for this login, so the rest may not name another person.
+    if (status !== 200 || !isObject(body) || body['sub'] !== claims['sub'])
+      throw new LoginProblem(`${url} answered ${status} without the claims of the person`)
+    return { ...body, ...claims }
   }
 
   /** Verifies an ID token (OpenID Connect Core §3.1.3.7). */
@@ -196,21 +248,29 @@ export class OidcLogin {
     return claims
   }
 
-  #toPerson(claims: JWTPayload, idToken: string): OidcPerson {
+  /** `claims` are those of the ID token, and `all` includes those of the userinfo endpoint. */
+  #toPerson(claims: JWTPayload, all: JsonObject, idToken: string): OidcPerson {
     const { server, roles: rolesOf } = this.#config
     // Claims about the client do not identify the person.
-    const { azp, client_id: client, act, scope, scp, ...own } = claims
-    const { caller } = new Identities().of(own, server)
+    const { azp, client_id: client, appid, cid, act, scope, scp, ...own } = all
+    const { caller } = new Identities(undefined, this.#deps.naming ?? [server]).of(own, server)
     const groups = (caller.roles ?? []).filter((group) => rolesOf.has(group))
-    if (groups.length === 0) throw new LoginProblem('this person may not log in here')
+    if (groups.length === 0) {
+      const lack = lackOf(own, { roles: groups }, server)
+      throw new LoginProblem(`this person may not log in here: ${lack}`)
+    }
     const roles = [...new Set(groups.flatMap((group) => rolesOf.get(group) ?? []))]
-    const { user, tenant } = caller
-    const person = defineCaller({ user, roles, ...(tenant === undefined ? {} : { tenant }) })
+    const { user, tenant, aliases } = caller
+    const of = { ...(tenant === undefined ? {} : { tenant }), ...(aliases && { aliases }) }
+    const person = defineCaller({ user, roles, ...of })
     const logoutUrl = this.#logoutUrl(idToken)
     const endsAtMs = (claims.exp as number) * 1000
-    const { auth_time: loginAt } = claims
+    const { auth_time: loginAt, sub = '', sid } = claims
+    const label = labelOf(own)
+    const issuedTo = { sub, ...(typeof sid === 'string' && { sid }) }
     const loginAtMs = typeof loginAt === 'number' ? Math.min(loginAt * 1000, this.#deps.clock.wallMs()) : 0
-    return { person, loginAtMs, endsAtMs, ...(logoutUrl === undefined ? {} : { logoutUrl }) }
+    const more = { ...(logoutUrl === undefined ? {} : { logoutUrl }), ...(label === undefined ? {} : { label }) }
+    return { person, loginAtMs, endsAtMs, issuedTo, ...more }
   }
 
   /** Returns the logout URL (OpenID Connect RP-Initiated Logout §2). */
@@ -223,6 +283,19 @@ export class OidcLogin {
     url.searchParams.set('post_logout_redirect_uri', this.#deps.homeUrl)
     return url.href
   }
+}
+
+interface LoginTokens {
+  readonly idToken: string
+  readonly accessToken: string | undefined
+}
+
+const MAX_REASON = 300
+
+/** Returns the error of an answer (RFC 6749 §4.1.2.1, §5.2), as the end of a message for the log. */
+function reasonIn(answer: { get(name: string): unknown }): string {
+  const parts = [answer.get('error'), answer.get('error_description')].filter((part) => typeof part === 'string')
+  return parts.length === 0 ? '' : ` (${JSON.stringify(parts.join(': ').slice(0, MAX_REASON))})`
 }
 
 function random(): string {

@@ -20,8 +20,9 @@ interface RefusalTally {
 }
 
 const LINE_MS = 60_000
+const NOTE_MS = 60 * 60_000
 /** Reasons that are normal, as every token meets one in the end. */
-const USUAL: ReadonlySet<TokenReason> = new Set(['expired', 'early', 'inactive'])
+const USUAL: ReadonlySet<TokenReason> = new Set(['expired', 'early', 'inactive', 'logged_out'])
 const MAX_DETAIL = 500
 
 /**
@@ -31,11 +32,21 @@ const MAX_DETAIL = 500
 export class TokenRefusals {
   readonly #clock: Pick<Clock, 'monotonicMs'>
   readonly #log: (line: LogLine) => void
+  readonly #notedMs = new Map<string, number>()
   readonly #tallies = new Map<string, RefusalTally>()
 
   constructor(clock: Pick<Clock, 'monotonicMs'>, log: (line: LogLine) => void) {
     this.#clock = clock
     this.#log = log
+  }
+
+  /** Logs what a token of an issuer lacks, at most once an hour for each issuer. The token is accepted. */
+  note(issuer: string, detail: string): void {
+    const nowMs = this.#clock.monotonicMs()
+    if (nowMs - (this.#notedMs.get(issuer) ?? Number.NEGATIVE_INFINITY) < NOTE_MS) return
+    this.#notedMs.set(issuer, nowMs)
+    const message = `a token of the issuer ${issuer} brings no roles`
+    this.#log({ level: 'warn', message, detail: detail.slice(0, MAX_DETAIL) })
   }
 
   get list(): readonly RefusedTokens[] {

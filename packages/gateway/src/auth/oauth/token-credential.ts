@@ -2,6 +2,13 @@ import type { Caller } from '@toolgate/core'
 import type { Credential } from '../credential.ts'
 import type { Identity } from './claims.ts'
 
+/** What a token says beside the identity. */
+interface TokenFacts {
+  readonly issuer: string
+  readonly expiresAtMs: number
+  readonly label: string | undefined
+}
+
 /** A credential that keeps the digest of its token. */
 export class TokenCredential implements Credential {
   readonly for = 'mcp'
@@ -11,15 +18,17 @@ export class TokenCredential implements Credential {
   readonly expiresAtMs: number
   readonly scopes: readonly string[]
   declare readonly client?: string
+  declare readonly label?: string
   readonly #digest: string
 
-  constructor(digest: string, { id, caller, client, scopes }: Identity, issuer: string, expiresAtMs: number) {
+  constructor(digest: string, { id, caller, client, scopes }: Identity, { issuer, expiresAtMs, label }: TokenFacts) {
     this.id = id
     this.caller = caller
     this.issuer = issuer
     this.expiresAtMs = expiresAtMs
     this.scopes = scopes
     if (client !== undefined) this.client = client
+    if (label !== undefined) this.label = label
     this.#digest = digest
     Object.freeze(this)
   }

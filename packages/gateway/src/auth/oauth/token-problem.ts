@@ -12,6 +12,7 @@ const TOKEN_REASONS = [
   'claims',
   'audience',
   'inactive',
+  'logged_out',
   'issuer_down',
 ] as const
 

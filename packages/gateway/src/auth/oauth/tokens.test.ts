@@ -9,7 +9,7 @@ import { type Credential, isRefused, type Refusal } from '../credential.ts'
 import { json, PUBLIC_URL, startIssuer, type TestIssuer } from '../../testing/oauth.ts'
 import { TokenRefusals } from './refusals.ts'
 import type { TokenReason } from './token-problem.ts'
-import { Tokens } from './tokens.ts'
+import { Tokens, type TokensDeps } from './tokens.ts'
 
 /** A gateway's tokens and an issuer. Time stands still at 0. */
 async function setup(t: TestContext, given: Partial<IssuerConfig> = {}) {
@@ -17,12 +17,12 @@ async function setup(t: TestContext, given: Partial<IssuerConfig> = {}) {
   return { issuer, ...open([issuer]) }
 }
 
-function open(issuers: readonly TestIssuer[]) {
+function open(issuers: readonly TestIssuer[], given: Partial<TokensDeps> = {}) {
   let nowMs = 0
   const clock = { wallMs: () => nowMs, monotonicMs: () => nowMs }
   const configs = issuers.map(({ config }) => config)
   const refusals = new TokenRefusals(clock, () => {})
-  const deps = { clock, publicUrl: PUBLIC_URL, refusals }
+  const deps = { clock, publicUrl: PUBLIC_URL, refusals, ...given }
   const tokens = new Tokens({ issuers: configs, scopes: [], stepUp: [] }, deps)
   const ask = (token: string, resource = '/mcp') =>
     tokens.find({ token, digest: hash('sha256', token, 'base64') }, resource)
@@ -49,6 +49,64 @@ function open(issuers: readonly TestIssuer[]) {
 }
 
 describe('Tokens', () => {
+  it('translates the values of a claim into roles, and brings no others', async (t) => {
+    const roles = new Map([['5f3c', ['admin', 'user']]])
+    const { issuer, accept } = await setup(t, { claims: { user: 'sub', roles: 'groups' }, roles })
+    const of = async (groups: unknown) => (await accept(await issuer.sign({ groups }))).caller.roles
+    assert.deepEqual(await of(['5f3c', 'admin', 'other', 'constructor']), ['admin', 'user'])
+    assert.deepEqual(await of(['admin']), [])
+  })
+
+  it('refuses a token whose roles are elsewhere, whatever the name of the claim', async (t) => {
+    for (const roles of ['groups', 'https://acme.com/groups', 'realm.access.roles']) {
+      const { issuer, accept, refuse } = await setup(t, { claims: { user: 'sub', roles } })
+      const name = roles.startsWith('realm') ? 'realm.access' : roles
+      const { detail } = await refuse(await issuer.sign({ _claim_names: { [name]: 'src1' } }))
+      assert.match(detail ?? '', /too many groups/, roles)
+      await accept(await issuer.sign({ _claim_names: { other: 'src1' } }))
+    }
+  })
+
+  it('keeps what people call the user as a label, which is no part of the caller', async (t) => {
+    const { issuer, accept } = await setup(t)
+    const named = async (claims: object) => {
+      const { label, caller } = await accept(await issuer.sign({ ...claims }))
+      assert.equal(caller.user, 'corp/vera')
+      return label
+    }
+    assert.equal(await named({ name: 'Vera V', preferred_username: 'vera', email: 'v@acme.com' }), 'Vera V')
+    assert.equal(await named({ preferred_username: 'vera' }), 'vera')
+    assert.equal(await named({ name: 7, email: 'v@acme.com' }), 'v@acme.com')
+    assert.equal(await named({ name: 'x'.repeat(300) }), undefined)
+  })
+
+  it('accepts no token before it knows who was logged out, and drops the tokens of those', async (t) => {
+    const issuer = await startIssuer(t)
+    const ended = new Set<string | undefined>()
+    const logouts = { isRead: false, hasEnded: (_issuer: string, { sid }: { sid?: string }) => ended.has(sid) }
+    const { tokens, ask, accept, refuse, refusals } = open([issuer], { logouts })
+    const [one, two] = [await issuer.sign({ sid: '1' }), await issuer.sign({ sid: '2', client_id: 'other' })]
+    const again = await issuer.sign({ sid: '3' })
+    assert.deepEqual(await refuse(one), {
+      refused: 'unavailable',
+      reason: 'issuer_down',
+      detail: 'the logouts of the issuer are not known yet',
+    })
+    logouts.isRead = true
+    const { caller } = await accept(one)
+    await accept(two)
+    await accept(again)
+    ended.add('1')
+    // The caller has another token.
+    assert.deepEqual(tokens.dropLoggedOut(), [])
+    ended.add('3')
+    assert.deepEqual(tokens.dropLoggedOut(), [caller])
+    assert.deepEqual(tokens.dropLoggedOut(), [])
+    await refuse(one)
+    assert.ok(!isRefused((await ask(two)) as Credential))
+    assert.equal(refusals.list.find(({ reason }) => reason === 'logged_out')?.count, 1)
+  })
+
   it('makes a caller of a verified token, and does not ask the issuer when it sees the token again', async (t) => {
     const { issuer, accept, ask } = await setup(t)
     const token = await issuer.sign({ scope: 'tools tools:write' })
@@ -249,6 +307,7 @@ describe('Tokens', () => {
       roles: ['admin', 'editor'],
       scopes: ['a', 'b'],
       client: 'app',
+      aliases: ['corp/vera', 'corp/vera@example.com'],
     })
     // Without its tenant, the caller would be nobody's.
     assert.match((await refuse(await issuer.sign({ ...claims, org: undefined }))).detail ?? '', /org/)

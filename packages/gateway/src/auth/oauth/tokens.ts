@@ -4,12 +4,16 @@ import type { JsonObject } from '@toolgate/values/json'
 import { messageOf } from '@toolgate/values'
 import type { Clock } from '@toolgate/core/stores'
 import type { OAuthConfig } from '../../config/oauth.ts'
+import type { NamingIssuer } from '../../config/other-names.ts'
 import type { Bearer, Credential, CredentialSource, Refusal } from '../credential.ts'
-import { Identities } from './claims.ts'
+import { Identities, labelOf, lackOf } from './claims.ts'
 import { IssuerError } from './fetch-json.ts'
+import { hintFor, opaqueHint } from './hints.ts'
 import { Introspection } from './introspection.ts'
 import { Issuer, type IssuerKeys } from './issuer.ts'
-import { checkIsAccessToken, checkIsBearer, checkTimes, isJwt, parseJwt, verifyJwt } from './jwt.ts'
+import { checkIsAccessToken, checkIsBearer, checkTimes, isJwt, isOf, parseJwt, verifyJwt } from './jwt.ts'
+import type { IssuedTo } from '../issued-to.ts'
+import type { Logouts } from './logouts.ts'
 import type { TokenRefusals } from './refusals.ts'
 import { remember } from './remember.ts'
 import { shown, toPaths } from './audience.ts'
@@ -20,7 +24,11 @@ export interface TokensDeps {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
   /** The origin of the endpoints: the main one is `<publicUrl>/mcp`. */
   readonly publicUrl: string
-  readonly refusals: Pick<TokenRefusals, 'add'>
+  readonly refusals: Pick<TokenRefusals, 'add' | 'note'>
+  /** The logouts that issuers have reported. */
+  readonly logouts?: Pick<Logouts, 'hasEnded' | 'isRead'>
+  /** All issuers that name people. Default: those of the tokens. */
+  readonly naming?: readonly NamingIssuer[] | undefined
 }
 
 /** A verified token. */
@@ -30,6 +38,9 @@ interface VerifiedToken {
   readonly paths: readonly string[] | undefined
   readonly audience: JWTPayload['aud']
   readonly source: TokenSource
+  readonly issuedTo: IssuedTo
+  /** Absent if the token does not say. */
+  readonly issuedAtMs: number | undefined
   /** The keys that verified the token. Absent for tokens that are not a JWT. */
   readonly keys: IssuerKeys | undefined
   readonly expiresAtMs: number
@@ -75,21 +86,25 @@ export class Tokens implements CredentialSource {
    * expired.
    */
   readonly #over = new Map<string, number>()
-  readonly #identities = new Identities((issuer) => this.#sources.get(issuer)?.issuer.config.name)
+  readonly #identities: Identities
 
   constructor({ issuers }: OAuthConfig, deps: TokensDeps) {
     this.#deps = deps
+    const nameOf = (issuer: string) => this.#sources.get(issuer)?.issuer.config.name
+    this.#identities = new Identities(nameOf, deps.naming ?? issuers)
     this.#sources = new Map(
-      issuers.map((config) => {
-        const issuer = new Issuer(config, deps.clock)
-        const introspection = config.introspection && new Introspection(issuer, config.introspection, deps.clock)
-        return [config.issuer, { issuer, introspection }]
-      }),
+      issuers
+        .map((config) => {
+          const issuer = new Issuer(config, deps.clock)
+          const introspection = config.introspection && new Introspection(issuer, config.introspection, deps.clock)
+          return [config, { issuer, introspection }] as const
+        })
+        .flatMap(([{ issuer, issuerAliases = [] }, source]) => [issuer, ...issuerAliases].map((iss) => [iss, source])),
     )
   }
 
   get issuers(): readonly Issuer[] {
-    return [...this.#sources.values()].map(({ issuer }) => issuer)
+    return [...new Set([...this.#sources.values()].map(({ issuer }) => issuer))]
   }
 
   /** Reads the keys of all issuers. */
@@ -118,23 +133,29 @@ export class Tokens implements CredentialSource {
       return checked.credential
     const { publicUrl, refusals } = this.#deps
     if (checked && 'paths' in checked) {
-      const detail = `the audience is ${shown(checked.audience)}, expected ${publicUrl}${resource}`
+      const hint = hintFor('audience', this.#claimedBy(token).claims ?? {})
+      const detail = `the audience is ${shown(checked.audience)}, expected ${publicUrl}${resource}${hint}`
       refusals.add(checked.source.issuer.config.name, 'audience', detail)
       return { refused: 'unknown', detail }
     }
-    const { iss, source } = this.#claimedBy(token)
-    if (checked) refusals.add(source?.issuer.config.name ?? 'unknown', checked.reason, checked.detail)
-    else if (iss !== undefined)
-      refusals.add('unknown', 'issuer', `the issuer is ${shown(iss)}, which is not configured`)
+    const { claims, source } = this.#claimedBy(token)
+    const opaque = claims ? undefined : opaqueHint(token)
+    if (checked) {
+      const detail = checked.detail + hintFor(checked.reason, claims ?? {})
+      refusals.add(source?.issuer.config.name ?? 'unknown', checked.reason, detail)
+    } else if (claims) {
+      const detail = `the issuer is ${shown(claims.iss)}, which is not configured${hintFor('issuer', claims)}`
+      refusals.add('unknown', 'issuer', detail)
+    } else if (opaque !== undefined) refusals.add('unknown', 'malformed', opaque)
     return checked
   }
 
-  /** Returns the issuer that a token claims, without verifying it. */
-  #claimedBy(token: string): { readonly iss?: string; readonly source: TokenSource | undefined } {
+  /** Returns the claims of a token and the issuer that it names, without verifying them. */
+  #claimedBy(token: string): { readonly claims?: JWTPayload; readonly source: TokenSource | undefined } {
     if (!isJwt(token)) return { source: this.#opaqueSource }
     try {
-      const { iss = '' } = parseJwt(token).claims
-      return { iss, source: this.#sources.get(iss) }
+      const { claims } = parseJwt(token)
+      return { claims, source: this.#sources.get(claims.iss ?? '') }
     } catch {
       return { source: undefined }
     }
@@ -168,7 +189,19 @@ export class Tokens implements CredentialSource {
     const { keys } = verdict
     const { issuer } = verdict.source
     if (keys && !issuer.isFresh) void issuer.refresh()
-    return (!keys || keys === issuer.keys) && !this.#isOver(verdict)
+    return (!keys || keys === issuer.keys) && !this.#isOver(verdict) && !this.#isLoggedOut(verdict)
+  }
+
+  #isLoggedOut({ source, issuedTo, issuedAtMs }: Pick<VerifiedToken, 'source' | 'issuedTo' | 'issuedAtMs'>): boolean {
+    return this.#deps.logouts?.hasEnded(source.issuer.config.name, issuedTo, issuedAtMs) === true
+  }
+
+  /** Forgets the tokens whose session has ended at the issuer. Returns their callers that no other token has. */
+  dropLoggedOut(): readonly Caller[] {
+    const dropped = [...this.#verdicts].filter(([, verdict]) => this.#isLoggedOut(verdict))
+    for (const [digest] of dropped) this.#verdicts.delete(digest)
+    const left = new Set(this.callers())
+    return [...new Set(dropped.map(([, { credential }]) => credential.caller))].filter((caller) => !left.has(caller))
   }
 
   #isOver({ credential, expiresAtMs }: VerifiedToken): boolean {
@@ -253,7 +286,7 @@ export class Tokens implements CredentialSource {
   #checkOpaque(claims: JsonObject, { issuer: { config }, introspection }: TokenSource): JWTPayload {
     const wallMs = this.#deps.clock.wallMs()
     const { exp = (wallMs + (introspection?.config.cacheMs ?? 0)) / 1000, iss = config.issuer } = claims
-    if (iss !== config.issuer) throw new TokenProblem('issuer', 'the token is of another issuer')
+    if (!isOf(config, iss)) throw new TokenProblem('issuer', 'the token is of another issuer')
     const checked = { ...claims, exp } as JWTPayload
     checkTimes(checked, config, wallMs)
     checkIsBearer(checked)
@@ -264,13 +297,19 @@ export class Tokens implements CredentialSource {
     const { config } = source.issuer
     const expiresAtMs = (claims.exp as number) * 1000 + config.clockSkewMs
     const identity = this.#identities.of(claims, config)
-    const credential = new TokenCredential(digest, identity, config.issuer, expiresAtMs)
+    const issued = { source, issuedTo: toIssuedTo(claims), issuedAtMs: claims.iat && claims.iat * 1000 }
+    if (this.#deps.logouts?.isRead === false) throw new IssuerError('the logouts of the issuer are not known yet')
+    if (this.#isLoggedOut(issued)) throw new TokenProblem('logged_out', 'the issuer has ended the session of the token')
+    const lack = lackOf(claims, identity.caller, config)
+    if (lack !== undefined) this.#deps.refusals.note(config.name, lack)
+    const label = labelOf(claims)
+    const credential = new TokenCredential(digest, identity, { issuer: config.issuer, expiresAtMs, label })
     const paths = toPaths(claims.aud, config.audiences, this.#deps.publicUrl)
     return {
       credential,
       paths,
       audience: claims.aud,
-      source,
+      ...issued,
       keys,
       expiresAtMs,
       activeUntilMs: Number.POSITIVE_INFINITY,
@@ -288,6 +327,10 @@ async function withActivity(
   const { claims, untilMs } = await introspection.ask(bearer, known !== undefined)
   const verdict = claims ? toVerdict(claims) : (known as VerifiedToken)
   return { ...verdict, activeUntilMs: untilMs, bearer }
+}
+
+function toIssuedTo({ sub, sid }: JsonObject): IssuedTo {
+  return { ...(typeof sub === 'string' && { sub }), ...(typeof sid === 'string' && { sid }) }
 }
 
 function toRefusal(error: unknown): TokenRefusal {

@@ -1,11 +1,14 @@
 import type { CapPart } from '@toolgate/core/call'
 import * as z from 'zod'
+import { receiverSchema } from './notify.ts'
 import { whole } from './values.ts'
 
 const CAP = /^\S+:(\d{1,7})$/
 const MAX_RUNNING = 1_000_000
 const MAX_CHARS = 1_000_000_000
 const MAX_MS = 86_400_000
+const MAX_WAIT_MS = 300_000
+const MAX_RECEIVERS = 100
 const CAP_PARTS = ['tool', 'user', 'tenant', 'session', 'chat'] as const satisfies readonly CapPart[]
 
 export const capSchema = z.union([
@@ -47,8 +50,47 @@ export const approvalsSchema = z
     ttlMs: whole(1, MAX_MS, 'milliseconds')
       .describe('How long an approval holds, from asking to its use. Default: 600000.')
       .exactOptional(),
+    notify: z
+      .array(receiverSchema)
+      .max(MAX_RECEIVERS, `at most ${MAX_RECEIVERS} receivers`)
+      .describe('Who gets a message when a call waits for a person, and when that ends. A reload applies it.')
+      .exactOptional(),
+    wait: z
+      .strictObject({
+        ms: whole(0, MAX_WAIT_MS, 'milliseconds').describe('0 answers at once. Default: 0.'),
+      })
+      .describe(
+        'How long a call is held open for a decision, if its client opens no links and runs no tasks. A reload applies it.',
+      )
+      .exactOptional(),
   })
   .describe('What people are asked to approve.')
+
+const LIFE = /^[1-9]\d{0,4}[mhd]$/
+const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+const MAX_LIFE_MS = 30 * 86_400_000
+
+export const grantsSchema = z
+  .strictObject({
+    max: z
+      .string()
+      .regex(LIFE, 'a time such as "30m", "8h" or "7d", at most "30d"')
+      .refine((life) => toMs(life) <= MAX_LIFE_MS, 'a time of at most "30d"')
+      .describe('The longest life of a grant: "30m", "8h", "7d". At most "30d".'),
+    maxUses: whole(1, 1000, 'calls')
+      .describe('The most calls of one grant, besides the approved one. Default: 100.')
+      .exactOptional(),
+    by: z
+      .enum(['other'])
+      .describe('other: only another person than the one who asked may grant. Default: whoever may approve.')
+      .exactOptional(),
+  })
+  .describe('Lets approvers also approve further calls like the approved one. Default: they cannot.')
+
+/** Returns a time such as `8h` in milliseconds. */
+export function toMs(life: string): number {
+  return Number(life.slice(0, -1)) * (UNIT_MS[life.slice(-1)] ?? 0)
+}
 
 const DRAIN = 'a number of milliseconds from 0 to 3600000'
 export const drainSchema = z

@@ -17,6 +17,8 @@ export const historySchema = z
   })
   .describe('What is known of callers without a run, where rules ask.')
 
+const approverCount = z.int().min(1, 'a number of people from 1 to 10').max(10, 'a number of people from 1 to 10')
+
 export const clauseSchema = z.union([
   text,
   z.strictObject({
@@ -33,6 +35,16 @@ export const clauseSchema = z.union([
       .string()
       .regex(/^[1-9]\d{0,5}[smh]$/, 'a time such as "30s", "5m" or "1h"')
       .describe("Under ask: the longest time since the approver's login, such as 5m.")
+      .exactOptional(),
+    approvers: z
+      .union([approverCount, z.record(text, approverCount)])
+      .describe(
+        'Under ask: how many different people must approve: 2, or for each role, in place of the role approver: { finance: 1, security: 1 }.',
+      )
+      .exactOptional(),
+    edit: z
+      .boolean()
+      .describe('Under ask: whether an approver may change the input. Every clause that asks must allow it.')
       .exactOptional(),
     mode: z
       .literal('shadow')

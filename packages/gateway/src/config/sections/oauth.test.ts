@@ -50,4 +50,18 @@ describe('oauth and oidc', () => {
     assert.throws(() => load([asks('a'), asks('b')]), /issuers\[1\].*only the first issuer is asked/)
     load([asks('a'), asks('b', ', tokens: always')])
   })
+
+  it('have no "iss" in common, and are one issuer where they have', () => {
+    const aliased = `{ issuer: ${REALM}/a, name: a, issuerAliases: ["${REALM}/b"] }`
+    assert.throws(() => load([aliased, `{ issuer: ${REALM}/b, name: b }`]), /issuers\[0\].*of another issuer/)
+    assert.throws(() => load([aliased], `issuer: ${REALM}/b, name: b`), /has the name "b", expected "a" as in "oauth"/)
+    load([aliased], `issuer: ${REALM}/b, name: a`)
+  })
+
+  it('translate the values of a claim that is named', () => {
+    const roles = (claims: string) => `{ issuer: ${REALM}/a, ${claims} roles: { "5f3c": [admin, user], none: [] } }`
+    assert.throws(() => load([roles('')]), /"roles" without "claims.roles"/)
+    const { oauth } = load([roles('claims: { roles: groups },')])
+    assert.deepEqual(oauth?.issuers[0]?.roles?.get('5f3c'), ['admin', 'user'])
+  })
 })

@@ -25,8 +25,14 @@ function readOAuth(reading: Reading, key: string): GatewayConfig['oauth'] {
   if (!input) return undefined
   checkPublicUrl(source, 'oauth', 'tokens are for a URL that clients know')
   const issuers = input.issuers.map((one) => toIssuer(reading, one))
-  for (const [i, { issuer, name, tenant, claims, introspection }] of issuers.entries()) {
+  for (const [i, own] of issuers.entries()) {
+    const { issuer, name, tenant, claims, introspection, roles } = own
     const at = ['oauth', 'issuers', i]
+    const taken = namesOf(own).find((iss) => issuers.some((other) => other !== own && namesOf(other).includes(iss)))
+    if (taken !== undefined && taken !== issuer)
+      source.report([...at, 'issuerAliases'], `found ${JSON.stringify(taken)} of another issuer, expected its own`)
+    if (roles && claims.roles === undefined)
+      source.report([...at, 'roles'], 'found "roles" without "claims.roles", expected the claim whose values these are')
     if (issuers.findIndex((one) => one.issuer === issuer) < i)
       source.report([...at, 'issuer'], `found ${JSON.stringify(issuer)} a second time, expected each issuer once`)
     else if (issuers.findIndex((one) => one.name === name) < i)
@@ -63,12 +69,19 @@ function readOidc(reading: Reading, key: string): GatewayConfig['oidc'] {
   }
 }
 
+/** Returns every `iss` of an issuer. */
+function namesOf({ issuer, issuerAliases = [] }: IssuerConfig): readonly string[] {
+  return [issuer, ...issuerAliases]
+}
+
 /**
  * If two issuers shared a name, their users would be mixed. If one issuer had two names, a person could approve their
  * own calls.
  */
-function checkNames(source: Reading['source'], { issuer, name }: IssuerConfig, other: IssuerConfig): void {
-  if ((issuer === other.issuer) === (name === other.name)) return
+function checkNames(source: Reading['source'], own: IssuerConfig, other: IssuerConfig): void {
+  const { name } = own
+  const isSame = namesOf(own).some((iss) => namesOf(other).includes(iss))
+  if (isSame === (name === other.name)) return
   const problem =
     name === other.name
       ? `has the name ${JSON.stringify(name)} of another issuer in "oauth", expected a "name" of its own`
@@ -86,7 +99,10 @@ export function checkPublicUrl(source: Reading['source'], key: string, why: stri
   )
 }
 
-function toIssuer(reading: Reading, { introspection, users = {}, claims = {}, ...input }: IssuerInput): IssuerConfig {
+function toIssuer(
+  reading: Reading,
+  { introspection, users = {}, claims = {}, roles, ...input }: IssuerInput,
+): IssuerConfig {
   const outbound = reading.of(proxy)
   return {
     ...input,
@@ -96,6 +112,7 @@ function toIssuer(reading: Reading, { introspection, users = {}, claims = {}, ..
     clockSkewMs: input.clockSkewMs ?? DEFAULT_SKEW_MS,
     claims: { user: 'sub', ...claims },
     users: new Map(Object.entries(users)),
+    ...(roles && { roles: new Map(Object.entries(roles)) }),
     ...(outbound && { proxy: outbound }),
     ...(introspection && {
       introspection: { tokens: 'opaque', cacheMs: MAX_INTROSPECTION_MS, ...introspection },

@@ -39,12 +39,40 @@ function readServers(reading: Reading): readonly ServerConfig[] {
   const read = readEach(source, ['servers'], serversSchema, (at, name) => {
     if (RESERVED.has(String(name)))
       source.report(at, `the name "${name}" is reserved for selectors, expected another`, { atKey: true })
-    const input = checkShape(source, at, serverSchema)
-    return input && toServer(reading, String(name), input)
+    return readServer(reading, String(name))
   })
   if (read.some(({ oauth }) => oauth))
     checkPublicUrl(source, 'servers.*.oauth', 'people come back to a URL that their browser knows')
   return read
+}
+
+function readServer(reading: Reading, name: string): ServerConfig | undefined {
+  const { source } = reading
+  const absent = source.absent.get(name) ?? []
+  const before = source.problems.length
+  const input = checkShape(source, ['servers', name], serverSchema)
+  if (absent.length === 0) return input && toServer(reading, name, input)
+  return source.problems.length > before ? undefined : toWaiting(name, input ?? {}, absent)
+}
+
+/** Returns a server that waits for absent values. It is complete once they are there and the file is read again. */
+function toWaiting(
+  name: string,
+  { per, offers, tools, resources, prompts }: ServerInput,
+  absent: NonNullable<ServerConfig['absent']>,
+): ServerConfig {
+  return {
+    ...DEFAULTS,
+    name,
+    args: [],
+    env: {},
+    ...(per && { per }),
+    ...(offers && { offers }),
+    tools: new Map(Object.entries(tools ?? {})),
+    ...(resources && { resources: new Map(Object.entries(resources)) }),
+    ...(prompts && { prompts: new Map(Object.entries(prompts)) }),
+    absent,
+  }
 }
 
 function toServer(reading: Reading, name: string, input: ServerInput): ServerConfig {

@@ -7,12 +7,12 @@ import { RPC_CODES, toAnswer } from '@toolgate/mcp'
 import { clientNames, type NamesInLists } from '../../calls/client-names.ts'
 import { endOnRecord, type EndsDeps, withdrawApproval } from './ends.ts'
 import { type OpenTask, type Task, type TaskCall, type TaskEnding, type TaskOwner, TooManyTasks } from './task.ts'
-import type { TaskLeases } from './task-leases.ts'
+import type { WorkLeases } from '../../util/leases.ts'
 import { isTooLarge, type TaskStore } from './task-store.ts'
 
 export interface ApprovalTasksDeps extends EndsDeps {
   readonly store: TaskStore
-  readonly leases: TaskLeases
+  readonly leases: WorkLeases
   readonly state: Pick<StateStore, 'add' | 'get'>
   readonly clock: Pick<Clock, 'wallMs'>
   readonly gate: Pick<Gate, 'apps' | 'view' | 'subscribe' | 'approvals'>
@@ -201,7 +201,7 @@ export class ApprovalTasks {
     const continues = { callId: first, round: 0, binding: '' }
     const spends = approvalId
     const nameOf = clientNames(this.#deps.names, view, { id: tool, name: calledAs })
-    const how = { continues, spends, callId, signal: stop, callerNow }
+    const how = { continues, spends, callId, signal: stop, callerNow, edits: true }
     return view.call({ tool, calledAs, nameOf, input, ...how })
   }
 

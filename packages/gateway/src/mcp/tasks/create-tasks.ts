@@ -1,7 +1,7 @@
 import { type AuditReader, TERMINAL_EVENTS } from '@toolgate/core/audit'
 import { type Clock, memoryState, type StateStore } from '@toolgate/core/stores'
+import { WorkLeases } from '../../util/leases.ts'
 import { ApprovalTasks, type ApprovalTasksDeps } from './approval-tasks.ts'
-import { TaskLeases } from './task-leases.ts'
 import { TaskStore, type TaskStoreOptions } from './task-store.ts'
 import { Tasks, type TasksDeps } from './tasks.ts'
 
@@ -13,6 +13,8 @@ interface TaskOptions extends Omit<TasksDeps, Own>, Omit<ApprovalTasksDeps, Own>
   readonly audit: AuditReader
   readonly clock: Clock
 }
+
+const LEASES = 'gateway/task-followers/'
 
 /** Both kinds of tasks, in one store. */
 export interface GatewayTasks {
@@ -32,8 +34,9 @@ export function createTasks({ state: kept, audit, readOwner, ...options }: TaskO
   const deps = { ...options, store, isKept: kept !== undefined }
   const hasEnded = async (call: string) => (await audit.query({ call })).some(({ event }) => TERMINAL_EVENTS.has(event))
   // Each kind has its own leases, so that a process does not block itself.
-  const approvalTasks = new ApprovalTasks({ ...deps, state, hasEnded, leases: new TaskLeases({ state, clock }) })
-  const tasks = new Tasks({ ...deps, leases: new TaskLeases({ state, clock }) })
+  const newLeases = () => new WorkLeases({ state, clock, prefix: LEASES })
+  const approvalTasks = new ApprovalTasks({ ...deps, state, hasEnded, leases: newLeases() })
+  const tasks = new Tasks({ ...deps, leases: newLeases() })
   return {
     tasks,
     approvalTasks,

@@ -9,13 +9,13 @@ import { isAsked } from '../../servers/asks/asked.ts'
 import { type ClientCapabilities, type ClientLink, clientLink } from '../../servers/asks/client-link.ts'
 import { endOnRecord, type EndsDeps, withdrawApproval } from './ends.ts'
 import type { OpenTask, Task, TaskEnding, TaskKey, TaskOwner, TaskRoom } from './task.ts'
-import { TaskLeases } from './task-leases.ts'
+import { WorkLeases } from '../../util/leases.ts'
 import { isTooLarge, MAX_WORK_BYTES, type TaskStore } from './task-store.ts'
 import { isStartedTask, type StartedTask } from '../../servers/asks/upstream-tasks.ts'
 
 export interface TasksDeps extends EndsDeps {
   readonly store: TaskStore
-  readonly leases: TaskLeases
+  readonly leases: WorkLeases
   readonly clock: Pick<Clock, 'wallMs'>
   readonly gate: Pick<Gate, 'apps' | 'view' | 'subscribe' | 'approvals'>
   /** Cancels a server's task that no call continues. */
@@ -82,7 +82,7 @@ interface RunningRound {
 export class Tasks {
   readonly store: TaskStore
   readonly #deps: TasksDeps
-  readonly #leases: TaskLeases
+  readonly #leases: WorkLeases
   readonly #startedMs = performance.now()
   readonly #running = new Map<string, RunningRound>()
   readonly #timer: NodeJS.Timeout
