@@ -69,7 +69,7 @@ describe('scripts/prepare.js', () => {
     writeFileSync(at('slow/npm'), `#!/bin/sh\nexec ${process.execPath} -e '${npm}'\n`, { mode: 0o755 })
     const env = { ...process.env, PATH: `${at('slow')}:${process.env['PATH']}`, TOOLGATE_PROGRESS_MS: '100' }
     const { stdout } = await promisify(execFile)(process.execPath, [at('scripts/prepare.js')], { env })
-    assert.match(stdout, /Installing .*\n(?: {2}… 0 of 1 packages, \d s\n)+/)
+    assert.match(stdout, /Installing .*\n(?: {2}… 0 of 2 packages, \d s\n)+/)
   })
 
   it('goes on after one that was killed', async () => {
