@@ -62,6 +62,16 @@ describe('scripts/prepare.js', () => {
     assert.ok(existsSync(at('node_modules/dependency/package.json')))
   })
 
+  it('says how far it is while an installation takes long', async () => {
+    rmSync(at('node_modules'), { recursive: true })
+    mkdirSync(at('slow'))
+    const npm = 'setTimeout(() => {}, 1500); require("node:fs").mkdirSync("node_modules", { recursive: true })'
+    writeFileSync(at('slow/npm'), `#!/bin/sh\nexec ${process.execPath} -e '${npm}'\n`, { mode: 0o755 })
+    const env = { ...process.env, PATH: `${at('slow')}:${process.env['PATH']}`, TOOLGATE_PROGRESS_MS: '100' }
+    const { stdout } = await promisify(execFile)(process.execPath, [at('scripts/prepare.js')], { env })
+    assert.match(stdout, /Installing .*\n(?: {2}… 0 of 2 packages, \d s\n)+/)
+  })
+
   it('goes on after one that was killed', async () => {
     rmSync(at('node_modules'), { recursive: true })
     mkdirSync(at('.toolgate/prepare.lock'), { recursive: true })

@@ -5,7 +5,8 @@
 // they are: a test passes it), with --console builds the web console when its sources have changed, and with --harness
 // installs what only end-to-end tests have: the Claude Agent SDK, whose binary is large, two versions of the referee of
 // MCP, servers of npm, Genkit, the servers of frameworks, and Node 22. When there is nothing to do it says nothing.
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -34,6 +35,8 @@ const HARNESSES = [
 const BUSY = path.join(ROOT, '.toolgate/prepare.lock')
 
 const POLL_MS = 200
+/** A test passes a shorter time. */
+const PROGRESS_MS = Number(process.env.TOOLGATE_PROGRESS_MS ?? 10_000)
 /** npm writes the two lock files one after the other. */
 const INSTALL_SLACK_MS = 10_000
 
@@ -47,8 +50,8 @@ if (process.argv.includes('--harness')) {
 }
 
 if (steps.some((step) => step.isDue())) {
-  await alone(() => {
-    for (const step of steps) if (step.isDue()) step.run()
+  await alone(async () => {
+    for (const step of steps) if (step.isDue()) await step.run()
   })
 }
 
@@ -63,21 +66,32 @@ function isInstallDue() {
   return false
 }
 
-function install() {
+async function install() {
   console.log('Installing what package-lock.json names (npm ci) …')
   // Warnings are about the Node that npm runs on, which the packages replace.
-  run('npm', ['ci', ...(wantsDev ? [] : ['--omit=dev']), '--no-audit', '--no-fund', '--loglevel=error'], ROOT)
+  const args = ['ci', ...(wantsDev ? [] : ['--omit=dev']), '--no-audit', '--no-fund', '--loglevel=error']
+  await run('npm', args, ROOT, packagesThere)
   writeFileSync(INSTALL_STAMP, `${hashOf([LOCK_FILE])}${wantsDev ? ' dev' : ''}`)
+}
+
+/** Says how many of the packages are there. */
+function packagesThere() {
+  const { packages } = JSON.parse(readFileSync(LOCK_FILE, 'utf8'))
+  const wanted = Object.entries(packages).filter(
+    ([at, { dev, optional }]) => at.startsWith('node_modules/') && !optional && (wantsDev || !dev),
+  )
+  const there = wanted.filter(([at]) => existsSync(path.join(ROOT, at, 'package.json')))
+  return `${there.length} of ${wanted.length} packages`
 }
 
 function isHarnessDue({ folder }) {
   return readText(harnessStamp(folder)) !== hashOf([path.join(folder, 'package-lock.json')])
 }
 
-function installHarness({ folder, what }) {
+async function installHarness({ folder, what }) {
   console.log(`Installing ${what} …`)
   // Not "npm ci": that wants the packages of all platforms in a lock file, also those that its registry does not have.
-  run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'], folder)
+  await run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'], folder)
   writeFileSync(harnessStamp(folder), hashOf([path.join(folder, 'package-lock.json')]))
 }
 
@@ -90,14 +104,14 @@ function isConsoleDue() {
   return readText(CONSOLE_STAMP) !== hashOf(consoleSources())
 }
 
-function buildConsole() {
+async function buildConsole() {
   console.log('Building the web console …')
   // Built beside and then moved, so that a failed build leaves the earlier one in place.
   const next = path.join(ROOT, '.toolgate/console.next')
   const node = path.join(ROOT, 'node_modules/.bin/node')
   const vite = path.join(ROOT, 'node_modules/vite/bin/vite.js')
   const hash = hashOf(consoleSources())
-  run(node, [vite, 'build', '--outDir', next, '--emptyOutDir', '--logLevel', 'warn'], CONSOLE)
+  await run(node, [vite, 'build', '--outDir', next, '--emptyOutDir', '--logLevel', 'warn'], CONSOLE)
   writeFileSync(path.join(next, '.stamp'), hash)
   rmSync(CONSOLE_OUT, { recursive: true, force: true })
   renameSync(next, CONSOLE_OUT)
@@ -123,20 +137,31 @@ function hashOf(files) {
   return hash.digest('hex')
 }
 
-function run(command, args, cwd) {
+/** Runs a command. While it takes long, a line says that it goes on, as npm says nothing where there is no terminal. */
+async function run(command, args, cwd, describe = () => '') {
   // Not the Node that an install is about to replace.
   const PATH = (process.env.PATH ?? '')
     .split(path.delimiter)
     .filter((folder) => !folder.includes('node_modules'))
     .join(path.delimiter)
-  const { status, signal, error } = spawnSync(command, args, {
-    cwd,
-    stdio: 'inherit',
-    env: { ...process.env, PATH },
-    shell: process.platform === 'win32',
-  })
-  if (error) fail(`${command} could not be started: ${error.message}`)
-  if (status !== 0) fail(`${command} ${args.join(' ')} ended with ${signal ?? `exit code ${status}`}`)
+  const begun = Date.now()
+  const env = { ...process.env, PATH }
+  const child = spawn(command, args, { cwd, stdio: 'inherit', env, shell: process.platform === 'win32' })
+  const stop = () => child.kill()
+  process.once('exit', stop)
+  const timer = setInterval(() => {
+    const parts = [describe(), `${Math.round((Date.now() - begun) / 1000)} s`].filter(Boolean)
+    console.log(`  … ${parts.join(', ')}`)
+  }, PROGRESS_MS)
+  try {
+    const [status, signal] = await once(child, 'exit')
+    if (status !== 0) fail(`${command} ${args.join(' ')} ended with ${signal ?? `exit code ${status}`}`)
+  } catch (error) {
+    fail(`${command} could not be started: ${error.message}`)
+  } finally {
+    clearInterval(timer)
+    process.off('exit', stop)
+  }
 }
 
 /** Runs one at a time, over all processes: a folder is made by exactly one of those who try. */
@@ -150,7 +175,7 @@ async function alone(work) {
   }
   process.once('exit', () => rmSync(BUSY, { recursive: true, force: true }))
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
-  work()
+  await work()
 }
 
 function take() {

@@ -245,6 +245,25 @@ describe('keys', () => {
     assert.equal((await ask(key)).status, 200)
   })
 
+  it('are not denied for a user of another tenant: the tenant is named to people without one', async () => {
+    const tenants = [
+      '  - { key: ida-in-acme-1, user: ida, tenant: acme }',
+      '  - { key: boss-of-other-1, for: console, user: boss, tenant: other, roles: [operator] }',
+    ]
+    write(VERA, HOST, OWNER, ...tenants)
+    await toolgate('reload')
+    assert.match(
+      (await toolgate('keys', 'create', '--user', 'ida')).err,
+      /"ida" exists in tenant "acme": name that as the tenant \(--tenant\)/,
+    )
+    const within = { method: 'POST', key: 'boss-of-other-1', body: { user: 'ida', tenant: 'other' } }
+    const answer = await gateway.api('/api/keys', within)
+    assert.equal(answer.status, 403)
+    assert.doesNotMatch(JSON.stringify(answer.body), /acme/)
+    write(VERA, HOST, OWNER)
+    await toolgate('reload')
+  })
+
   const refused: readonly (readonly [string, object, number, RegExp])[] = [
     ['an unknown user, naming the nearest', { user: 'vear' }, 400, /no caller for \\"mcp\\" is \\"vear\\".*vera/],
     ['an unknown app', { user: 'vera', apps: ['desc'] }, 400, /no app is named \\"desc\\".*desk/],

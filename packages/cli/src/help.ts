@@ -33,6 +33,7 @@ const GROUPS: readonly (readonly [group: string, commands: Readonly<Record<strin
       why: 'explain a decision about a tool or a call',
       call: 'call a tool as an agent does',
       audit: 'read, verify and export the records',
+      people: 'list the people whom the gateway has seen',
       logs: 'print the last lines of a server',
       runs: 'list and end the runs of hosts',
       limits: 'list what is left of budgets',
@@ -43,11 +44,13 @@ const GROUPS: readonly (readonly [group: string, commands: Readonly<Record<strin
     'Decide',
     {
       approvals: 'list the calls that wait for a person, and decide',
+      grants: 'list and revoke the grants that let calls through',
       halt: 'stop a user, tool, tenant or everything, now',
       release: 'end a halt',
       halts: 'list the halts',
       pins: 'review definitions that have changed',
       keys: 'list, make and revoke keys',
+      notify: 'list who is told of approvals, and send an example',
     },
   ],
   [
@@ -55,6 +58,7 @@ const GROUPS: readonly (readonly [group: string, commands: Readonly<Record<strin
     {
       check: 'check a configuration, and start nothing',
       test: 'test the policy with files of tests',
+      policy: 'list earlier policies, and go back to one',
       'what-if': 'show who would gain and lose what',
       compare: 'say whether a configuration grants no more',
       suggest: 'print the least policy that recorded calls need',

@@ -44,7 +44,7 @@ const GENERAL: ReadonlySet<string> = new Set([
 ])
 /** Lines that print no command to run next: names of programs, and commands that have no configuration yet. */
 const NOT_NEXT =
-  /applicationName|name: 'toolgate call'|applyChanges\(|starts "toolgate stdio"|"toolgate serve --config <file>" or|'toolgate init'|"toolgate serve --config <file>"/
+  /"toolgate <command> --help" has|applicationName|name: 'toolgate call'|applyChanges\(|starts "toolgate stdio"|"toolgate serve --config <file>" or|'toolgate init'|"toolgate serve --config <file>"/
 
 describe('the texts of the commands', () => {
   it('print commands by nextCommand only, so that they repeat the options', () => {

@@ -866,7 +866,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
 
   it('names the nearest command and topic, or says where the commands are', async () => {
     const errorOf = async (...words: readonly string[]) => {
-      const { code, err } = await run(words)
+      const { code, err } = await run([...words])
       assert.equal(code, 2)
       return err
     }

@@ -8,7 +8,7 @@ import type { ExitName } from '../exit.ts'
 import { type Io, jsonText, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { count } from '../render.ts'
 import { type GrantOptions, toGrantRequest } from './grants.ts'
-import { gatewayOf, nextCommand } from '../next-command.ts'
+import { gatewayOf, nextCommand, quoted } from '../next-command.ts'
 import { toPatch } from './changed-fields.ts'
 
 export interface ApprovalsOptions extends TargetOptions {
@@ -70,7 +70,7 @@ export async function decideCommand(
   if (approval.grant && !json)
     printLine(
       io.stdout,
-      `granted  ${printable(grantText(approval.grant))}\nTo revoke it: toolgate grants revoke ${printable(approval.grant.id)}`,
+      `granted  ${printable(grantText(approval.grant))}\nTo revoke it: ${nextCommand(`grants revoke ${quoted(approval.grant.id)}`, gatewayOf(options))}`,
     )
   return 'ok'
 }

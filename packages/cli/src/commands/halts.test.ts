@@ -116,6 +116,14 @@ It stays in effect for whoever and whatever matches later.
     )
   })
 
+  it('names the tenant of a halt that is asked for without it', async () => {
+    halted = [row('1111', { user: 'vera', tenant: 'acme' }, { tools: 1 })]
+    const { code, err } = await run('release', '--user', 'vera')
+    assert.equal(code, 2)
+    assert.match(err, /no such halt of all tenants: user vera\.\nIt is halted in "acme": add --tenant acme\./)
+    assert.deepEqual(posted, [])
+  })
+
   it('lists the halts, and escapes their texts', async () => {
     const { code, out } = await run('halts')
     assert.equal(code, 0)

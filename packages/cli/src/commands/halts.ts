@@ -3,7 +3,7 @@ import { type Api, createApi } from '../client.ts'
 import { findTarget, type TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
-import { gatewayOf, nextCommand } from '../next-command.ts'
+import { gatewayOf, nextCommand, quoted } from '../next-command.ts'
 import { count } from '../render.ts'
 import { renderTable } from '../table.ts'
 
@@ -82,6 +82,13 @@ async function findId(options: ReleaseOptions, api: Api): Promise<string> {
   const wanted = tenant === undefined ? asked : 'all' in asked ? { tenant } : { ...asked, tenant }
   const found = halts.find(({ target }) => wordsOf(target) === wordsOf(wanted))
   if (found) return found.id
+  // The same target within a tenant: only people without a tenant see those.
+  const near = halts.filter(({ target }) => wordsOf({ ...target, tenant: undefined }) === wordsOf(wanted))
+  const elsewhere = near.flatMap(({ target }) => target.tenant ?? [])
+  if (elsewhere[0] !== undefined)
+    throw new CliError('usage', `There is no such halt of all tenants: ${printable(wordsOf(wanted))}.`, {
+      hint: `It is halted in ${elsewhere.map((one) => `"${printable(one)}"`).join(', ')}: add --tenant ${quoted(elsewhere[0])}.`,
+    })
   throw new CliError('usage', `There is no such halt: ${printable(wordsOf(wanted))}.`, {
     hint: `"${nextCommand('halts', gatewayOf(options))}" lists the halts.`,
   })

@@ -3,6 +3,7 @@ import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, printable, printJson, printLine } from '../io.ts'
 import { renderTable } from '../table.ts'
+import { gatewayOf, nextCommand, quoted } from '../next-command.ts'
 
 export interface RevisionsOptions extends TargetOptions {
   readonly json?: boolean
@@ -29,7 +30,10 @@ export async function revisionsCommand(options: RevisionsOptions, io: Io): Promi
   ])
   printLine(io.stdout, renderTable(['REVISION', 'SINCE', 'BY', 'HOW', ''], rows, io.stdout))
   if (body.restored)
-    printLine(io.stdout, 'A restored policy applies until that of the file changes, or until: toolgate policy release')
+    printLine(
+      io.stdout,
+      `A restored policy applies until that of the file changes, or until: ${nextCommand('policy release', gatewayOf(options))}`,
+    )
   return 'ok'
 }
 
@@ -67,7 +71,7 @@ export async function restoreCommand(revision: string, options: RestorePolicyOpt
   else if (reload.preview !== undefined)
     printLine(
       io.stdout,
-      `to apply exactly this: toolgate policy restore ${printable(revision)} --preview ${reload.preview}`,
+      `to apply exactly this: ${nextCommand(`policy restore ${quoted(revision)} --preview ${reload.preview}`, gatewayOf(options))}`,
     )
   return 'ok'
 }

@@ -109,7 +109,7 @@ function isOf({ for: use, caller }: CallerConfig, key: AskedKey): boolean {
  */
 export function checkNewKey(asked: NewKey, rules: Revision, now: number, by: Caller | undefined): void {
   const { for: use, apps = [], expiresAt, id } = asked
-  const [source] = checkSources(asked, rules.callers)
+  const [source] = checkSources(asked, rules.callers, by)
   // A person with a narrow and a wide console key cannot use the narrow key to make a wide one.
   if (
     by &&
@@ -127,10 +127,20 @@ export function checkNewKey(asked: NewKey, rules: Revision, now: number, by: Cal
     throw new ConfigError('expiresAt', 'must be in the future, and within ten years')
 }
 
-function checkSources(asked: NewKey, callers: readonly CallerConfig[]): readonly [CallerConfig, ...CallerConfig[]] {
+function checkSources(
+  asked: NewKey,
+  callers: readonly CallerConfig[],
+  by: Caller | undefined,
+): readonly [CallerConfig, ...CallerConfig[]] {
   const { for: use, user, tenant, like } = asked
   const ofUser = callers.filter((one) => isOf(one, asked))
   if (ofUser.length === 0) {
+    const elsewhere = by && by.tenant === undefined ? tenantsOf(asked, callers) : []
+    if (elsewhere.length > 0)
+      throw new ConfigError(
+        'tenant',
+        `"${user}" exists in ${elsewhere.map((one) => (one === undefined ? 'no tenant' : `tenant "${one}"`)).join(' and ')}: name that as the tenant (--tenant)`,
+      )
     const known = callers.filter((one) => one.for === use && one.caller.tenant === tenant)
     const names = known.flatMap(({ caller }) => caller.user ?? [])
     throw new ConfigError(
@@ -144,6 +154,12 @@ function checkSources(asked: NewKey, callers: readonly CallerConfig[]): readonly
   if (like === undefined)
     throw new ConfigError('like', `is needed, as "${user}" has keys with different rights: ${choices}`)
   throw new ConfigError('like', `"${like}" is no key of "${user}" in the file; there are ${choices}`)
+}
+
+/** Returns the tenants in which the file has the user. People of a tenant must not learn of others. */
+function tenantsOf({ for: use, user }: NewKey, callers: readonly CallerConfig[]): readonly (string | undefined)[] {
+  const found = callers.filter((one) => one.for === use && one.caller.user === user)
+  return [...new Set(found.map(({ caller }) => caller.tenant))]
 }
 
 function includesAll(all: readonly string[] = [], some: readonly string[] = []): boolean {
