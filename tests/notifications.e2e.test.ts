@@ -123,7 +123,8 @@ describe('a receiver of signed JSON', () => {
     const policy = [{ ask: [{ match: 'pay:send', approvers: 2 }] }]
     const gateway = await start([{}], { callers: [...CALLERS, second], policy })
     await pay(gateway, 150)
-    await got(1)
+    const [requested] = await got(1)
+    assert.equal(dataOf(requested)['approvers'], 2)
     await decide(gateway, 'approve')
     const [approval] = await gateway.gate.approvals.list({ status: 'pending' })
     const options = { method: 'POST', body: { decision: 'approve' }, key: 'console-of-bea' }

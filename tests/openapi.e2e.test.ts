@@ -52,6 +52,7 @@ describe('openapi.json', () => {
         grants: { maxMs: 3_600_000, maxUses: 5 },
         state: { store: 'memory' },
         pins: 'suspend',
+        approvals: { notify: [{ name: 'down', url: 'http://127.0.0.1:1/', format: 'json' }] },
       }
       gateway = await startTestGateway(given, () => given)
     })
@@ -183,12 +184,14 @@ describe('openapi.json', () => {
         'logs?server=slow',
         'replicas',
         'limits',
+        'notifications',
         'policy',
         'halts/reach?tool=slow:echo',
         'servers',
         'logs?server=none',
       ])
         await send(`GET /api/${path}`)
+      await send('POST /api/notifications/test', { receiver: 'down' })
       await send('POST /api/servers/slow/restart')
     })
 

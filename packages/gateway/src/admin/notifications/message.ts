@@ -19,6 +19,8 @@ export interface ApprovalMessage {
   readonly url?: string
   readonly requestedAt: number
   readonly expiresAt: number
+  /** How many people must approve, if it is more than one. */
+  readonly approvers?: number
   readonly decidedBy?: string
   readonly reason?: string
   /** As approvers see it. Only for receivers that get inputs. */
@@ -74,11 +76,12 @@ const ENDS = {
 export function factsOf(message: NoticeMessage): readonly (readonly [label: string, text: string])[] {
   if (message.about === 'group')
     return message.tools.length === 0 ? [] : [['Tools', plainText(message.tools.join(', '))]]
-  const { user, tenant, client, why, expiresAt, decidedBy, reason, about, input } = message
+  const { user, tenant, client, why, expiresAt, decidedBy, reason, about, input, approvers } = message
   const asks = [user ?? 'a caller without a user', ...(tenant === undefined ? [] : [`of ${tenant}`])].join(' ')
   const facts: readonly (readonly [string, string | undefined])[] = [
     ['Asked by', client === undefined ? asks : `${asks}, with ${client}`],
     ['Why', about === 'ended' ? undefined : why],
+    ['Needs', about === 'ended' || approvers === undefined ? undefined : `${approvers} people`],
     ['Decided by', about === 'ended' ? decidedBy : undefined],
     ['Reason', about === 'ended' ? reason : undefined],
     ['Until', about === 'ended' ? undefined : timeOf(expiresAt)],

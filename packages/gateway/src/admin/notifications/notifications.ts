@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Approval } from '@toolgate/core'
+import { peopleOf } from '@toolgate/core/call'
 import { callerAt, toResource } from '../../auth/credential.ts'
 import { approvalUrl } from '../../calls/approval-doors.ts'
 import type { ReceiverConfig } from '../../config/config.ts'
@@ -215,7 +216,9 @@ export class Notifications {
     const { id, status, tool, user, tenant, requestedAt, expiresAt, decidedBy, reason, input } = approval
     const url = approvalUrl(id, this.#heart.door.publicUrl)
     const client = await this.#clientOf(id)
-    const given = { user, tenant, client, url, decidedBy, reason }
+    const people = peopleOf(approval.approver)
+    const approvers = people > 1 ? people : undefined
+    const given = { user, tenant, client, url, approvers, decidedBy, reason }
     return {
       about,
       id,
