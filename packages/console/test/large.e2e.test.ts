@@ -113,7 +113,7 @@ if (executablePath !== undefined)
         await choice.elementHandle(),
       )
       const place = await choice.boundingBox()
-      await choice.pressSequentially('user-987')
+      await choice.fill('user-987')
       await page.getByRole('option', { name: /^user-987/ }).waitFor()
       assert.ok((await page.getByRole('option').count()) < 30)
       assert.deepEqual(await choice.boundingBox(), place)
@@ -128,9 +128,9 @@ if (executablePath !== undefined)
       const { page } = seat
       const address = 'people?view=matrix&open=group+group1'
       await openFresh(page, gateway.url, { address, ready: '.matrix .tool-line' })
-      await page.getByText('Callers 1 to 8 of 1,002').waitFor()
+      await page.getByText(/^Equal rights 1 to 8 of \d+, of 1,002 people and callers$/).waitFor()
       await page.getByRole('button', { name: 'Next' }).click()
-      await page.getByText('Callers 9 to 16 of 1,002').waitFor()
+      await page.getByText(/^Equal rights 9 to \d+ of/).waitFor()
       const column = page.locator('.matrix thead th').nth(1)
       const user = await column.locator('a').first().textContent()
       const cell = page.locator('.matrix tr', { hasText: 'Group 1' }).first().locator('.cell').first()
@@ -189,14 +189,18 @@ if (executablePath !== undefined)
       const { context, page, strayed } = await stage.open({})
       try {
         await enter(page, `${gateway.url}/#/people?view=matrix`, TENANT_PERSON_KEY)
-        await page.getByText(/^Callers 1 to 8 of/).waitFor()
+        await page.getByRole('region', { name: 'Groups and callers' }).locator('.cell').first().waitFor()
         const { tenants, users } = await page.evaluate(async () => {
           const body = (await (await fetch('/api/matrix?limit=24')).json()) as {
-            columns: readonly { user: string; tenant?: string }[]
+            columns: readonly { people: number; tenant?: string }[]
           }
-          return { tenants: body.columns.map(({ tenant }) => tenant), users: body.columns.length }
+          return {
+            tenants: body.columns.map(({ tenant }) => tenant),
+            users: body.columns.reduce((sum, { people }) => sum + people, 0),
+          }
         })
-        assert.deepEqual([[...new Set(tenants)], users], [['acme'], 24])
+        assert.deepEqual([...new Set(tenants)], ['acme'])
+        assert.ok(users > 24, `${users} people`)
         assert.deepEqual(strayed, [])
       } finally {
         await context.close()

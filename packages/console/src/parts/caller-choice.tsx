@@ -69,7 +69,11 @@ function Choice({ text, apply }: ChoiceProps): ReactElement {
   const [at, setAt] = useState(0)
   const input = useRef<HTMLInputElement>(null)
   const isOpen = typed !== undefined
-  const options = useOptions(useDeferredValue(typed ?? '').trim(), isOpen)
+  const found = useOptions(useDeferredValue(typed ?? '').trim(), isOpen)
+  // Until the answer to the latest letters is there, Enter must not take what matched the earlier ones.
+  const options = found.filter(
+    (one) => one === OTHER || one.text.toLowerCase().includes((typed ?? '').trim().toLowerCase()),
+  )
   const active = Math.min(at, options.length - 1)
   const close = (): void => {
     setTyped(undefined)

@@ -73,7 +73,7 @@ export function CallerMatrix(): ReactElement {
 
 /** Buttons for the previous and the next callers. */
 function Steps({ body, limit }: { body: MatrixBody; limit: number }): ReactElement {
-  const { from, total, columns, people } = body
+  const { from, total, people } = body
   const to = (at: number) => () => choose({ from: at > 0 ? String(at) : '' })
   return (
     <div className="toolbar steps" role="group" aria-label="Callers">
@@ -81,11 +81,10 @@ function Steps({ body, limit }: { body: MatrixBody; limit: number }): ReactEleme
         Previous
       </button>
       <span role="status">
-        {people > total ? 'Columns' : 'Callers'} {formatNumber(Math.min(from + 1, total))} to{' '}
-        {formatNumber(from + columns.length)} of {formatNumber(total)}
-        {people > total && `, of ${formatNumber(people)} people and callers`}
+        Equal rights {formatNumber(Math.min(from + 1, total))} to {formatNumber(Math.min(from + limit, total))} of{' '}
+        {formatNumber(total)}, of {formatNumber(people)} people and callers
       </span>
-      <button type="button" disabled={from + columns.length >= total} onClick={to(from + limit)}>
+      <button type="button" disabled={from + limit >= total} onClick={to(from + limit)}>
         Next
       </button>
     </div>
