@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import type { ApprovalRow } from '@toolgate/gateway'
+import type { ApprovalRow, WaitingApprovalsBody } from '@toolgate/gateway'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { send } from './support/http.ts'
 import { callerConfig, CALLERS } from './support/keys.ts'
@@ -109,6 +109,11 @@ describe('an approval by two people', () => {
       [['ada', 'fine']],
     )
     assert.deepEqual(deciders, ['bob', 'owner'])
+    const waits = async (key: string) => {
+      const { body } = await gateway.api('/api/approvals/waiting', { key })
+      return (body as WaitingApprovalsBody).approvals.find((one) => one.id === id)?.mayDecide
+    }
+    assert.deepEqual([await waits('ada-key'), await waits('bob-key')], [false, true])
     assert.match((await repeat()).join(), /Waiting for approval/)
     const again = await say('ada', id)
     assert.deepEqual([again.status, again.body.error.code], [409, 'approval_decided'])

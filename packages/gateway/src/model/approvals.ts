@@ -17,7 +17,7 @@ export interface WaitingApprovalRow {
   readonly tool: string
   readonly user?: string
   readonly tenant?: string
-  /** Whether this person may decide it now. */
+  /** Whether it waits for this person: they may decide it, and have not approved it yet. */
   readonly mayDecide: boolean
 }
 

@@ -1,6 +1,6 @@
 import type { Answer } from '../../heart/route.ts'
 import { type Approval, type Caller, ConfigError, ToolgateError } from '@toolgate/core'
-import type { Approvals, DecidedApproval, Grants, VerdictOfPerson } from '@toolgate/core/call'
+import { type Approvals, type DecidedApproval, type Grants, hasApproved, type VerdictOfPerson, voterOf } from '@toolgate/core/call'
 import type { Clock, GrantRequest } from '@toolgate/core/stores'
 import type { CallerConfig } from '../../config/config.ts'
 import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
@@ -108,7 +108,9 @@ function waitingApprovalsRoute({ approvals }: ApprovalsDeps): Answer {
       .map((approval) => {
         const { id, tool, user, tenant: of } = approval
         const whose = { ...(user === undefined ? {} : { user }), ...(of === undefined ? {} : { tenant: of }) }
-        return { id, tool, ...whose, mayDecide: approvals.mayDecide(person, approval) }
+        // A person who has approved waits for others.
+        const mayDecide = approvals.mayDecide(person, approval) && !hasApproved(approval, voterOf(person))
+        return { id, tool, ...whose, mayDecide }
       })
     return taggedJson(request, JSON.stringify({ approvals: rows } satisfies WaitingApprovalsBody))
   }
