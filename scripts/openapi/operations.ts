@@ -263,14 +263,24 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       text: { ...text, description: 'A part of the name, tenant, client or a role, in any case.' },
       tenant: text,
       role: text,
+      from: { ...whole(0), description: 'How many people are left out.' },
       limit: whole(1, 2000),
     },
     answer: 'PeopleBody',
   },
+  'DELETE /api/people': {
+    who: 'person',
+    summary: 'Removes the record of a person, until they come again.',
+    query: { user: needed(text), tenant: text },
+    answer: 'ForgottenPersonBody',
+  },
   'GET /api/matrix': {
     who: 'person',
-    summary: 'Counts what callers see of each group.',
+    summary: 'Counts what people see of each group.',
     query: {
+      text: { ...text, description: 'A part of the name, tenant or a role, in any case.' },
+      tenant: text,
+      role: text,
       from: { ...whole(0), description: 'How many callers are left out, in the order of `/api/callers`.' },
       limit: whole(1, 24),
       open: { ...text, description: 'The key of a row whose tools are listed.' },
@@ -487,7 +497,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   'POST /api/policy/revisions/{id}': {
     who: 'person',
-    summary: 'Goes back to this policy, and keeps the rest of the file. It applies until the policy of the file changes.',
+    summary:
+      'Goes back to this policy, and keeps the rest of the file. It applies until the policy of the file changes.',
     body: 'RestoreRequestBody',
     answer: 'ReloadBody',
     faults: ['config_invalid', 'reload_forbidden', 'reload_refused', 'reload_outdated', 'revision_unknown'],

@@ -1,4 +1,4 @@
-import type { Caller } from '@toolgate/core'
+import { type Caller, defineCaller } from '@toolgate/core'
 import {
   type Clock,
   joinedPerson,
@@ -195,6 +195,12 @@ export class People {
       .catch((error: unknown) => this.#logFailure(`people cannot be recorded now: ${messageOf(error)}`))
     return this.#turn
   }
+}
+
+/** Returns the caller with the rights of the latest token; without one, with the roles of the latest login. */
+export function toCaller({ user, tenant, roles, scopes, attributes, rolesAt, consoleRoles = [] }: SeenPerson): Caller {
+  const ofRights = { roles: rolesAt === undefined ? consoleRoles : roles, scopes, ...(attributes && { attributes }) }
+  return defineCaller({ user, ...(tenant !== undefined && { tenant }), ...ofRights })
 }
 
 function rightsOf({ roles, scopes, attributes, consoleRoles }: SeenPerson): string {
