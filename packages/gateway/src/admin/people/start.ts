@@ -30,7 +30,7 @@ export function unseenRoles({ config, revisions, redact, door }: SeenHeart): rea
   ])
   const since = new Date(Math.min(...signedIn.map(({ firstSeenAt }) => firstSeenAt))).toISOString()
   const named = new Map<string, string>()
-  const policies = [...policy.map((one, i) => [`policy[${i}]`, one] as const)]
+  const policies = policy.map((one, i): readonly [string, unknown] => [`policy[${i}]`, one])
   for (const app of apps) policies.push(...app.policy.map((one, i) => [`apps.${app.name}.policy[${i}]`, one] as const))
   for (const [path, one] of policies)
     for (const text of textsIn(one))
