@@ -28,7 +28,7 @@ export const room: Room = {
   open(heart, rooms) {
     const approvals = redactApprovals(heart.gate.approvals, heart.redact)
     const { clock, door, onFault } = heart
-    const callers = () => heart.revisions.current.callers
+    const callers = () => [...heart.revisions.current.callers, ...heart.door.people.deciders()]
     const { grants, catalog } = heart.gate
     const schemaOf = (tool: string) => catalog.get(tool)?.inputSchema
     const deps: ApprovalsDeps = { approvals, callers, comparisons: openComparisons(heart), clock, grants, schemaOf }
@@ -54,7 +54,7 @@ export const room: Room = {
 
 export interface ApprovalsDeps {
   readonly approvals: Approvals
-  readonly callers: () => readonly CallerConfig[]
+  readonly callers: () => readonly Pick<CallerConfig, 'for' | 'caller'>[]
   readonly comparisons: Pick<Comparisons, 'askerOf' | 'compare' | 'has'>
   readonly clock: Pick<Clock, 'wallMs'>
   readonly grants: Pick<Grants, 'problem' | 'rules'>
