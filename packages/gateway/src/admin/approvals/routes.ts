@@ -1,6 +1,13 @@
 import type { Answer } from '../../heart/route.ts'
 import { type Approval, type Caller, ConfigError, ToolgateError } from '@toolgate/core'
-import { type Approvals, type DecidedApproval, type Grants, hasApproved, type VerdictOfPerson, voterOf } from '@toolgate/core/call'
+import {
+  type Approvals,
+  type DecidedApproval,
+  type Grants,
+  hasApproved,
+  type VerdictOfPerson,
+  voterOf,
+} from '@toolgate/core/call'
 import type { Clock, GrantRequest } from '@toolgate/core/stores'
 import type { CallerConfig } from '../../config/config.ts'
 import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
