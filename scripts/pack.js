@@ -18,18 +18,22 @@ mkdirSync(folder, { recursive: true })
 for (const old of globSync('toolgate-*.tgz', { cwd: folder })) rmSync(path.join(folder, old))
 run('npm', ['pack', '--silent', '--pack-destination', folder, ...packages.flatMap(({ at }) => ['--workspace', at])])
 
+// Whole paths, since they are installed from another folder.
 const tarball = ({ name, version }) =>
-  path.join(path.relative(process.cwd(), folder), `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
+  quoted(path.join(folder, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`))
+const quoted = (file) => (/^[\w./:@-]+$/.test(file) ? file : `'${file.replaceAll("'", `'\\''`)}'`)
 const library = packages.filter(({ name }) => name !== 'toolgate')
 const command = packages.find(({ name }) => name === 'toolgate')
 console.log(`
 Nothing is published on npm yet: "toolgate" and "@toolgate/…" there would be somebody else's. Install these files.
 
 The command:
-  npm install --global ./${tarball(command)}
+  npm install --global ${tarball(command)}
+or, in a folder of its own, where "npx toolgate" runs it:
+  npm install ${tarball(command)}
 
 The library, beside your agent (all of them, as they depend on each other):
-  npm install ${library.map((one) => `./${tarball(one)}`).join(' ')}`)
+  npm install ${library.map(tarball).join(' ')}`)
 
 function run(program, args) {
   const { status, error } = spawnSync(program, args, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] })

@@ -8,7 +8,14 @@ import { describe, it } from 'node:test'
 const ROOT = path.resolve(import.meta.dirname, '..')
 const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8')
 const pages = globSync(
-  ['README.md', 'docs/guide/*.md', 'packages/*/README.md', 'examples/*/*.{md,yaml}', 'deploy/**/{Dockerfile,*.yaml}'],
+  [
+    '*.md',
+    'docs/**/*.md',
+    'packages/*/README.md',
+    'examples/**/*.{md,yaml,ts,tsx,js,py,json}',
+    'deploy/**/{Dockerfile,*.yaml,*.yml,*.service}',
+    '.github/**/*.{md,yml}',
+  ],
   { cwd: ROOT, exclude: (name) => name === 'node_modules' },
 ).toSorted()
 const sources = globSync('packages/{cli,gateway,console}/src/**/*.{ts,tsx}', { cwd: ROOT })
@@ -17,14 +24,17 @@ const sources = globSync('packages/{cli,gateway,console}/src/**/*.{ts,tsx}', { c
 
 /** Packages of others that are dependencies here, and programs of theirs. */
 const PUBLIC = new Set([
-  ...globSync('{package.json,packages/*/package.json}', { cwd: ROOT }).flatMap((file) => {
+  ...globSync('{package.json,packages/*/package.json,examples/*/package.json}', { cwd: ROOT }).flatMap((file) => {
     const manifest = JSON.parse(read(file)) as Readonly<Record<string, Readonly<Record<string, string>> | undefined>>
     return ['dependencies', 'devDependencies', 'peerDependencies', 'optionalDependencies'].flatMap((kind) =>
       Object.keys(manifest[kind] ?? {}),
     )
   }),
-  // The program of @modelcontextprotocol/inspector.
+  // The programs of @modelcontextprotocol/inspector and @changesets/cli.
   'mcp-inspector',
+  'changeset',
+  // What an example compares itself with.
+  '@langchain/langgraph-cli',
   // Named by the page about telemetry, for hosts that export.
   '@opentelemetry/sdk-node',
   '@opentelemetry/exporter-trace-otlp-proto',
@@ -32,9 +42,10 @@ const PUBLIC = new Set([
 const isOurs = (name: string) => name === 'toolgate' || name.startsWith('@toolgate/')
 /** The command of a clone, in pages that say so. */
 const IN_CLONE = new Set(['README.md', 'docs/guide/cli.md', 'packages/cli/src/files.ts'])
-const isInClone = (file: string) => IN_CLONE.has(file) || file.startsWith('examples/')
+const isInClone = (file: string) =>
+  IN_CLONE.has(file) || file.startsWith('examples/') || file.startsWith('docs/decisions/')
 
-const INSTALL = /\bnpm (?:install|i)\b([^\n`"#]*)/g
+const INSTALL = /\bnpm (?:install|i)\b([^\n`"#&]*)/g
 const NPX = /\bnpx((?: +-{1,2}[a-z]+)*) +([@a-z][\w@/.-]*)/g
 const NPX_LIST = /\bnpx['"]?,? *(?:\n *)?(?:['"]?args['"]?: *)?\[?((?:['"]-y['"], *)?)['"]([@\w/.-]+)['"]/g
 
@@ -76,7 +87,13 @@ describe('packages that pages and written files install', () => {
   })
 
   it('are said to be unpublished where ours are installed', () => {
-    for (const file of ['README.md', 'docs/guide/running.md', 'docs/guide/frameworks.md', 'docs/guide/cli.md'])
+    for (const file of [
+      'README.md',
+      'docs/guide/running.md',
+      'docs/guide/frameworks.md',
+      'docs/guide/cli.md',
+      'docs/guide/own-servers.md',
+    ])
       assert.match(read(file), /on npm/i, file)
     for (const file of globSync('packages/*/README.md', { cwd: ROOT })) assert.match(read(file), /on npm/, file)
   })

@@ -118,18 +118,19 @@ describe('a receiver of signed JSON', () => {
     assert.deepEqual(dataOf(message)['input'], { cents: 150, to: '[redacted:github-token]' })
   })
 
-  it('learns of the end of an approval that needs several people after the last one', async () => {
+  it('gets no end while another approver must still approve', async () => {
+    const second = callerConfig('console-of-bea', { user: 'bea', roles: ['approver'] }, 'console')
     const policy = [{ ask: [{ match: 'pay:send', approvers: 2 }] }]
-    const callers = [...CALLERS, callerConfig('key-of-bo', { user: 'bo', roles: ['approver'] }, 'console')]
-    const gateway = await start([{}], { policy, callers })
+    const gateway = await start([{}], { callers: [...CALLERS, second], policy })
     await pay(gateway, 150)
     await got(1)
     await decide(gateway, 'approve')
-    const [{ id } = { id: '' }] = await gateway.gate.approvals.list({ status: 'pending' })
-    const body = { decision: 'approve' }
-    await gateway.api(`/api/approvals/${id}`, { method: 'POST', body, key: 'key-of-bo' })
-    const [, ended] = await got(2)
-    assert.deepEqual([ended?.body.type, dataOf(ended)['status']], ['approval.ended', 'approved'])
+    const [approval] = await gateway.gate.approvals.list({ status: 'pending' })
+    const options = { method: 'POST', body: { decision: 'approve' }, key: 'console-of-bea' }
+    assert.equal((await gateway.api(`/api/approvals/${approval?.id}`, options)).status, 200)
+    const [, ended, ...more] = await got(2)
+    await until(async () => (await waitingOf(gateway)) === 0)
+    assert.deepEqual([dataOf(ended)['status'], dataOf(ended)['decidedBy'], more], ['approved', 'bea', []])
   })
 
   it('learns that an approval has expired', async () => {
@@ -225,14 +226,15 @@ describe('a receiver that fails', () => {
     receiver.answer = (response) => {
       response.writeHead(200)
       const write = (): void => {
-        while (!response.destroyed && response.write('x'.repeat(65_536))) sent += 65_536
-        if (!response.destroyed) response.once('drain', write)
+        if (response.destroyed) return
+        sent += 65_536
+        response.write('x'.repeat(65_536), write)
       }
       write()
     }
     await pay(gateway, 150)
     await sentRecord(gateway)
-    assert.ok(sent < 64 * 1024 * 1024, `${sent} bytes`)
+    assert.ok(sent < 8 * 1024 * 1024, `${sent} bytes`)
   })
 
   it('refuses one message, which is not sent again', async () => {

@@ -81,6 +81,16 @@ describe('watch: true', () => {
     assert.equal(await waiting(), undefined)
   })
 
+  it('leaves a new receiver of notifications to toolgate reload, as it learns of calls', async (t) => {
+    const { write, waiting, gateway, get } = await setup(t)
+    write('[{ allow: ["*"] }]', 'watch: true\napprovals: { notify: [{ url: "http://127.0.0.1:9/", format: json }] }')
+    await until(async () => (await waiting()) !== undefined)
+    assert.match(String(await waiting()), /it may grant more \(approvals\)/)
+    assert.deepEqual(await get('/api/notifications'), { receivers: [] })
+    assert.equal((await runCommand(gateway.url, 'reload')).code, 0)
+    await until(async () => ((await get('/api/notifications')) as { receivers: object[] }).receivers.length === 1)
+  })
+
   it('runs no command that nobody has had run', async (t) => {
     const { folder, write, seen, get, waiting, gateway } = await setup(t)
     const runs = join(folder, 'runs')

@@ -81,7 +81,7 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
     }),
     extraTokenClaims: (_context, token) => ('accountId' in token ? { ...options.claims?.[token.accountId] } : {}),
     // Its own one reaches no gateway on loopback.
-    fetch: (url, { dispatcher: _, ...options }: RequestInit & { readonly dispatcher?: unknown }) => fetch(url, options),
+    fetch: (url, init) => fetch(url, withoutDispatcher(init)),
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
     ttl: { AccessToken: tokenSeconds, RefreshToken: 600, IdToken: 600, Session: 600, Grant: 600, Interaction: 600 },
     features: {
@@ -174,6 +174,13 @@ export async function startAuthorizationServer(options: AuthorizationServerOptio
         http.closeAllConnections()
       }),
   })
+}
+
+function withoutDispatcher({
+  dispatcher: _,
+  ...init
+}: RequestInit & { readonly dispatcher?: unknown } = {}): RequestInit {
+  return init
 }
 
 /** The types of the package leave it out. */

@@ -4,7 +4,7 @@ export const EXITS = {
   no: {
     code: 1,
     means:
-      'The answer is no (`why`: the tool is not visible, or the call would be refused; `needs`: something is not available; `call`: it is refused or fails; `check`: a server waits for a variable or a file; `doctor`: something is wrong; `test`: a test fails; `compare`: it may grant more; `halt`: it matches nothing now), or the command failed.',
+      'The answer is no (`why`: the tool is not visible, or the call would be refused; `needs`: something is not available; `call`: it is refused or fails; `check`: a server waits for a variable or a file; `doctor`: something is wrong; `test`: a test fails; `compare`: it may grant more), or the command failed.',
   },
   usage: { code: 2, means: 'The command line, the configuration or a name in them cannot be used.' },
   unreachable: { code: 3, means: 'No gateway answers at that address.' },

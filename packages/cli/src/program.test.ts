@@ -13,6 +13,7 @@ import { openJsonlAudit } from '@toolgate/stores/jsonl'
 import { openSqliteAudit } from '@toolgate/stores/sqlite'
 import { checkpointsPath } from '@toolgate/stores/verify'
 import type { StartGateway } from './commands/serve.ts'
+import { COMMANDS } from './command-table/index.ts'
 import { EXITS } from './exit.ts'
 import { runProgram } from './program.ts'
 import { createStopSignals } from './stop-signals.ts'
@@ -183,7 +184,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       [['tools', '--url', 'nowhere'], /"nowhere" is not a URL/],
       [['tools', '--as', 'nobody'], /No caller is named "nobody"/],
       [['audit', 'query', '--limit', '0'], /It is a whole number from 1 to 1000/],
-      [['audit', 'query', '--since', 'yesterday'], /It is a time such as 2026-/],
+      [['audit', 'query', '--since', 'tomorrow'], /It is a time such as 2026-/],
       [['audit', 'query', '--outcome', 'ok'], /Allowed choices are done, failed/],
       [['audit', 'query', '--event', 'tool_cal'], /Allowed choices are tool_call,/],
       [['audit', 'query', '--file', '/nowhere/audit.db'], /The audit file cannot be read: ENOENT/],
@@ -498,7 +499,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
       assert.equal(code, 0)
       assert.match(
         out,
-        /^SEQ {2}TIME .*\n2 .*tool_blocked {2}viewer {2}files:read {2}policy_denied\n1 .*tool_result .* 12 ms\n$/,
+        /^SEQ {2}DAY {9}TIME \(UTC.*\n2 {4}2026-11-2\d {2}.*tool_blocked {2}viewer {2}files:read {2}policy_denied\n1 {16}.*tool_result .* 12 ms\n$/,
       )
       assert.equal(gateway.requests[0]?.search, '?tool=files%3Aread&user=viewer&limit=5&after=0')
       assert.deepEqual(JSON.parse((await run(['audit', 'query', '--json'])).out), {
@@ -551,7 +552,7 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
         await audit.flush()
         const { code, out } = await run(['audit', 'query', '--file', file])
         assert.equal(code, 0)
-        assert.match(out, /2 {4}1970-01-01T00:00:00\.000Z {2}tool_result {3}viewer {2}files:read/)
+        assert.match(out, /2 {4}19(?:70-01-01|69-12-31) {2}\d\d:\d\d:00 .*tool_result {3}viewer {2}files:read/)
         assert.match((await run(['audit', 'tail', '--file', file, '--no-follow'])).out, /files:read/)
         await audit.close()
       })
@@ -836,11 +837,45 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
     })
   })
 
-  it('prints its version, and its help with the exit codes', async () => {
+  it('prints its version, its help on one screen, and the exit codes as a topic', async () => {
     assert.deepEqual(await run(['--version']), { code: 0, out: '1.2.3\n', err: '' })
     const { code, out } = await run(['--help'])
     assert.equal(code, 0)
-    for (const { means } of Object.values(EXITS)) assert.ok(out.includes(means))
+    for (const { name } of COMMANDS.filter((row) => !row.name.includes(' ')))
+      assert.match(out, new RegExp(`^(?:\\w+ +| {8})${name} `, 'm'))
+    for (const line of out.split('\n')) assert.ok(line.length <= 80, line)
+    assert.ok(out.split('\n').length <= 48, 'it fits on a screen')
+    assert.deepEqual(await run(['help']), { code: 0, out, err: '' })
+    const topic = await run(['help', 'exit-codes'])
+    for (const { means } of Object.values(EXITS)) assert.ok(topic.out.replaceAll(/\s+/g, ' ').includes(means), means)
+  })
+
+  it('prints the help of a command with examples, whose words and options exist', async () => {
+    for (const { name, run: runs } of COMMANDS) {
+      if (!runs || name === 'help') continue
+      const { out } = await run(['help', ...name.split(' ')])
+      const examples = out.split('\nExamples:\n')[1]
+      assert.ok(examples, `${name} has examples in help-examples.ts`)
+      assert.equal((await run([...name.split(' '), '--help'])).out, out)
+      for (const [option] of examples.replace(/ -- .*/g, '').matchAll(/--[a-z-]+/g))
+        assert.ok(out.split('\nExamples')[0]?.includes(option), `${name} ${option}`)
+      for (const line of examples.trim().split('\n'))
+        assert.ok(`${line.trim()} `.startsWith(`toolgate ${name.replace(/ list$/, '')} `), line)
+    }
+  })
+
+  it('names the nearest command and topic, or says where the commands are', async () => {
+    const errorOf = async (...words: readonly string[]) => {
+      const { code, err } = await run(words)
+      assert.equal(code, 2)
+      return err
+    }
+    assert.match(await errorOf('hlat'), /Did you mean halt\?/)
+    assert.match(await errorOf('audit', 'qury'), /Did you mean query\?/)
+    assert.match(await errorOf('foo'), /"toolgate --help" lists the commands\./)
+    assert.match(await errorOf('help', 'exit-code'), /no help about "exit-code"\.\nDid you mean exit-codes\?/)
+    assert.match(await errorOf('help', 'audit', 'qury'), /Did you mean query\?/)
+    assert.match(await errorOf('halt', 'vera'), /Say what the name is: --user <user>/)
   })
 
   it('has its exit codes in the guide', () => {

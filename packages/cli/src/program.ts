@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { COMMANDS } from './command-table/index.ts'
 import type { ServeDeps } from './commands/serve.ts'
 import { CliError, EXITS, type ExitName } from './exit.ts'
+import { examplesOf, helpOf } from './help.ts'
 import { checkOptions } from './option-rules.ts'
 import type { Io } from './io.ts'
 import { reportError } from './report-error.ts'
@@ -37,8 +38,12 @@ async function endOf(error: unknown, args: readonly string[], io: Io): Promise<E
  */
 function usageOf(error: CommanderError, args: readonly string[]): CliError {
   const [, message = '', meant] = /^(?:error: )?(.*?)(?:\n\((.*)\))?$/s.exec(error.message) ?? []
-  const isOption = error.code === 'commander.unknownOption'
-  const advice = isOption ? COMMANDS.find(({ name }) => name === args[0])?.optionHint : undefined
+  const known = COMMANDS.find(({ name }) => name === args[0])
+  const advice = {
+    'commander.unknownOption': known?.optionHint,
+    'commander.excessArguments': known?.wordHint,
+    'commander.unknownCommand': meant === undefined ? '"toolgate --help" lists the commands.' : undefined,
+  }[error.code]
   const hint = [meant, advice].filter((line) => line !== undefined).join('\n')
   return new CliError('usage', message, { ...(hint && { hint }), cause: error })
 }
@@ -64,12 +69,16 @@ function createProgram(deps: ProgramDeps, end: (exit: ExitName) => void): Comman
       // `reportError` reports all errors in one form.
       outputError: () => {},
     })
-    .addHelpText('after', `\nExit codes:\n${exitLines()}`)
+    .helpCommand(false)
+  program.helpInformation = () => helpOf(program)
 
   for (const { name, does, define, run, rules = [], isDefault = false } of COMMANDS) {
     const words = name.split(' ')
     const word = words.pop() ?? name
-    const command = parentOf(program, words).command(word, { isDefault }).description(does)
+    const command = parentOf(program, words)
+      .command(word, { isDefault })
+      .description(does)
+      .addHelpText('after', examplesOf(name))
     define(command)
     if (run)
       command.action(async () => {
@@ -86,10 +95,4 @@ function parentOf(program: Command, words: readonly string[]): Command {
     if (!found) throw new TypeError(`there is no command ${word}`)
     return found
   }, program)
-}
-
-function exitLines(): string {
-  return Object.values(EXITS)
-    .map(({ code, means }) => `  ${String(code).padEnd(4)} ${means}`)
-    .join('\n')
 }

@@ -31,7 +31,10 @@ describe('the README of the command', () => {
 
   it('names every command', async () => {
     const named = new Set(lines.map((line) => line.split(' ')[0]))
-    const commands = Array.from((await helpOf()).matchAll(/^ {2}([a-z]+)(?: |\|)/gm), ([, name = '']) => name)
+    const commands = Array.from(
+      (await helpOf()).matchAll(/^(?:[A-Z][a-z]+ +| {8})([a-z-]+) /gm),
+      ([, name = '']) => name,
+    )
     const others = commands.filter(
       (name) =>
         name !== 'help' &&

@@ -10,7 +10,7 @@ import { openScratchStores } from './testing/open-scratch-stores.ts'
 import { scratchFolder } from './testing/scratch-folder.ts'
 import { verifyAudit } from './verify.ts'
 
-const LATEST = { state: 7, audit: 2 }
+const LATEST = { state: 9, audit: 2 }
 
 /** Returns a file as an earlier version made it. */
 function earlier(t: TestContext, name: string): string {
@@ -45,7 +45,7 @@ const shapeOf = (path: string): unknown =>
     ])
   })
 
-for (const version of [1, 2, 3, 4, 5, 6])
+for (const version of [1, 2, 3, 4, 5, 6, 7])
   describe(`a state of version ${version}`, () => {
     it('is upgraded to the shape of a new one, and keeps everything', async (t) => {
       const path = earlier(t, `state-${version}`)

@@ -15,6 +15,8 @@ export interface EntryOptions {
   readonly http?: boolean
   readonly url?: string
   readonly key?: string
+  /** The variable of the client's environment that has the key. The file then has no key. */
+  readonly keyEnv?: string
 }
 
 /** The entry that connects a client to the gateway. */
@@ -41,8 +43,11 @@ function byCommand({ title, stdio }: ClientRow, { config, as, app }: EntryOption
   }
 }
 
-function overHttp({ title, http }: ClientRow, { config, as, app, url, key }: EntryOptions): GatewayEntry {
+function overHttp(client: ClientRow, options: EntryOptions): GatewayEntry {
+  const { title, http } = client
+  const { config, as, app, url, key, keyEnv } = options
   if (!http) throw new CliError('usage', `${title} starts commands only. Leave --http and --url out.`)
+  if (keyEnv !== undefined) return withKeyOfEnv(client, http, options, keyEnv)
   const file = url !== undefined && key !== undefined ? undefined : openConfig(config)
   const agent = file && key === undefined ? findAgent(file, as) : undefined
   const given = key ?? agent?.key
@@ -57,6 +62,26 @@ function overHttp({ title, http }: ClientRow, { config, as, app, url, key }: Ent
     value: http(endpoint, { Authorization: `Bearer ${given}` }),
     does: `${title} connects to ${endpoint}${agent ? ` as ${agent.user}` : ''}`,
     hasKey: true,
+  }
+}
+
+/** Returns an entry without the key: the client reads it from its environment. */
+function withKeyOfEnv(
+  { title, variable }: ClientRow,
+  http: NonNullable<ClientRow['http']>,
+  { config, app, url }: EntryOptions,
+  name: string,
+): GatewayEntry {
+  if (!variable)
+    throw new CliError('usage', `${title} reads no variables in headers.`, {
+      hint: 'Leave --http and --key-env out: then the file needs no key.',
+    })
+  if (!/^[A-Za-z_]\w*$/.test(name)) throw new CliError('usage', `--key-env must name a variable, such as TOOLGATE_KEY.`)
+  const endpoint = mcpUrlOf(url ?? listenUrl(openConfig(config)), app).href
+  return {
+    value: http(endpoint, { Authorization: `Bearer ${variable(name)}` }),
+    does: `${title} connects to ${endpoint} with the key in its variable ${name}`,
+    hasKey: false,
   }
 }
 

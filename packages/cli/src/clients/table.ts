@@ -26,12 +26,15 @@ export interface ClientRow {
   readonly http?: (url: string, headers: Readonly<Record<string, string>>) => object
   /** Returns the entry of a server that the client starts. */
   readonly stdio?: (command: string, args: readonly string[]) => object
+  /** Returns how a header names a variable of the client's environment. Absent: the client fills in none. */
+  readonly variable?: (name: string) => string
   readonly restart: string
 }
 
 type Http = NonNullable<ClientRow['http']>
 const typed: Http = (url, headers) => ({ type: 'http', url, headers })
 const untyped: Http = (url, headers) => ({ url, headers })
+const ofEnv = (name: string) => `\${env:${name}}`
 
 /** The clients, according to their documentation in November 2026. */
 export const CLIENTS: readonly ClientRow[] = [
@@ -52,6 +55,7 @@ export const CLIENTS: readonly ClientRow[] = [
     section: 'mcpServers',
     folders: 'projects',
     http: typed,
+    variable: (name) => `\${${name}}`,
     restart: 'Start Claude Code again; /mcp shows its servers.',
   },
   {
@@ -62,6 +66,7 @@ export const CLIENTS: readonly ClientRow[] = [
     prefers: 'user',
     section: 'mcpServers',
     http: untyped,
+    variable: ofEnv,
     restart: 'Start Cursor again, or switch the server on in its settings.',
   },
   {
@@ -72,6 +77,7 @@ export const CLIENTS: readonly ClientRow[] = [
     prefers: 'user',
     section: 'servers',
     http: typed,
+    variable: ofEnv,
     stdio: (command, args) => ({ type: 'stdio', command, args }),
     restart: 'Run "MCP: List Servers" in VS Code, and start it there.',
   },
@@ -82,6 +88,7 @@ export const CLIENTS: readonly ClientRow[] = [
     prefers: 'user',
     section: 'mcpServers',
     http: (url, headers) => ({ serverUrl: url, headers }),
+    variable: ofEnv,
     restart: 'Press "Refresh" among the MCP servers of Windsurf.',
   },
   {

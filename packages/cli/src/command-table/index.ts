@@ -24,6 +24,16 @@ const COMPLETION: CommandRow = {
   },
 }
 
+const HELP: CommandRow = {
+  name: 'help',
+  does: 'print the help of a command, or of a topic: exit-codes',
+  define: (command) => command.argument('[words...]', 'the command, or the topic').option('--json', ERRORS_AS_JSON),
+  run: async (command, { io }) => {
+    const [words] = command.processedArgs as [readonly string[]]
+    return (await import('../commands/help.ts')).helpCommand(command.parent ?? command, words, io)
+  },
+}
+
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly CommandRow[] = [
   ...SETUP_COMMANDS,
@@ -33,4 +43,5 @@ export const COMMANDS: readonly CommandRow[] = [
   ...OPERATION_COMMANDS,
   ...AUDIT_COMMANDS,
   COMPLETION,
+  HELP,
 ]

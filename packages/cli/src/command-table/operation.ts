@@ -62,17 +62,20 @@ export const OPERATION_COMMANDS: readonly CommandRow[] = [
     async (options: RestoreOptions, { io }, folder) =>
       (await import('../commands/restore.ts')).restoreCommand(folder, options, io),
   ),
-  row(
-    'halt',
-    'stop what all the options match, now: new, waiting and running calls',
-    (command) =>
-      targetOptions(gatewayOptions(command)).option(
-        '--reason <text>',
-        'the reason, which the model sees; default: a person has halted it',
-      ),
-    async (options: HaltOptions, { io }) => (await import('../commands/halts.ts')).haltCommand(options, io),
-    [['needs', ...TARGET_FLAGS], ...TARGET_RULES],
-  ),
+  {
+    ...row(
+      'halt',
+      'stop what all the options match, now: new, waiting and running calls',
+      (command) =>
+        targetOptions(gatewayOptions(command)).option(
+          '--reason <text>',
+          'the reason, which the model sees; default: a person has halted it',
+        ),
+      async (options: HaltOptions, { io }) => (await import('../commands/halts.ts')).haltCommand(options, io),
+      [['needs', ...TARGET_FLAGS], ...TARGET_RULES],
+    ),
+    wordHint: 'Say what the name is: --user <user>, --tool <selector>, --tenant <tenant> or --session <session>.',
+  },
   row(
     'release',
     'end a halt, by its target or by its id',

@@ -16,6 +16,8 @@ export interface CommandRow {
   readonly rules?: readonly OptionRule[]
   /** A hint for an unknown option. */
   readonly optionHint?: string
+  /** A hint for a word too many. */
+  readonly wordHint?: string
   /** Whether it runs when only its parent's words are given. */
   readonly isDefault?: boolean
 }

@@ -71,13 +71,19 @@ export const SETUP_COMMANDS: readonly CommandRow[] = [
         .option('--http', 'connect over HTTP, with the key in the file, instead of starting "toolgate stdio"')
         .option('--url <url>', 'over HTTP: the gateway; default: where the configuration listens')
         .option('--key <key>', "over HTTP: the agent's key; default: the one that init made")
+        .option(
+          '--key-env <name>',
+          "over HTTP: the variable of the client's environment that has the key, which the file then has not",
+        )
         .option('--dry-run', 'only show it'),
     async (options: ConnectCommandOptions, { io }, client) =>
       (await import('../commands/connect.ts')).connectCommand(client, options, io),
     [
       ...CLIENT_RULES,
-      ['--undo', 'not with', '--app', '--http', '--url', '--key', '--dry-run'],
+      ['--undo', 'not with', '--app', '--http', '--url', '--key', '--key-env', '--dry-run'],
       ['--key', 'needs', '--http', '--url'],
+      ['--key-env', 'needs', '--http', '--url'],
+      ['--key-env', 'not with', '--key', '--as'],
       ['--key', 'not with', '--as'],
     ],
   ),

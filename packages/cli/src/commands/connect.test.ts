@@ -51,6 +51,24 @@ describe('toolgate connect', () => {
     })
   })
 
+  it('writes no key where the client reads variables, each in its own syntax', async (t) => {
+    const { connect, entry, home, io } = world(t)
+    const written = (header: string) => ({ url: 'http://127.0.0.1:8787/mcp', headers: { Authorization: header } })
+    await connect('cursor', { http: true, keyEnv: 'MY_KEY' })
+    assert.deepEqual(entry(FILE), written('Bearer ${env:MY_KEY}'))
+    await connect('claude-code', {
+      http: true,
+      keyEnv: 'MY_KEY',
+      file: path.join(home, '.mcp.json'),
+      dryRun: true,
+      json: true,
+    })
+    assert.match(io.out(), /"Authorization": "Bearer \$\{MY_KEY\}"/)
+    assert.doesNotMatch(io.out(), /plain text|key-of-reader/)
+    await assert.rejects(connect('zed', { http: true, keyEnv: 'MY_KEY' }), /Zed reads no variables in headers/)
+    await assert.rejects(connect('cursor', { http: true, keyEnv: 'my key' }), /must name a variable/)
+  })
+
   it('removes a file that it made, and can be undone step by step', async (t) => {
     const { connect, home, read } = world(t)
     await connect('cursor', { as: 'reader' })

@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { backupPath, applyChanges, undoLast } from '../clients/undo.ts'
 import { findClientFile, hostOf, readClientFile, withEntries } from '../clients/client-file.ts'
 import { type EntryOptions, gatewayEntry } from '../clients/gateway-entry.ts'
@@ -32,6 +33,11 @@ export async function connectCommand(name: string, options: ConnectCommandOption
   const did = options.dryRun ? paint('yellow', 'would write') : paint('green', 'wrote')
   printLine(io.stdout, `${did}  "${printable(options.name)}" in ${printable(file)}: ${printable(entry.does)}.`)
   if (entry.hasKey) printLine(io.stdout, '  The key is in that file in plain text: whoever reads it is this caller.')
+  if (entry.hasKey && (options.project || file.startsWith(path.join(host.cwd, path.sep))))
+    printLine(
+      io.stdout,
+      '  Do not commit it. With --key-env TOOLGATE_KEY the client reads the key from its environment.',
+    )
   if (options.dryRun) return 'ok'
   printLine(io.stdout, `  ${client.restart}`)
   printLine(

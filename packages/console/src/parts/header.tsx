@@ -85,12 +85,13 @@ function Links({ session, page, waiting }: LinksProps): ReactElement {
   )
 }
 
-function Account({ session }: { session: SessionBody }): ReactElement {
+function Account({ session: { user, label = user, roles } }: { session: SessionBody }): ReactElement {
+  const named = label === user ? [] : [user]
   return (
     <div className="account">
       <Connection />
-      <span className="who" title={session.roles.join(', ')}>
-        <Exact text={session.user} />
+      <span className="who" title={[...named, ...roles].join(', ')}>
+        <Exact text={label} />
       </span>
       <LogOut />
     </div>

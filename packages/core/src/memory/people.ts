@@ -8,21 +8,26 @@ import { MAX_PEOPLE, type PersonStore, type SeenPerson } from '../ports/people.t
  * people.note([{ user: 'vera', issuer: 'key', by: 'key', roles: [], scopes: [], clients: [], firstSeenAt: 1, lastSeenAt: 1 }])
  */
 export function memoryPeople({ max = MAX_PEOPLE }: { readonly max?: number } = {}): PersonStore {
-  const kept = new Map<string, SeenPerson>()
+  const kept = new Map<string, { readonly person: SeenPerson; readonly number: number }>()
+  /** The number of notes. It stands for the time. */
+  let number = 0
   return {
     note(people) {
       for (const person of people) {
         const key = toPersonKey(person)
-        kept.set(key, joinedPerson(kept.get(key), person))
+        kept.set(key, { person: joinedPerson(kept.get(key)?.person, person), number: ++number })
       }
       if (kept.size <= max) return
-      const oldestFirst = [...kept].toSorted(([, a], [, b]) => a.lastSeenAt - b.lastSeenAt)
+      const oldestFirst = [...kept].toSorted(([, a], [, b]) => a.person.lastSeenAt - b.person.lastSeenAt)
       for (const [key] of oldestFirst.slice(0, kept.size - max)) kept.delete(key)
     },
-    read: () => ({ people: [...kept.values()], at: 0, count: kept.size }),
+    read(since = 0) {
+      const changed = [...kept.values()].filter((one) => one.number > since)
+      return { people: changed.map(({ person }) => person), at: number, count: kept.size }
+    },
     forget({ user, tenant }) {
       const before = kept.size
-      for (const [key, person] of kept) if (person.user === user && person.tenant === tenant) kept.delete(key)
+      for (const [key, { person }] of kept) if (person.user === user && person.tenant === tenant) kept.delete(key)
       return before - kept.size
     },
   }

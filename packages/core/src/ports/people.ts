@@ -13,10 +13,15 @@ export interface SeenPerson {
   /** The URL of the authorization server, or `key`. */
   readonly issuer: string
   readonly by: PersonDoor
-  /** The roles, scopes and attributes of the latest token. */
+  /** The roles, scopes and attributes of the latest token, or of the key. Empty if the person only logged in. */
   readonly roles: readonly string[]
   readonly scopes: readonly string[]
   readonly attributes?: Readonly<Record<string, unknown>>
+  /** When they were read. Absent if the person only logged in. */
+  readonly rolesAt?: number
+  /** The roles of the latest login to the console, and when it was. */
+  readonly consoleRoles?: readonly string[]
+  readonly consoleRolesAt?: number
   /** The OAuth clients, the latest first. */
   readonly clients: readonly string[]
   readonly firstSeenAt: number

@@ -93,16 +93,23 @@ const UNKNOWN: Refusal = Object.freeze({ refused: 'unknown' })
 /**
  * Combines several kinds of credentials in one authenticator. The first kind that recognizes a token decides.
  *
- * `resources` provides the headers for resources that accept OAuth tokens.
+ * `resources` provides the headers for resources that accept OAuth tokens. `onFound` is called with the sender of each
+ * request.
  */
-export function createAuthenticator(sources: readonly CredentialSource[], resources?: Challenges): Authenticator {
+export function createAuthenticator(
+  sources: readonly CredentialSource[],
+  resources?: Challenges,
+  onFound: (credential: Credential) => void = () => {},
+): Authenticator {
   return {
     async authenticate({ authorization }, resource) {
       const bearer = readBearer(authorization)
       if ('refused' in bearer) return bearer
       for (const source of sources) {
         const found = await source.find(bearer, resource)
-        if (found) return found
+        if (!found) continue
+        if (!isRefused(found)) onFound(found)
+        return found
       }
       return UNKNOWN
     },

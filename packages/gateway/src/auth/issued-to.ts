@@ -6,7 +6,7 @@ export interface IssuedTo {
 }
 
 /** The end of a session at an issuer, or of all sessions of a person. */
-export interface Logout extends IssuedTo {
+export interface ReportedLogout extends IssuedTo {
   /** The name of the issuer. */
   readonly issuer: string
   /** When the issuer ended them, in wall-clock milliseconds. */

@@ -3,9 +3,9 @@ import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { IssuerRow } from '../model/rows.ts'
 import type { OAuthConfig } from '../config/oauth.ts'
 import type { NamingIssuer } from '../config/other-names.ts'
-import { type Authenticator, createAuthenticator, type CredentialSource } from './credential.ts'
+import { type Authenticator, createAuthenticator, type Credential, type CredentialSource } from './credential.ts'
 import type { LogLine } from '../model/log-line.ts'
-import type { Logout } from './issued-to.ts'
+import type { ReportedLogout } from './issued-to.ts'
 import type { ProtectedResources } from './oauth/protected-resource.ts'
 import type { RefusedTokens } from './oauth/refusals.ts'
 
@@ -25,11 +25,11 @@ export interface OpenedAuthenticator {
 }
 
 /** Ends the tokens of sessions that their issuer has ended. */
-export interface TokenLogouts {
+interface TokenLogouts {
   /** Reads the logouts from the store and follows its changes. `end` gets the callers that have no other token. */
   open(state: StateStore, end: (callers: readonly Caller[]) => void): Promise<void>
   /** Resolves when every replica refuses the tokens. */
-  add(logout: Logout): Promise<void>
+  add(logout: ReportedLogout): Promise<void>
   close(): void
 }
 
@@ -41,6 +41,8 @@ interface AuthenticatorOptions {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
   readonly log: (line: LogLine) => void
   readonly onFault: (error: unknown) => void
+  /** Called with the sender of each request. */
+  readonly onFound: (credential: Credential) => void
 }
 
 /**
@@ -51,10 +53,15 @@ interface AuthenticatorOptions {
  */
 export async function openAuthenticator(
   own: readonly CredentialSource[],
-  { oauth, naming, publicUrl, clock, log, onFault }: AuthenticatorOptions,
+  { oauth, naming, publicUrl, clock, log, onFault, onFound }: AuthenticatorOptions,
 ): Promise<OpenedAuthenticator> {
   if (!oauth)
-    return { authenticator: createAuthenticator(own), issuers: () => [], signedIn: () => [], refusedTokens: () => [] }
+    return {
+      authenticator: createAuthenticator(own, undefined, onFound),
+      issuers: () => [],
+      signedIn: () => [],
+      refusedTokens: () => [],
+    }
   if (publicUrl === undefined)
     throw new ConfigError('publicUrl', 'is needed with oauth: tokens are for a URL that clients know')
   const [{ Tokens }, { Logouts }, { TokenRefusals }, { protectedResources }] = await Promise.all([
@@ -69,7 +76,7 @@ export async function openAuthenticator(
   const resources = protectedResources(oauth, publicUrl)
   void tokens.start()
   return {
-    authenticator: createAuthenticator([...own, tokens], resources),
+    authenticator: createAuthenticator([...own, tokens], resources, onFound),
     resources,
     signedIn: () => tokens.callers(),
     refusedTokens: () => refusals.list,

@@ -3,6 +3,7 @@ import { FleetFailures } from '../auth/fleet-failures.ts'
 import { Keys } from '../auth/keys.ts'
 import { openAuthenticator } from '../auth/open-authenticator.ts'
 import { createOriginRules, isOwnUrl } from '../auth/origin.ts'
+import { People } from '../auth/people.ts'
 import type { Revisions, Settings } from '../auth/revision.ts'
 import { Runs } from '../auth/runs.ts'
 import type { GatewayConfig } from '../config/config.ts'
@@ -32,6 +33,7 @@ export async function openDoor(
   const publicUrl = written ?? (isLoopback(host) ? toUrl(listen, port) : undefined)
   const keys = new Keys({ revisions, clock, onFault })
   const runs = new Runs({ revisions, clock, keys, onFault })
+  const people = new People({ clock, log })
   const opened = await openAuthenticator([keys, runs], {
     oauth,
     naming: namingIssuers({ oauth, oidc }),
@@ -39,6 +41,7 @@ export async function openDoor(
     clock,
     log,
     onFault,
+    onFound: people.noteRequest.bind(people),
   })
   const known = written === undefined ? listed : [...listed, written]
   const origins = createOriginRules({ host, port, isTls: tls !== undefined, origins: known, corsOrigins })
@@ -46,6 +49,7 @@ export async function openDoor(
     ...opened,
     keys,
     runs,
+    people,
     port,
     publicUrl,
     origins,

@@ -187,10 +187,10 @@ async function openServers(
   return { fleet, connections, held, counts: countCalls(clock, calls), tracing, via }
 }
 
-/** Opens keys, runs and the logouts of tokens over the stores, until the gateway closes. */
+/** Opens keys, runs, people and the logouts of tokens over the stores, until the gateway closes. */
 async function openCredentials(
-  { keys, runs, tokenLogouts }: EarlyDoor,
-  { state }: OpenedStores,
+  { keys, runs, people, tokenLogouts }: EarlyDoor,
+  { state, people: store }: OpenedStores,
   record: (entry: RunRecord) => void,
   { lifecycle, revisions }: HeartServices,
 ): Promise<void> {
@@ -200,6 +200,8 @@ async function openCredentials(
   lifecycle.onClose(() => tokenLogouts?.close())
   await keys.open(state)
   await runs.open(state, record)
+  await people.open(store)
+  lifecycle.onClose(() => people.close())
   lifecycle.onClose(() => runs.close())
   lifecycle.onClose(() => keys.close())
 }
@@ -233,7 +235,7 @@ function recordBeside(
 /** Returns the options that have the same form in the file and in the gate. */
 function toGateOptions(
   { calls, definitions, oauth, pins }: Settings,
-  { aliases, labels, limits, policy, servers }: Rules,
+  { aliases, grants, labels, limits, policy, servers }: Rules,
 ): Partial<GateOptions> {
   const { maxOutputChars, concurrency = [] } = calls ?? {}
   const longest = Math.max(...servers.map(({ callTimeoutMs }) => callTimeoutMs), 1000)
@@ -243,6 +245,7 @@ function toGateOptions(
     concurrency,
     deadlineMs: calls?.deadlineMs ?? DEADLINE_FACTOR * longest,
     ...(aliases === undefined ? {} : { aliases }),
+    ...(grants === undefined ? {} : { grants }),
     ...(labels === undefined ? {} : { labels }),
     ...(oauth === undefined ? {} : { stepUp: oauth.stepUp }),
     ...(pins === undefined ? {} : { pins }),

@@ -7,6 +7,7 @@ import type { FailedLogins } from '../auth/failed-logins.ts'
 import type { Keys } from '../auth/keys.ts'
 import type { OpenedAuthenticator } from '../auth/open-authenticator.ts'
 import type { OriginRules } from '../auth/origin.ts'
+import type { People } from '../auth/people.ts'
 import type { Revisions, Rules, Settings } from '../auth/revision.ts'
 import type { Runs } from '../auth/runs.ts'
 import type { GatewayConfig } from '../config/config.ts'
@@ -93,6 +94,7 @@ export interface Door extends OpenedAuthenticator {
   readonly publicUrl: string | undefined
   readonly keys: Keys
   readonly runs: Runs
+  readonly people: People
   readonly logins: FailedLogins
   readonly addresses: ClientAddresses
   /** When the certificate expires, in wall-clock milliseconds. `undefined` over HTTP. */

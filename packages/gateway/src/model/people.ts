@@ -69,6 +69,14 @@ export interface PersonRow {
   readonly client?: string
 }
 
+/** `DELETE /api/people?user=&tenant=`: the person whose record was removed. */
+export interface ForgottenPersonBody {
+  readonly user: string
+  readonly tenant?: string
+  /** The number of records: one for each authorization server. */
+  readonly removed: number
+}
+
 export interface PersonKeys {
   readonly count: number
   /** The number of keys that have expired or no longer work. */

@@ -35,6 +35,8 @@ export interface OpenapiBody {
 /** `GET /api/session` and `POST /api/login` */
 export interface SessionBody {
   readonly user: string
+  /** What people call the person, from a login with OpenID Connect. Nothing is decided by it. */
+  readonly label?: string
   readonly tenant?: string
   /** This person sees callers of several tenants. */
   readonly manyTenants?: true

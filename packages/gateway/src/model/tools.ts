@@ -1,3 +1,4 @@
+import type { RolesFrom } from './people.ts'
 import type { OutcomeWord, Reason } from '@toolgate/core'
 import type { ItemKind } from '@toolgate/core/toolset'
 import type { DefinitionDiff, DefinitionFinding, PinStatus } from '@toolgate/core/pins'
@@ -7,6 +8,8 @@ import type { MayStillRow, PlacedMayStill } from './reasons.ts'
 /** `GET /api/tools?as=<user>&app=<app>&kind=<kind>`: the items of one kind; without `kind`, the tools. */
 export interface ToolsBody {
   readonly as: string
+  /** Present if `as` signed in: the roles that decide are those of their latest token. */
+  readonly rolesFrom?: RolesFrom
   readonly app?: string
   readonly policyRevision: number
   readonly catalogRevision: number

@@ -7,6 +7,7 @@ import { authenticateKeys } from '../auth/keyring.ts'
 import { Keys } from '../auth/keys.ts'
 import { createOriginRules } from '../auth/origin.ts'
 import { Revisions } from '../auth/revision.ts'
+import { People } from '../auth/people.ts'
 import { Runs } from '../auth/runs.ts'
 import { ROOMS } from '../compose/rooms.ts'
 import type { CallerConfig, GatewayConfig } from '../config/config.ts'
@@ -79,6 +80,7 @@ export function heartOf(parts: HeartParts): Heart {
       port: 8787,
       keys,
       runs: new Runs({ revisions, clock, keys, onFault }),
+      people: new People({ clock, log: () => {} }),
       logins: { count: 0, failed: async () => {}, close: () => {} },
       signedIn: () => [],
       issuers: () => [],

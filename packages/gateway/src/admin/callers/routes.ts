@@ -9,7 +9,7 @@ import { oneOf, parseQuery, shortText, wholeNumber } from '../http/request.ts'
 export const room: Room = {
   name: 'callers',
   open(heart) {
-    const callers = createNamedCallers(() => heart.revisions.current.callers)
+    const callers = createNamedCallers(() => heart.revisions.current.callers, heart.door.people)
     return { routes: [{ method: 'GET', path: '/api/callers', by: 'person', answer: callersRoute(heart, callers) }] }
   },
 }

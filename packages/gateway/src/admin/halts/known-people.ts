@@ -9,10 +9,10 @@ export interface KnownPerson {
 }
 
 /**
- * Returns the users who have a key, are logged in, or made calls in the last week; of one tenant, or of all for
+ * Returns the users who have a key, whom the gateway has seen, or who made calls in the last week; of one tenant, or of all for
  * `undefined`.
  *
- * `signedIn`: the users of the configuration, the users with keys, and those who are logged in. `counted` is absent if calls
+ * `signedIn`: the users of the configuration, the users with keys, and those whom the gateway has seen. `counted` is absent if calls
  * are not counted. Then no user is known by their calls.
  */
 export async function knownPeople(

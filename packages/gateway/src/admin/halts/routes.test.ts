@@ -4,6 +4,7 @@ import { after, beforeEach, describe, it } from 'node:test'
 import { type Caller, createGate, defineTool, type Gate, memoryAudit } from '@toolgate/core'
 import { parseGroups } from '@toolgate/core/groups'
 import { memoryState } from '@toolgate/core/stores'
+import type { People } from '../../auth/people.ts'
 import type { CallerConfig } from '../../config/config.ts'
 import type { HttpApi } from '../http/api.ts'
 import { apiOf, heartOf, nameFor } from '../../testing/heart.ts'
@@ -53,7 +54,7 @@ function open({ canStore = () => true }: { canStore?: () => boolean } = {}) {
       callers,
       audit,
       catalog: { lists: nameFor((id) => id), selectors: () => parseGroups(GROUPS).selectors },
-      door: { signedIn: () => signedIn },
+      door: { people: { list: () => signedIn, of: () => [] } as object as People },
       onFault: (error) => faults.push(error),
     }),
   )

@@ -5,7 +5,6 @@ import type { HaltRequest, HaltTarget } from '@toolgate/core/internal'
 import { matchesSelector, parseSelector } from '@toolgate/core/toolset'
 import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
-import { room as login } from '../login/routes.ts'
 import { room as overview } from '../overview/routes.ts'
 import { ApiFault } from '../../model/faults.ts'
 import { type KnownPerson, knownPeople, nearestFew } from './known-people.ts'
@@ -14,14 +13,13 @@ import type { HaltReach, HaltReachBody, HaltRow, HaltsBody } from '../../model/r
 
 export const room: Room = {
   name: 'halts',
-  needs: [login, overview],
+  needs: [overview],
   open(heart, rooms) {
     const { door, revisions } = heart
     const signedIn = () => [
       ...revisions.current.callers.map(({ caller }) => caller),
       ...door.keys.list(),
-      ...door.signedIn(),
-      ...(rooms.ask(login)?.signedIn() ?? []),
+      ...door.people.list(),
     ]
     const known: KnownPeople = (tenant) => knownPeople(signedIn(), rooms.ask(overview)?.counted, tenant)
     return {

@@ -35,6 +35,8 @@ export interface Login {
   readonly loginAt: number
   /** The id of the credential, for a login by key. */
   readonly credential?: string | undefined
+  /** What people call the person, for pages only. */
+  readonly label?: string | undefined
 }
 
 /**
@@ -141,10 +143,12 @@ function header(headers: Headers, name: string): string | undefined {
 }
 
 /** `GET /api/session`: who is logged in. */
-export function sessionRoute(rules: Pick<AccessRules, 'hasTenants'>): Answer {
-  return ({ person, query }) => {
+export function sessionRoute(rules: AccessRules): Answer {
+  return ({ request, person, query }) => {
     parseQuery(query, {})
-    return toBody(person, rules)
+    const session = rules.sessions.find(readCookie(request.headers, rules.cookieName) ?? '')
+    const isOwn = session?.person === person && session.label !== undefined
+    return { ...toBody(person, rules), ...(isOwn && { label: session.label }) }
   }
 }
 
@@ -270,8 +274,9 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
       // Measured on the monotonic clock, which people cannot set.
       const left = Math.min(ttlMs, endsAtMs - clock.wallMs())
       const loginMs = now - (clock.wallMs() - loginAtMs)
-      const { logoutUrl, issuedTo } = more
-      const session = { person: caller, loginMs, endsAtMs: now + left, logoutUrl, issuedTo, ending: createEmitter() }
+      const { logoutUrl, issuedTo, label } = more
+      const times = { loginMs, endsAtMs: now + left }
+      const session = { person: caller, ...times, logoutUrl, issuedTo, label, ending: createEmitter() }
       sessions.set(digest(secret), session)
       return secret
     },
@@ -280,7 +285,8 @@ export function createSessions({ clock, ttlMs = SESSION_TTL_MS, max = 1000 }: Se
       const now = clock.monotonicMs()
       if (!session || session.endsAtMs <= now) return undefined
       // Measured on the monotonic clock, which people cannot set.
-      return { person: session.person, loginAt: clock.wallMs() - (now - session.loginMs) }
+      const { person, label } = session
+      return { person, loginAt: clock.wallMs() - (now - session.loginMs), ...(label !== undefined && { label }) }
     },
     people() {
       const now = clock.monotonicMs()
@@ -315,6 +321,7 @@ interface OpenSession {
   readonly endsAtMs: number
   readonly logoutUrl: string | undefined
   readonly issuedTo: IssuedTo | undefined
+  readonly label: string | undefined
   readonly ending: Emitter<[]>
 }
 

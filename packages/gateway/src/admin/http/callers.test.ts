@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Caller, memoryAudit } from '@toolgate/core'
+import type { SeenPerson } from '@toolgate/core/stores'
 import { countFor, createNamedCallers, findCaller, maySee, queryFor } from './callers.ts'
 
 describe('maySee', () => {
@@ -39,6 +40,70 @@ describe('createNamedCallers', () => {
     assert.deepEqual(found('vera#2', {}), { user: 'vera', tenant: 'beta' })
     assert.throws(() => found('vera#3', { tenant: 'beta' }), /known are vera, vera#2\./)
     assert.throws(() => found('owner', { tenant: 'beta' }), /known are vera, vera#2\./)
+  })
+})
+
+describe('findCaller for people who signed in', () => {
+  const A = 'https://a.example'
+  const seen = (user: string, own: Partial<SeenPerson> = {}): SeenPerson => ({
+    ...{ user, issuer: A, by: 'token', roles: ['viewer'], scopes: ['read'], rolesAt: 7, clients: [] },
+    ...{ firstSeenAt: 1, lastSeenAt: 9 },
+    ...own,
+  })
+  const all = [
+    seen('a/nora', { tenant: 'acme' }),
+    seen('a/vera', { tenant: 'acme' }),
+    seen('a/vera', { tenant: 'beta', roles: ['admin'] }),
+    seen('zoe', { roles: ['one'] }),
+    seen('zoe', { issuer: 'https://b.example', roles: ['two'] }),
+    seen('ben', { roles: ['admin'] }),
+    seen('lea', { by: 'login', roles: [], rolesAt: undefined, consoleRoles: ['approver'], consoleRolesAt: 8 } as never),
+    seen('owner', { issuer: 'key', by: 'key' }),
+  ]
+  const people = { list: () => all, of: (user: string) => all.filter((one) => one.user === user) }
+  const ben = { keyHash: Buffer.alloc(32), for: 'mcp' as const, caller: { user: 'ben' } }
+  const callers = createNamedCallers(() => [ben], people)
+  const ROOT = { user: 'root' }
+  const find = (as: string, person: Caller = ROOT) => findCaller(callers, { as }, person)
+
+  it('has the roles of their latest token, and says where these are from', () => {
+    const { name, caller, rolesFrom } = find('a/nora')
+    assert.deepEqual(
+      [name, caller],
+      ['a/nora', { user: 'a/nora', tenant: 'acme', roles: ['viewer'], scopes: ['read'] }],
+    )
+    assert.deepEqual(rolesFrom, { issuer: A, at: 7 })
+    assert.deepEqual(find('lea').caller.roles, ['approver'])
+    assert.deepEqual(find('lea').rolesFrom, { issuer: A, at: 8 })
+  })
+
+  it('names one of several by the tenant or the issuer, and never merges two', () => {
+    assert.deepEqual(
+      callers.signedIn(ROOT).map(({ name, caller }) => [name, caller.roles]),
+      [
+        ['a/nora', ['viewer']],
+        ['a/vera of acme', ['viewer']],
+        ['a/vera of beta', ['admin']],
+        [`zoe from ${A}`, ['one']],
+        ['zoe from https://b.example', ['two']],
+        [`ben from ${A}`, ['admin']],
+        ['lea', ['approver']],
+      ],
+    )
+    for (const { name, caller } of callers.signedIn(ROOT)) assert.deepEqual(find(name).caller, caller)
+    assert.throws(() => find('zoe'), { code: 'caller_unknown' })
+    assert.deepEqual(find('ben').caller, { user: 'ben' }, 'a caller of the file keeps its name')
+  })
+
+  it('shows a person of a tenant nobody of another, not even in a name', () => {
+    const acme = { user: 'boss', tenant: 'acme' }
+    assert.equal(find('a/vera', acme).caller.tenant, 'acme')
+    for (const name of ['a/vera of beta', 'lea', 'zoe', `zoe from ${A}`])
+      assert.throws(() => find(name, acme), /^ApiFault: No caller is named "[^"]+"; known are a\/nora, a\/vera\./)
+  })
+
+  it('names the nearest if nobody has the name', () => {
+    assert.throws(() => find('a/norra'), /Did you mean "a\/nora"\?/)
   })
 })
 

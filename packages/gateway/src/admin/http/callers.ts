@@ -16,6 +16,9 @@ import { recordPages } from '../../util/next-turn.ts'
 import { recordFor } from './rule-text.ts'
 import { invalidQuery, type Parameter, parseQuery, required, shortText } from './request.ts'
 import type { CallerConfig } from '../../config/config.ts'
+import { KEY_ISSUER, type People } from '../../auth/people.ts'
+import type { RolesFrom } from '../../model/people.ts'
+import { type SeenPerson, toPersonKey } from '@toolgate/core/stores'
 
 export interface NamedCaller {
   readonly name: string
@@ -23,10 +26,24 @@ export interface NamedCaller {
   readonly caller: Caller
 }
 
-/** Returns the callers that a person may see, by name. The map stays the same until the configuration changes. */
-export type NamedCallers = (person: Caller) => ReadonlyMap<string, NamedCaller>
+/** A person who signed in, by the name for `as`. */
+export interface NamedPerson extends NamedCaller {
+  readonly seen: SeenPerson
+  readonly rolesFrom: RolesFrom
+}
+
+/** Returns the configured callers that a person may see, by name. The map stays the same until the configuration changes. */
+export interface NamedCallers {
+  (person: Caller): ReadonlyMap<string, NamedCaller>
+  /** Returns the people who signed in and whom a person may see. */
+  signedIn(person: Caller): readonly NamedPerson[]
+  /** Returns one of them by the name. */
+  find(as: string, person: Caller): NamedPerson | undefined
+}
 
 const MAX_NAMED = 50
+/** The number of people whose names are compared with an unknown one. */
+const MAX_COMPARED = 5000
 
 /**
  * Returns the configured callers by the name for `as`, which is the `user`.
@@ -50,8 +67,61 @@ function nameCallers(callers: readonly CallerConfig[]): ReadonlyMap<string, Name
 
 const NOBODY: ReadonlyMap<string, NamedCaller> = new Map()
 
-/** Names only callers that a person may see, so that `vera#2` does not reveal another tenant's `vera`. */
-export function createNamedCallers(callers: () => readonly CallerConfig[]): NamedCallers {
+/** The people whom the gateway has seen. */
+type SeenPeople = Pick<People, 'list' | 'of'>
+const NOBODY_SEEN: SeenPeople = { list: () => [], of: () => [] }
+
+/**
+ * Names only callers that a person may see, so that `vera#2` does not reveal another tenant's `vera`. People who signed
+ * in are named by their user; if several have the same, `vera of acme`, and `vera from https://id.example`.
+ */
+export function createNamedCallers(
+  callers: () => readonly CallerConfig[],
+  people: SeenPeople = NOBODY_SEEN,
+): NamedCallers {
+  const configured = nameConfigured(callers)
+  const inSight = (person: Caller, seen: readonly SeenPerson[]) =>
+    seen.filter((one) => one.issuer !== KEY_ISSUER && maySee(person, one))
+  const toNamed = (seen: SeenPerson, person: Caller) => {
+    const others = inSight(person, people.of(seen.user)).filter((one) => toPersonKey(one) !== toPersonKey(seen))
+    return toNamedPerson(seen, others, configured(person))
+  }
+  return Object.assign(configured, {
+    signedIn: (person: Caller) => inSight(person, people.list()).map((one) => toNamed(one, person)),
+    find: (as: string, person: Caller) =>
+      usersIn(as)
+        .flatMap((user) => inSight(person, people.of(user)))
+        .map((one) => toNamed(one, person))
+        .find(({ name }) => name === as),
+  })
+}
+
+/** The texts between the parts of a name such as `vera of acme from https://id.example`. */
+const PARTS = / of | from /g
+
+/** Returns the users that a name may be about: the name, and each part of it before ` of ` or ` from `. */
+function usersIn(as: string): readonly string[] {
+  return [as, ...[...as.matchAll(PARTS)].map(({ index }) => as.slice(0, index))]
+}
+
+function toNamedPerson(
+  seen: SeenPerson,
+  others: readonly SeenPerson[],
+  configured: ReadonlyMap<string, NamedCaller>,
+): NamedPerson {
+  const { user, tenant, issuer, attributes, scopes, lastSeenAt } = seen
+  const { rolesAt } = seen
+  const [roles, at] = rolesAt === undefined ? [seen.consoleRoles, seen.consoleRolesAt] : [seen.roles, rolesAt]
+  const ofTenant = tenant === undefined ? user : `${user} of ${tenant}`
+  const isSole = others.length === 0 && !configured.has(user)
+  const isSoleOfTenant = others.every((one) => one.tenant !== tenant) && !configured.has(ofTenant)
+  const name = isSole ? user : isSoleOfTenant ? ofTenant : `${ofTenant} from ${issuer}`
+  const fields = { user, roles: roles ?? [], scopes, ...(tenant !== undefined && { tenant }) }
+  const caller = defineCaller({ ...fields, ...(attributes && { attributes }) })
+  return { name, for: 'mcp', caller, seen, rolesFrom: { issuer, at: at ?? lastSeenAt } }
+}
+
+function nameConfigured(callers: () => readonly CallerConfig[]): (person: Caller) => ReadonlyMap<string, NamedCaller> {
   let named: readonly CallerConfig[] = []
   const ofTenant = new Map<string | undefined, ReadonlyMap<string, NamedCaller>>()
   return (person) => {
@@ -103,20 +173,22 @@ export function findCaller(
   callers: NamedCallers,
   { as, caller }: WhoseQuery,
   person: Caller,
-): Pick<NamedCaller, 'name' | 'caller'> {
+): Pick<NamedCaller, 'name' | 'caller'> & Partial<Pick<NamedPerson, 'rolesFrom'>> {
   if (as !== undefined && caller !== undefined) throw invalidQuery('caller', 'cannot be given beside "as"')
   if (caller && !maySee(person, caller)) throw invalidQuery('caller', 'is of another tenant')
   if (caller) return { name: toName(caller), caller }
   const named = callers(person)
-  const found = named.get(required('as', as))
+  const found = named.get(required('as', as)) ?? callers.find(as ?? '', person)
   if (found) return found
-  const names = [...named.keys()]
+  const seen = callers.signedIn(person).slice(0, MAX_COMPARED)
+  const names = [...named.keys(), ...seen.map(({ name }) => name)]
   const known = names.slice(0, MAX_NAMED).join(', ')
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : ''
   const near = nearestOf(as ?? '', names)
   const hint = near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`
   throw new ApiFault(
     'caller_unknown',
-    `No caller is named ${JSON.stringify(as)}; known are ${known || '(none)'}.${hint}`,
+    `No caller is named ${JSON.stringify(as)}; known are ${known || '(none)'}${more}.${hint}`,
   )
 }
 

@@ -1,11 +1,11 @@
-import type { Logout } from '../../auth/issued-to.ts'
+import type { ReportedLogout } from '../../auth/issued-to.ts'
 import type { OidcConfig } from '../../config/oidc.ts'
 import type { Heart } from '../../heart/heart.ts'
 import type { LoginSessions } from '../http/access.ts'
 
 /** Ends the logins and the tokens that an authorization server has ended, at every replica, and records it. */
 export async function endLogins(
-  logout: Logout,
+  logout: ReportedLogout,
   { server: { name, claims, users } }: OidcConfig,
   sessions: readonly LoginSessions[],
   { config, door, gate, stores, clock }: Heart,

@@ -21,7 +21,14 @@ async function setup(t: TestContext, publicUrl: string) {
     })
   const config = { server: issuer.config, clientId: 'console', scopes: ['openid'], roles: new Map([['admins', []]]) }
   const logged: string[] = []
-  const deps = { config, publicUrl, clock, state: memoryState({ clock }), log: (line: string) => logged.push(line) }
+  const deps = {
+    config,
+    publicUrl,
+    clock,
+    state: memoryState({ clock }),
+    log: (line: string) => logged.push(line),
+    onLogin: () => {},
+  }
   const routes = createOidcRoutes(deps)
   const access = {
     authenticator: authenticateKeys([]),

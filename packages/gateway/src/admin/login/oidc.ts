@@ -1,7 +1,8 @@
+import type { Caller } from '@toolgate/core'
 import { messageOf } from '@toolgate/values'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import { boundLines } from '../../auth/bounded-lines.ts'
-import type { Logout } from '../../auth/issued-to.ts'
+import type { ReportedLogout } from '../../auth/issued-to.ts'
 import type { OidcLoginDeps } from '../../auth/oauth/oidc-login.ts'
 import type { OidcConfig } from '../../config/oidc.ts'
 import { ApiFault } from '../../model/faults.ts'
@@ -19,7 +20,9 @@ interface OidcDeps {
   readonly state: Pick<StateStore, 'get' | 'add' | 'take'>
   readonly log: (message: string, level?: 'info' | 'warn') => void
   /** Ends what the authorization server has ended. */
-  readonly onLogout?: (logout: Logout) => Promise<void>
+  readonly onLogout?: (logout: ReportedLogout) => Promise<void>
+  /** Called with each person who has logged in. */
+  readonly onLogin?: (person: Caller) => void
 }
 
 /** The routes of a login with OpenID Connect. */
@@ -37,7 +40,16 @@ export const LOGOUT_PATH = '/api/oidc/backchannel-logout'
 const BACK = /^\/(?:(?:approvals|connect)\/[\w%.~-]{1,300})?$/
 
 /** Returns the routes. Their code is loaded at the first login. */
-export function createOidcRoutes({ config, naming, publicUrl, clock, state, log, onLogout }: OidcDeps): OidcRoutes {
+export function createOidcRoutes({
+  config,
+  naming,
+  publicUrl,
+  clock,
+  state,
+  log,
+  onLogout,
+  onLogin = () => {},
+}: OidcDeps): OidcRoutes {
   const isSecure = publicUrl.startsWith('https:')
   const logFailure = boundLines(log, clock)
   const open = once(async () => {
@@ -91,6 +103,7 @@ export function createOidcRoutes({ config, naming, publicUrl, clock, state, log,
         const { login } = await open()
         const cookie = readCookie(request.headers, nameOf(access)) ?? ''
         const { person, back, ...session } = await login.finish(new URL(request.url).searchParams, cookie)
+        onLogin(person)
         const headers = new Headers({ 'set-cookie': await openSession(access, { person }, { isSecure, ...session }) })
         headers.append('set-cookie', toCookie(access, '', 0))
         return redirect(back, headers)

@@ -35,6 +35,7 @@ interface StoredSession {
   readonly endsAt: number
   readonly logoutUrl?: string
   readonly issuedTo?: IssuedTo
+  readonly label?: string
   /** The rules under which a person without a key logged in. */
   readonly rules?: string
 }
@@ -66,7 +67,7 @@ export class SharedSessions implements LoginSessions {
   async open(caller: Caller, session: NewSession = {}): Promise<string> {
     const { clock, state, rules, ttlMs = SESSION_TTL_MS, max = 1000 } = this.#options
     const now = clock.wallMs()
-    const { credential, endsAtMs = Number.POSITIVE_INFINITY, loginAtMs = now, logoutUrl, issuedTo } = session
+    const { credential, endsAtMs = Number.POSITIVE_INFINITY, loginAtMs = now, logoutUrl, issuedTo, label } = session
     const endsAt = Math.min(now + ttlMs, endsAtMs)
     const oldest = [...this.#kept].toSorted(([, a], [, b]) => a.endsAt - b.endsAt)[0]
     if (this.#kept.size >= max && oldest) await this.#end(oldest[0])
@@ -79,6 +80,7 @@ export class SharedSessions implements LoginSessions {
       endsAt,
       ...(logoutUrl === undefined ? {} : { logoutUrl }),
       ...(issuedTo && { issuedTo }),
+      ...(label !== undefined && { label }),
     }
     await this.#mirror.write(key, () => state.set(key, kept, { expiresAt: endsAt }))
     this.#replace(new Map([...this.#kept, [key, kept]]))
@@ -156,9 +158,12 @@ export class SharedSessions implements LoginSessions {
       this.#end(key).catch(this.#options.onFault)
       return undefined
     }
-    const { credential, loginAt } = kept
+    const { credential, loginAt, label } = kept
+    const labelled = label === undefined ? {} : { label }
     if (credential === undefined)
-      return kept.person && kept.rules === this.#options.rules ? { person: kept.person, loginAt } : undefined
+      return kept.person && kept.rules === this.#options.rules
+        ? { person: kept.person, loginAt, ...labelled }
+        : undefined
     const now = this.#options.authenticator.current(credential)
     const isOpen = now !== undefined && now.for !== 'host' && (this.#options.use === 'person' || now.for === 'console')
     return isOpen ? { person: now.caller, loginAt, credential } : undefined
@@ -168,7 +173,7 @@ export class SharedSessions implements LoginSessions {
 /** Parses an entry. An invalid one opens nothing. The person stays the same object until the entry changes. */
 function toKept({ key, value }: StateEntry): readonly (readonly [string, StoredSession])[] {
   if (!isObject(value)) return []
-  const { credential, person, loginAt, endsAt, logoutUrl, issuedTo, rules } = value
+  const { credential, person, loginAt, endsAt, logoutUrl, issuedTo, rules, label } = value
   if (typeof loginAt !== 'number' || typeof endsAt !== 'number') return []
   const more = {
     loginAt,
@@ -176,6 +181,7 @@ function toKept({ key, value }: StateEntry): readonly (readonly [string, StoredS
     ...(typeof logoutUrl === 'string' ? { logoutUrl } : {}),
     ...(isObject(issuedTo) && { issuedTo }),
     ...(typeof rules === 'string' && { rules }),
+    ...(typeof label === 'string' && { label }),
   }
   if (typeof credential === 'string') return [[key, { credential, ...more }]]
   return isObject(person) ? [[key, { person: defineCaller(person), ...more }]] : []

@@ -1,7 +1,8 @@
 import type { Answer } from '../../heart/route.ts'
-import type { Tool } from '@toolgate/core'
+import type { Caller, Tool } from '@toolgate/core'
 import { nextTurn } from '../../util/next-turn.ts'
-import { createNamedCallers, type NamedCallers } from '../http/callers.ts'
+import { createNamedCallers, type NamedCaller, type NamedCallers } from '../http/callers.ts'
+import { createRightsKey } from '../http/rights.ts'
 import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
 import { groups as groupsRoom } from '../groups/start.ts'
@@ -16,66 +17,73 @@ export const room: Room = {
   open(heart, rooms) {
     const decisions = rooms.ask(toolsRoom)
     if (!decisions) return undefined
-    const callers = createNamedCallers(() => heart.revisions.current.callers)
-    const deps = { gate: heart.gate, callers, decisions, groups: () => rooms.ask(groupsRoom)?.rows() ?? [] }
+    const callers = createNamedCallers(() => heart.revisions.current.callers, heart.door.people)
+    const { gate, revisions, servers } = heart
+    const deps = { gate, revisions, servers, callers, decisions, groups: () => rooms.ask(groupsRoom)?.rows() ?? [] }
     return { routes: [{ method: 'GET', path: '/api/matrix', by: 'person', answer: matrixRoute(deps) }] }
   },
 }
 
-interface MatrixDeps extends Pick<Heart, 'gate'> {
+interface MatrixDeps extends Pick<Heart, 'gate' | 'revisions' | 'servers'> {
   readonly callers: NamedCallers
   readonly decisions: ToolRows
   groups(): readonly GroupRow[]
 }
 
-/** The maximum number of callers, as each needs the decisions about all tools. */
-const MAX_CALLERS = 24
+/** The maximum number of groups of people, as each needs the decisions about all tools. */
+const MAX_GROUPS = 24
 /** The maximum number of tools in an open row. */
 const MAX_TOOLS = 1000
+
+const FILTERS = {
+  text: shortText,
+  tenant: shortText,
+  role: shortText,
+  from: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+  limit: wholeNumber(1, MAX_GROUPS),
+  open: shortText,
+}
 
 /** A row with its tools, as indexes in the catalog. */
 type Members = MatrixRow & { readonly members: readonly number[]; readonly ids: readonly string[] }
 
 /**
- * `GET /api/matrix?from=&limit=&open=`: the part of each group that configured callers see, in the order of
- * `/api/callers`. Only tools that all callers share count. `open`: the key of a row whose tools are shown one by one.
+ * `GET /api/matrix?text=&tenant=&role=&from=&limit=&open=`: the part of each group that people see: the configured
+ * callers, and those who signed in. People with equal rights are decided once, and columns that are equal are one. Only
+ * tools that all callers share count. `open`: the key of a row whose tools are shown one by one.
  */
-function matrixRoute({ gate, callers, decisions, groups: groupRows }: MatrixDeps): Answer {
+function matrixRoute({ callers, decisions, groups: groupRows, ...heart }: MatrixDeps): Answer {
   return async ({ query, person }) => {
-    const {
-      from = 0,
-      limit = 12,
-      open,
-    } = parseQuery(query, {
-      from: wholeNumber(0, Number.MAX_SAFE_INTEGER),
-      limit: wholeNumber(1, MAX_CALLERS),
-      open: shortText,
-    })
-    const mine = [...callers(person).values()]
-    const { tools } = gate.catalog.snapshot()
+    const { from = 0, limit = 12, open, ...filter } = parseQuery(query, FILTERS)
+    const all = peopleOf(callers, person)
+    const mine = all.filter((one) => matches(one, filter))
+    const keyOf = createRightsKey(heart)
+    const groups = [...Map.groupBy(mine, ({ for: kind, caller }) => `${kind} ${keyOf(caller)}`).values()]
+    const { tools } = heart.gate.catalog.snapshot()
     const rows = toRows(tools, groupRows())
     const opened = rows.find(({ key }) => key === open)
     const members = opened?.members.slice(0, MAX_TOOLS) ?? []
-    const columns: MatrixBody['columns'][number][] = []
-    for (const { name, for: kind, caller } of mine.slice(from, from + limit)) {
+    const columns = new Map<string, Column>()
+    for (const group of groups.slice(from, from + limit)) {
+      const [{ caller, for: kind }] = group as [NamedCaller]
       // Lets other requests run, because cached decisions resolve without a pause.
       await nextTurn()
-      const all = await decisions.decide({ caller, person }, () => tools)
-      const { rows: decided } = await withRefusals(all, members)
-      columns.push({
-        user: name,
-        ...(caller.tenant === undefined ? {} : { tenant: caller.tenant }),
-        roles: caller.roles ?? [],
-        for: kind,
-        cells: rows.map((row) => toCell(row.members, row.ids.length, decided)),
-        ...(opened && { tools: members.map((at) => toDecision(decided[at])) }),
-      })
+      const decided = await withRefusals(await decisions.decide({ caller, person }, () => tools), members)
+      const shows = {
+        cells: rows.map((row) => toCell(row.members, row.ids.length, decided.rows)),
+        ...(opened && { tools: members.map((at) => toDecision(decided.rows[at])) }),
+      }
+      const key = JSON.stringify([kind, shows])
+      columns.set(key, joined(columns.get(key), group, shows))
     }
     return {
-      total: mine.length,
+      total: groups.length,
       from,
+      people: mine.length,
+      tenants: distinct(all.flatMap(({ caller }) => caller.tenant ?? [])),
+      roles: distinct(all.flatMap(({ caller }) => caller.roles ?? [])),
       rows: rows.map(({ members: _, ids: __, ...row }) => row),
-      columns,
+      columns: [...columns.values()],
       ...(opened && {
         open: {
           key: opened.key,
@@ -85,6 +93,53 @@ function matrixRoute({ gate, callers, decisions, groups: groupRows }: MatrixDeps
       }),
     } satisfies MatrixBody
   }
+}
+
+type Column = MatrixBody['columns'][number]
+
+/** The maximum number of names in a column. */
+const MAX_NAMES = 5
+
+/** Returns the configured callers, then those who signed in. */
+function peopleOf(callers: NamedCallers, person: Caller): readonly NamedCaller[] {
+  return [...callers(person).values(), ...callers.signedIn(person)]
+}
+
+function matches(
+  { name, caller }: NamedCaller,
+  { text, tenant, role }: Partial<Record<'text' | 'tenant' | 'role', string>>,
+) {
+  const { roles = [], user = '' } = caller
+  if ((tenant !== undefined && caller.tenant !== tenant) || (role !== undefined && !roles.includes(role))) return false
+  const asked = text?.toLowerCase()
+  return (
+    asked === undefined || [name, user, caller.tenant ?? '', ...roles].some((one) => one.toLowerCase().includes(asked))
+  )
+}
+
+/** Adds people to the column that shows what they see. Tenant and roles stay if all of them have the same. */
+function joined(
+  known: Column | undefined,
+  group: readonly NamedCaller[],
+  shows: Pick<Column, 'cells' | 'tools'>,
+): Column {
+  const [{ name, for: kind, caller }] = group as [NamedCaller]
+  const names = [...(known?.names ?? []), ...group.slice(0, MAX_NAMES).map((one) => one.name)].slice(0, MAX_NAMES)
+  const { tenant, roles = [] } = caller
+  const isOfTenant = tenant !== undefined && (!known || known.tenant === tenant)
+  return {
+    user: known?.user ?? name,
+    people: (known?.people ?? 0) + group.length,
+    names,
+    ...(isOfTenant && { tenant }),
+    roles: known ? known.roles.filter((role) => roles.includes(role)) : roles,
+    for: kind,
+    ...shows,
+  }
+}
+
+function distinct(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts)].toSorted()
 }
 
 /** Returns the rows: the groups, and the servers with tools in no group. */

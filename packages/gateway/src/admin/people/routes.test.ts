@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Caller, createGate, defineTool, memoryAudit } from '@toolgate/core'
+import type { SeenPerson } from '@toolgate/core/stores'
+import type { People } from '../../auth/people.ts'
 import type { KeyRow } from '../../model/key-row.ts'
 import { CountedAudit } from '../overview/counted-audit.ts'
 import { createListCosts } from '../overview/list-costs.ts'
@@ -43,6 +45,37 @@ describe('GET /api/people', () => {
     assert.equal(ofAcme?.callers[1]?.visible, undefined, 'a person has no list')
   })
 
+  it('has a row for each person who signed in, of two issuers too, with the roles of their latest token', async () => {
+    const seen = { by: 'token', scopes: [], clients: ['app'], firstSeenAt: 1, lastSeenAt: 9, rolesAt: 9 } as const
+    const noted: readonly SeenPerson[] = [
+      { ...seen, user: 'mail/nora', tenant: 'acme', issuer: 'https://a.example', roles: ['admin'] },
+      { ...seen, user: 'zoe', issuer: 'https://a.example', roles: ['one'] },
+      { ...seen, user: 'zoe', issuer: 'https://b.example', roles: ['admin'], firstSeenAt: 2 },
+      { ...seen, user: 'vera', issuer: 'key', by: 'key', roles: [] },
+    ]
+    const { people, since, roles } = await ask('', OWNER, noted)
+    const nora = people.find(({ name }) => name === 'mail/nora')
+    assert.deepEqual([nora?.calls, nora?.seenRoles, nora?.visible, nora?.as], [2, ['admin'], 2, 'mail/nora'])
+    assert.deepEqual(nora?.rolesFrom, { issuer: 'https://a.example', at: 9 })
+    assert.deepEqual([nora?.clients, nora?.firstSeenAt, nora?.lastSeenAt, nora?.cameBy], [['app'], 1, 9, 'token'])
+    assert.deepEqual(
+      people.filter(({ name }) => name === 'zoe').map((one) => [one.as, one.issuer, one.seenRoles, one.visible]),
+      [
+        ['zoe from https://a.example', 'https://a.example', ['one'], 1],
+        ['zoe from https://b.example', 'https://b.example', ['admin'], 2],
+      ],
+    )
+    const vera = people.find(({ name, tenant }) => name === 'vera' && tenant === undefined)
+    assert.deepEqual([vera?.cameBy, vera?.lastSeenAt, vera?.issuer, vera?.callers.length], ['key', 9, undefined, 1])
+    assert.equal(since, 1)
+    assert.ok(roles.includes('one'))
+    const ofAcme = await ask('', { user: 'boss', tenant: 'other', roles: ['approver'] }, noted)
+    assert.deepEqual(
+      ofAcme.people.map(({ name }) => name),
+      ['boss', 'mail/otto'],
+    )
+  })
+
   it('sums the keys of each user, without those that open nothing', async () => {
     const { people } = await ask('')
     assert.deepEqual(people.find(({ name, tenant }) => name === 'vera' && tenant === 'acme')?.keys, {
@@ -81,14 +114,14 @@ describe('GET /api/people', () => {
     assert.deepEqual(await names('text=OTTO'), ['mail/otto'])
     assert.deepEqual(await names('tenant=acme&role=admin'), ['vera'])
     assert.deepEqual(await names('role=reader'), ['mail/nora'])
-    const { people, total } = await ask('limit=1')
-    assert.deepEqual([people.length, total], [1, 6])
+    const { people, total, from } = await ask('from=1&limit=1')
+    assert.deepEqual([people.map(({ name }) => name), total, from], [['mail/nora'], 6, 1])
     await assert.rejects(ask('limit=2001'), { code: 'query_invalid' })
     await assert.rejects(ask('tenants=a'), { code: 'query_invalid' })
   })
 })
 
-async function ask(query: string, person: Caller = OWNER): Promise<PeopleBody> {
+async function ask(query: string, person: Caller = OWNER, noted: readonly SeenPerson[] = []): Promise<PeopleBody> {
   const audit = memoryAudit({ inputs: 'facts' })
   const common = { wallMs: Date.now(), policy_revision: 1, catalog_revision: 1, tool: 'files:read' }
   const nora: Caller = { user: 'mail/nora', tenant: 'acme', roles: ['reader'] }
@@ -119,13 +152,17 @@ async function ask(query: string, person: Caller = OWNER): Promise<PeopleBody> {
   const { servers, ...rest } = heart
   const deps = {
     ...rest,
-    door: { ...door, keys: { list: () => keys, isExpired: () => false } as Partial<Keys> as Keys },
+    door: {
+      ...door,
+      people: peopleOf(noted),
+      keys: { list: () => keys, isExpired: () => false } as Partial<Keys> as Keys,
+    },
     servers: { ...servers, connections: { rowsOf: () => [{ server: 'mail' }] } as Partial<Connections> as Connections },
   }
   const counts = { counted: new CountedAudit({ audit, clock, waitMs: 60_000 }), costs: createListCosts() }
   const route = peopleRoute(
     deps,
-    createNamedCallers(() => callers),
+    createNamedCallers(() => callers, deps.door.people),
     counts,
   )
   try {
@@ -135,4 +172,9 @@ async function ask(query: string, person: Caller = OWNER): Promise<PeopleBody> {
   } finally {
     await gate.close()
   }
+}
+
+function peopleOf(noted: readonly SeenPerson[]): People {
+  const people = { list: () => noted, of: (user: string) => noted.filter((one) => one.user === user) }
+  return people as Partial<People> as People
 }

@@ -10,8 +10,8 @@ import type { PreferencesBody } from '../../model/rows.ts'
 
 export const room: Room = {
   name: 'preferences',
-  open({ gate, revisions }) {
-    const callers = createNamedCallers(() => revisions.current.callers)
+  open({ gate, revisions, door }) {
+    const callers = createNamedCallers(() => revisions.current.callers, door.people)
     return {
       routes: [
         { method: 'GET', path: '/api/preferences', by: 'person', answer: preferencesRoute(gate, callers) },

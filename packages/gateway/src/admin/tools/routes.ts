@@ -29,7 +29,7 @@ export const room: Room<ToolRows> = {
   name: 'tools',
   needs: [groups, policy],
   open(heart, rooms) {
-    const callers = createNamedCallers(() => heart.revisions.current.callers)
+    const callers = createNamedCallers(() => heart.revisions.current.callers, heart.door.people)
     const rows = new ToolRows(heart)
     const limitsOf = createLimitsOf(heart)
     const deps: ToolsDeps = { ...heart, callers, hits: rooms.ask(policy), groups: rooms.ask(groups), limitsOf }
@@ -77,7 +77,7 @@ interface ListForm {
 function listRoute(deps: ToolsDeps, { rows, write }: ListForm): Answer {
   return async ({ query, person, request }) => {
     const { app, kind = 'tool', ...whose } = parseQuery(query, { ...WHOSE, kind: oneOf(ITEM_KINDS) })
-    const { name, caller } = findCaller(deps.callers, whose, person)
+    const { name, caller, rolesFrom } = findCaller(deps.callers, whose, person)
     await deps.groups?.refresh()
     const catalog = (): readonly Tool[] => {
       const { tools, items } = shownTo(person, caller, deps)
@@ -89,6 +89,7 @@ function listRoute(deps: ToolsDeps, { rows, write }: ListForm): Answer {
     const items = await write(decided, { kind, hashOf })
     const body = {
       as: name,
+      ...(rolesFrom && { rolesFrom }),
       ...(app === undefined ? {} : { app }),
       policyRevision: deps.gate.policyRevision,
       catalogRevision: deps.gate.catalog.revision,
@@ -165,7 +166,7 @@ function whyRoute(deps: ToolsDeps): Answer {
   return async ({ query, person }) => {
     const { tool, app, ...whose } = parseQuery(query, { tool: itemId, ...WHOSE })
     const id = required('tool', tool)
-    const { name, caller } = findCaller(deps.callers, whose, person)
+    const { name, caller, rolesFrom } = findCaller(deps.callers, whose, person)
     const view = await deps.gate.view(caller, { app })
     const list = checkKnown(id, { person, caller }, deps)
     const { outcome, reasons, answers, shadow, schemaWarnings } = view.explain(id)
@@ -176,6 +177,7 @@ function whyRoute(deps: ToolsDeps): Answer {
       tool: id,
       kind: kindOfId(id),
       as: name,
+      ...(rolesFrom && { rolesFrom }),
       ...(app === undefined ? {} : { app }),
       outcome,
       visible: view.has(id),

@@ -158,7 +158,7 @@ describe('what a decision depends on', () => {
     const page = await get<ToolBody>('/api/tool?tool=files:write&as=rita')
     assert.deepEqual([page.tool.mayStill, page.mayStill?.length], [short, 4])
     const { columns } = await get<MatrixBody>('/api/matrix?open=server%20files')
-    const rita = columns.find(({ user, for: kind }) => user === 'rita' && kind === 'mcp')
+    const rita = columns.find(({ names, for: kind }) => names.includes('rita') && kind === 'mcp')
     assert.equal(rita?.cells[0]?.depends, 1)
     assert.deepEqual(
       rita?.tools?.map(({ mayStill }) => mayStill),

@@ -28,7 +28,7 @@ export const room: Room = {
   name: 'trial',
   needs: [policy, tools],
   open(heart, rooms) {
-    const callers = createNamedCallers(() => heart.revisions.current.callers)
+    const callers = createNamedCallers(() => heart.revisions.current.callers, heart.door.people)
     const deps: TrialDeps = { ...heart, callers, hits: rooms.ask(policy) }
     const subject = triedIn(deps)
     const by = 'person'
@@ -95,6 +95,7 @@ async function dryRunOf(deps: TrialDeps, trial: Trial, person: Caller): Promise<
     as: name,
     ...(app === undefined ? {} : { app }),
     outcome: outcomeOf(preview),
+    ...grantOf(preview),
     visible: view.has(tool),
     reasons: preview.decision.reasons.map(placed),
     answers,
@@ -109,6 +110,12 @@ async function dryRunOf(deps: TrialDeps, trial: Trial, person: Caller): Promise<
     ...wouldAllowOf(ways, deps, person),
     ...(preview.status === 'refused' ? { text: preview.text } : {}),
   }
+}
+
+function grantOf(previewed: CallPreview): Pick<WhyInputBody, 'grant'> {
+  if (previewed.status === 'refused' || !previewed.grant) return {}
+  const { id, grantedBy, expiresAt, uses, used } = previewed.grant
+  return { grant: { id, grantedBy, expiresAt, uses, used } }
 }
 
 function outcomeOf(previewed: CallPreview): WhyInputBody['outcome'] {

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { TokenReason } from './token-problem.ts'
 
-interface Hint {
+interface ProviderHint {
   readonly reason: TokenReason
   /** Whether the claims are those of the provider that the hint is about. They are not verified. */
   readonly fits: (claims: JsonObject) => boolean
@@ -13,7 +13,7 @@ const isOkta = (claims: JsonObject) => typeof claims['cid'] === 'string'
 const isKeycloak = (claims: JsonObject) => isObject(claims['realm_access']) || claims['typ'] === 'Bearer'
 
 /** What to change at providers in common use. The first hint that fits is shown. */
-const HINTS: readonly Hint[] = [
+const HINTS: readonly ProviderHint[] = [
   {
     reason: 'audience',
     fits: isKeycloak,

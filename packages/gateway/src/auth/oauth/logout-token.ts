@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '@toolgate/values/json'
 import type { Clock, StateStore } from '@toolgate/core/stores'
 import type { Issuer } from './issuer.ts'
 import { isJwt, parseJwt, verifyJwt } from './jwt.ts'
-import type { Logout } from '../issued-to.ts'
+import type { ReportedLogout } from '../issued-to.ts'
 import { textOf } from './read-claims.ts'
 import { TokenProblem } from './token-problem.ts'
 
@@ -31,7 +31,7 @@ export async function useLogoutToken(
   token: string,
   issuer: Issuer,
   { clientId, clock, state }: LogoutDeps,
-  end: (logout: Logout) => Promise<void>,
+  end: (logout: ReportedLogout) => Promise<void>,
 ): Promise<void> {
   const claims = await verify(token, issuer, clock.wallMs())
   if (![claims['aud'] ?? []].flat().some((one) => one === clientId)) throw refuse('is for another client')

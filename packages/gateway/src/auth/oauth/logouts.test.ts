@@ -55,7 +55,7 @@ describe('Logouts', () => {
     await a.add({ ...ACME, sub: 'ann', sid: 's1', atMs: 1000 })
     await a.add({ ...ACME, sub: 'ann', sid: 's2', atMs: 2000 })
     await a.add({ ...ACME, sid: 's3', atMs: 3000 })
-    const again = new Logouts({ clock, onFault: assert.fail })
+    const again = new Logouts({ clock, onFault: (error) => assert.fail(String(error)) })
     assert.equal(again.isRead, false)
     await again.open(state, () => {})
     assert.equal(again.isRead, true)

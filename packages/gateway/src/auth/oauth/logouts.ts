@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { isObject } from '@toolgate/values/json'
 import { Mirror } from '@toolgate/core/internal'
 import type { Clock, StateEntry, StateStore } from '@toolgate/core/stores'
-import { type IssuedTo, isAbout, type Logout } from '../issued-to.ts'
+import { type IssuedTo, isAbout, type ReportedLogout } from '../issued-to.ts'
 
 const PREFIX = 'gateway/logouts/'
 /** How long a logout is remembered. */
@@ -18,7 +18,7 @@ interface LogoutsDeps {
 export class Logouts {
   readonly #deps: LogoutsDeps
   /** By issuer and session, or issuer and person. */
-  #known: ReadonlyMap<string, readonly Logout[]> = new Map()
+  #known: ReadonlyMap<string, readonly ReportedLogout[]> = new Map()
   #state: StateStore | undefined
   #mirror: Mirror | undefined
   #onChange: () => void = () => {}
@@ -53,7 +53,7 @@ export class Logouts {
   }
 
   /** Resolves when every replica knows the logout. */
-  async add(logout: Logout): Promise<void> {
+  async add(logout: ReportedLogout): Promise<void> {
     const { issuer, sub, sid } = logout
     const key = PREFIX + hash('sha256', JSON.stringify([issuer, sub ?? null, sid ?? null]), 'hex')
     const expiresAt = this.#deps.clock.wallMs() + KEEP_MS
@@ -73,7 +73,7 @@ export class Logouts {
   }
 
   #replace(entries: readonly StateEntry[]): void {
-    const known = new Map<string, Logout[]>()
+    const known = new Map<string, ReportedLogout[]>()
     for (const logout of entries.flatMap(toLogout)) {
       const { issuer, sub, sid } = logout
       for (const key of [keyOf(issuer, 'sid', sid), keyOf(issuer, 'sub', sub)])
@@ -84,11 +84,12 @@ export class Logouts {
   }
 }
 
+/** The name of an issuer contains no space, so no two keys are equal. */
 function keyOf(issuer: string, kind: keyof IssuedTo, value: string | undefined): string {
-  return value === undefined ? '' : JSON.stringify([issuer, kind, value])
+  return value === undefined ? '' : `${kind} ${issuer} ${value}`
 }
 
-function toLogout({ value }: StateEntry): readonly Logout[] {
+function toLogout({ value }: StateEntry): readonly ReportedLogout[] {
   if (!isObject(value)) return []
   const { issuer, sub, sid, atMs } = value
   if (typeof issuer !== 'string' || typeof atMs !== 'number') return []

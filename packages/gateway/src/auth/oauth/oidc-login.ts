@@ -12,7 +12,7 @@ import { SecretSealer } from '../../util/sealer.ts'
 import { Issuer, type LoginMetadata } from './issuer.ts'
 import { isOf, parseJwt, verifyJwt } from './jwt.ts'
 import { useLogoutToken } from './logout-token.ts'
-import type { IssuedTo, Logout } from '../issued-to.ts'
+import type { IssuedTo, ReportedLogout } from '../issued-to.ts'
 import { claimAt } from './read-claims.ts'
 import { remember } from './remember.ts'
 
@@ -154,7 +154,7 @@ export class OidcLogin {
    *
    * @throws {TokenProblem | IssuerError}
    */
-  async useLogoutToken(token: string, end: (logout: Logout) => Promise<void>): Promise<void> {
+  async useLogoutToken(token: string, end: (logout: ReportedLogout) => Promise<void>): Promise<void> {
     await this.#metadata()
     await useLogoutToken(token, this.#issuer, { ...this.#deps, clientId: this.#config.clientId }, end)
   }

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type Caller, defineCaller } from '@toolgate/core'
+import { memoryPeople, type PersonStore } from '@toolgate/core/stores'
+import { manualClock } from '@toolgate/testing'
+import type { Credential } from './credential.ts'
+import { People } from './people.ts'
+
+const A = 'https://a.example'
+const B = 'https://b.example'
+const MINUTE_MS = 60_000
+
+async function setStage(store: PersonStore = memoryPeople()) {
+  const clock = manualClock()
+  const lines: string[] = []
+  const open = async () => {
+    const people = new People({ clock, log: ({ message }) => lines.push(message) })
+    await people.open(store)
+    return people
+  }
+  return { clock, store, lines, open, people: await open() }
+}
+
+function tokenOf(caller: Caller, issuer = A, client?: string): Credential {
+  return { id: 'id', for: 'mcp', caller: defineCaller(caller), issuer, ...(client !== undefined && { client }) }
+}
+
+describe('People', () => {
+  it('notes a person once a minute, and at once when the roles of their token change', async () => {
+    const { clock, store, people } = await setStage()
+    const token = tokenOf({ user: 'a/vera', roles: ['viewer'] })
+    people.noteRequest(token)
+    const firstSeenAt = clock.wallMs()
+    clock.advance(MINUTE_MS - 1)
+    people.noteRequest(token)
+    assert.equal(people.of('a/vera')[0]?.lastSeenAt, firstSeenAt)
+    clock.advance(1)
+    people.noteRequest(token)
+    people.noteRequest(tokenOf({ user: 'a/vera', roles: ['admin'] }))
+    await people.close()
+    const { people: kept } = await store.read()
+    assert.deepEqual(
+      kept.map((one) => [one.user, one.roles, one.firstSeenAt, one.lastSeenAt]),
+      [['a/vera', ['admin'], firstSeenAt, firstSeenAt + MINUTE_MS]],
+    )
+  })
+
+  it('keeps people of two issuers, and of two tenants, apart', async () => {
+    const { people } = await setStage()
+    people.noteRequest(tokenOf({ user: 'vera', roles: ['viewer'] }, A))
+    people.noteRequest(tokenOf({ user: 'vera', roles: ['admin'] }, B))
+    people.noteRequest(tokenOf({ user: 'vera', tenant: 'acme', roles: [] }, A))
+    assert.deepEqual(
+      people.of('vera').map(({ issuer, tenant, roles }) => [issuer, tenant, roles]),
+      [
+        [A, undefined, ['viewer']],
+        [B, undefined, ['admin']],
+        [A, 'acme', []],
+      ],
+    )
+    await people.close()
+  })
+
+  it('keeps the roles of a login to the console beside those of the latest token', async () => {
+    const { people } = await setStage()
+    people.noteLogin(defineCaller({ user: 'a/vera', roles: ['approver'] }), A)
+    const of = () => people.of('a/vera').map(({ by, roles, consoleRoles }) => [by, roles, consoleRoles])
+    assert.deepEqual(of(), [['login', [], ['approver']]])
+    people.noteRequest(tokenOf({ user: 'a/vera', roles: ['writer'] }))
+    assert.deepEqual(of(), [['token', ['writer'], ['approver']]])
+    people.noteLogin(defineCaller({ user: 'a/vera', roles: ['operator'] }), A)
+    assert.deepEqual(of(), [['login', ['writer'], ['operator']]])
+    await people.close()
+  })
+
+  it('remembers 8 clients, the latest first', async () => {
+    const { clock, people } = await setStage()
+    for (let i = 0; i < 10; i++) {
+      people.noteRequest(tokenOf({ user: 'a/vera', client: `c${i}` }, A, `c${i}`))
+      clock.advance(MINUTE_MS)
+    }
+    const [vera] = people.of('a/vera')
+    assert.deepEqual([vera?.clients.length, vera?.clients[0], vera?.clients[7]], [8, 'c9', 'c2'])
+    await people.close()
+  })
+
+  it('survives a restart', async () => {
+    const { people, open } = await setStage()
+    people.noteRequest(tokenOf({ user: 'a/vera', roles: ['viewer'] }))
+    await people.close()
+    const later = await open()
+    assert.deepEqual(later.of('a/vera')[0]?.roles, ['viewer'])
+    await later.close()
+  })
+
+  it('forgets a user until they come again', async () => {
+    const { people } = await setStage()
+    const token = tokenOf({ user: 'a/vera', tenant: 'acme' })
+    people.noteRequest(token)
+    people.noteRequest(tokenOf({ user: 'a/vera' }))
+    assert.equal(await people.forget({ user: 'a/vera', tenant: 'acme' }), 1)
+    assert.deepEqual(
+      people.of('a/vera').map(({ tenant }) => tenant),
+      [undefined],
+    )
+    people.noteRequest(token)
+    assert.equal(people.of('a/vera').length, 2)
+    await people.close()
+  })
+
+  it('writes later what a store could not write, and logs one line', async () => {
+    const memory = memoryPeople()
+    let isDown = true
+    const note: PersonStore['note'] = (people) => {
+      if (isDown) throw new Error('down')
+      return memory.note(people)
+    }
+    const { people, lines } = await setStage({ ...memory, note })
+    people.noteRequest(tokenOf({ user: 'a/vera' }))
+    await people.write()
+    await people.write()
+    assert.deepEqual(lines, ['people cannot be recorded now: down'])
+    isDown = false
+    await people.close()
+    assert.equal((await memory.read()).count, 1)
+  })
+})
