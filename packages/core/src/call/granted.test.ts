@@ -152,6 +152,13 @@ describe('a grant', () => {
     assert.equal(await status(), 'waiting')
   })
 
+  it('is used where the approver could have changed the input, too', async () => {
+    const { grant, status } = setUp({ policy: { ask: [{ ...ASK, edit: true }] } })
+    await grant(FIELDS, { more: { edits: true } })
+    assert.equal(await status(PAID, { edits: true }), 'done')
+    assert.equal(await status(), 'done')
+  })
+
   it('is for the run of its call, unless the approver chooses any run', async () => {
     const { grant, status } = setUp()
     await grant(TOOL, { more: { run: { id: 'r1' } } })

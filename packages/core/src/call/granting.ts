@@ -2,6 +2,7 @@ import { ToolgateError } from '@toolgate/values'
 import { type Caller, defineCaller } from '../ports/caller.ts'
 import { NOBODY, notOther } from '../memory/four-eyes.ts'
 import { peopleOf } from '../policy/approver.ts'
+import { withoutEdit } from './approval-demand.ts'
 import {
   checkGrantFilter,
   checkGrantRequest,
@@ -174,7 +175,9 @@ function asOther(approval: Approval) {
 
 /** Returns what a grant is bound to: what the approval is bound to, and what the approver chose of its input. */
 function boundOf(approval: Approval, request: GrantRequest) {
-  const { id, tenant, user, tool, definitionHash, run, keyMadeBy, behind, aliases, approver, asked } = approval
+  const { id, tenant, user, tool, definitionHash, run, keyMadeBy, behind, aliases, asked } = approval
+  // A grant changes no input, so it answers rules whether or not they let approvers change it.
+  const approver = withoutEdit(approval.approver)
   const { clauses = [] } = approval
   const { covers, anyRun } = request
   if (anyRun !== undefined && (anyRun as unknown) !== true)

@@ -22,7 +22,6 @@ export { probeInputs } from '../gate/probe-inputs.ts'
 // Approvals and history
 export { approvalStatusAt, type DatedApproval, isEndSeen } from '../memory/approval-rules.ts'
 export { hasApproved, missingRoles, needsVotes } from '../memory/approver-votes.ts'
-export { namesOfFields } from '../memory/approval-edit.ts'
 export { makersOf, NOBODY, notOther, voterOf } from '../memory/four-eyes.ts'
 export { peopleOf } from '../policy/approver.ts'
 export { type Approvals, createApprovals, isShownWhole, mayApproveByDefault } from '../call/approvals.ts'

@@ -46,7 +46,7 @@ function checkPatch(patch: Readonly<Record<string, unknown>>): void {
 }
 
 /** Returns the changed fields: `amount, to.name`. */
-export function namesOfFields({ input }: Pick<ApprovalEdit, 'input'>): string {
+function namesOfFields({ input }: Pick<ApprovalEdit, 'input'>): string {
   return patchedFields(input)
     .map((path) => path.join('.'))
     .join(', ')
