@@ -129,6 +129,23 @@ describe('a client that knows only the URL', () => {
   })
 })
 
+describe('a person who signed in', () => {
+  const asVera = `as=${encodeURIComponent('corp/vera')}`
+
+  it('can be named like a caller of the file, until they are forgotten', async () => {
+    const why = await gateway.api(`/api/why?tool=up:open&${asVera}`)
+    const { rolesFrom } = why.body as { rolesFrom?: { issuer: string } }
+    assert.deepEqual([why.status, rolesFrom?.issuer], [200, login.issuer])
+    const { people } = (await gateway.api('/api/people?text=corp/vera')).body as { people: Record<string, unknown>[] }
+    assert.deepEqual(
+      people.map(({ as, issuer, cameBy }) => [as, issuer, cameBy]),
+      [['corp/vera', login.issuer, 'token']],
+    )
+    assert.equal((await gateway.api('/api/people?user=corp/vera', { method: 'DELETE' })).status, 200)
+    assert.equal((await gateway.api(`/api/why?tool=up:open&${asVera}`)).status, 404)
+  })
+})
+
 describe('a client that acts for a user', () => {
   it('is on record with every actor', async () => {
     login.account = 'omar'

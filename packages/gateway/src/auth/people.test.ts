@@ -73,6 +73,20 @@ describe('People', () => {
     await people.close()
   })
 
+  it('knows who logged in to the console with roles', async () => {
+    const { clock, store } = await setStage()
+    const people = new People({ clock, log: () => {}, otherNames: () => ['vera'] })
+    await people.open(store)
+    people.noteLogin(defineCaller({ user: 'a/vera', tenant: 'acme', roles: ['approver'] }), A)
+    people.noteLogin(defineCaller({ user: 'a/zoe', roles: [] }), A)
+    people.noteRequest(tokenOf({ user: 'a/otto', roles: ['approver'] }))
+    const vera = { user: 'a/vera', tenant: 'acme', roles: ['approver'], aliases: ['vera'] }
+    assert.deepEqual(people.deciders(), [{ for: 'console', caller: vera }])
+    await people.forget({ user: 'a/vera', tenant: 'acme' })
+    assert.deepEqual(people.deciders(), [])
+    await people.close()
+  })
+
   it('remembers 8 clients, the latest first', async () => {
     const { clock, people } = await setStage()
     for (let i = 0; i < 10; i++) {

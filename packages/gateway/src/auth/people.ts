@@ -1,4 +1,4 @@
-import type { Caller } from '@toolgate/core'
+import { type Caller, defineCaller } from '@toolgate/core'
 import {
   type Clock,
   joinedPerson,
@@ -15,6 +15,8 @@ import type { Credential } from './credential.ts'
 interface PeopleDeps {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
   readonly log: (line: LogLine) => void
+  /** Returns the other names of a user at the issuers of the configuration. Default: none. */
+  readonly otherNames?: (user: string) => readonly string[]
 }
 
 /** The issuer of people who come with a key of the file. */
@@ -28,6 +30,13 @@ const READ_MS = 5_000
 const MAX_BATCH = 500
 const MAX_UNWRITTEN = 10_000
 const MAX_CLIENTS = 8
+const MAX_DECIDERS = 100
+
+/** A person with the roles of their latest login to the console. */
+export interface ConsolePerson {
+  readonly for: 'console'
+  readonly caller: Caller
+}
 
 /**
  * The people whom this gateway and those that share its store have seen.
@@ -48,6 +57,7 @@ export class People {
   readonly #unwritten = new Map<string, SeenPerson>()
   readonly #timers: NodeJS.Timeout[] = []
   #readAt: number | undefined
+  #deciders: { readonly revision: number; readonly people: readonly ConsolePerson[] } | undefined
   #turn: Promise<unknown> = Promise.resolve()
 
   constructor(deps: PeopleDeps) {
@@ -86,6 +96,21 @@ export class People {
   /** Returns all people, in no order. */
   list(): readonly SeenPerson[] {
     return [...this.#people.values()]
+  }
+
+  /** Returns the people who logged in to the console with roles, the latest first, and at most 100. */
+  deciders(): readonly ConsolePerson[] {
+    if (this.#deciders?.revision !== this.revision) {
+      const { otherNames = () => [] } = this.#deps
+      const withRoles = this.list().filter(({ consoleRoles = [] }) => consoleRoles.length > 0)
+      const latest = withRoles.toSorted((a, b) => b.lastSeenAt - a.lastSeenAt).slice(0, MAX_DECIDERS)
+      const people = latest.map(({ user, tenant, consoleRoles: roles }): ConsolePerson => {
+        const [of, aliases] = [tenant === undefined ? {} : { tenant }, otherNames(user)]
+        return { for: 'console', caller: defineCaller({ user, ...of, roles, ...(aliases.length > 0 && { aliases }) }) }
+      })
+      this.#deciders = { revision: this.revision, people }
+    }
+    return this.#deciders.people
   }
 
   /** Returns the people with a user name: of several tenants, or of several issuers. */
@@ -195,6 +220,12 @@ export class People {
       .catch((error: unknown) => this.#logFailure(`people cannot be recorded now: ${messageOf(error)}`))
     return this.#turn
   }
+}
+
+/** Returns the caller with the rights of the latest token; without one, with the roles of the latest login. */
+export function toCaller({ user, tenant, roles, scopes, attributes, rolesAt, consoleRoles = [] }: SeenPerson): Caller {
+  const ofRights = { roles: rolesAt === undefined ? consoleRoles : roles, scopes, ...(attributes && { attributes }) }
+  return defineCaller({ user, ...(tenant !== undefined && { tenant }), ...ofRights })
 }
 
 function rightsOf({ roles, scopes, attributes, consoleRoles }: SeenPerson): string {

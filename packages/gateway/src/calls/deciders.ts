@@ -5,10 +5,11 @@ import { approvalUrl } from './approval-doors.ts'
 
 interface DecidersDeps {
   readonly approvals: Pick<Approvals, 'mayDecide'>
-  readonly callers: readonly CallerConfig[]
+  /** The callers of the file, and people who logged in to the console. */
+  readonly callers: readonly Pick<CallerConfig, 'for' | 'caller'>[]
 }
 
-/** Returns the callers with console keys who may approve, in the order of the file. */
+/** Returns the callers with console keys and the people who logged in who may approve, in the given order. */
 export function* decidersOf(approval: Approval, { approvals, callers }: DecidersDeps): Generator<Caller> {
   for (const { for: use, caller } of callers)
     if (

@@ -8,7 +8,7 @@ import type { Revisions, Settings } from '../auth/revision.ts'
 import { Runs } from '../auth/runs.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { isLoopback } from '../config/loopback.ts'
-import { namingIssuers } from '../config/other-names.ts'
+import { namingIssuers, otherNames } from '../config/other-names.ts'
 import type { Listening } from '../edge/server.ts'
 import type { Door, Heart } from '../heart/heart.ts'
 import type { Lifecycle } from '../util/lifecycle.ts'
@@ -33,7 +33,7 @@ export async function openDoor(
   const publicUrl = written ?? (isLoopback(host) ? toUrl(listen, port) : undefined)
   const keys = new Keys({ revisions, clock, onFault })
   const runs = new Runs({ revisions, clock, keys, onFault })
-  const people = new People({ clock, log })
+  const people = new People({ clock, log, otherNames: (user) => otherNames(user, namingIssuers({ oauth, oidc })) })
   const opened = await openAuthenticator([keys, runs], {
     oauth,
     naming: namingIssuers({ oauth, oidc }),

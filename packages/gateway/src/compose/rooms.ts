@@ -9,6 +9,7 @@ import { login } from '../admin/login/start.ts'
 import { metrics } from '../admin/metrics/start.ts'
 import { notifications } from '../admin/notifications/start.ts'
 import { overview } from '../admin/overview/start.ts'
+import { people } from '../admin/people/start.ts'
 import { pins } from '../admin/pins/start.ts'
 import { policy } from '../admin/policy/start.ts'
 import { reload } from '../admin/reload/start.ts'
@@ -54,7 +55,7 @@ export const ROOMS: readonly ListedRoom[] = [
   { people: () => import('../admin/connections/routes.ts') },
   { people: () => import('../admin/keys/routes.ts') },
   { people: () => import('../admin/matrix/routes.ts') },
-  { people: () => import('../admin/people/routes.ts') },
+  { start: people, people: () => import('../admin/people/routes.ts') },
   { people: () => import('../admin/preferences/routes.ts') },
   { people: () => import('../admin/runs/routes.ts') },
   { people: () => import('../admin/trial/routes.ts') },

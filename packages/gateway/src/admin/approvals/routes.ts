@@ -27,7 +27,7 @@ export const room: Room = {
   open(heart, rooms) {
     const approvals = redactApprovals(heart.gate.approvals, heart.redact)
     const { clock, door, onFault } = heart
-    const callers = () => heart.revisions.current.callers
+    const callers = () => [...heart.revisions.current.callers, ...heart.door.people.deciders()]
     const deps: ApprovalsDeps = { approvals, callers, comparisons: openComparisons(heart), clock }
     const people = rooms.ask(login)
     const page = people && createApprovalPage({ ...people, approvals, clock, logins: door.logins, onFault })
@@ -51,7 +51,7 @@ export const room: Room = {
 
 export interface ApprovalsDeps {
   readonly approvals: Approvals
-  readonly callers: () => readonly CallerConfig[]
+  readonly callers: () => readonly Pick<CallerConfig, 'for' | 'caller'>[]
   readonly comparisons: Pick<Comparisons, 'askerOf' | 'compare' | 'has'>
   readonly clock: Pick<Clock, 'wallMs'>
 }

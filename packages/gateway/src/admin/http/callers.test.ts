@@ -46,8 +46,15 @@ describe('createNamedCallers', () => {
 describe('findCaller for people who signed in', () => {
   const A = 'https://a.example'
   const seen = (user: string, own: Partial<SeenPerson> = {}): SeenPerson => ({
-    ...{ user, issuer: A, by: 'token', roles: ['viewer'], scopes: ['read'], rolesAt: 7, clients: [] },
-    ...{ firstSeenAt: 1, lastSeenAt: 9 },
+    user,
+    issuer: A,
+    by: 'token',
+    roles: ['viewer'],
+    scopes: ['read'],
+    rolesAt: 7,
+    clients: [],
+    firstSeenAt: 1,
+    lastSeenAt: 9,
     ...own,
   })
   const all = [

@@ -16,7 +16,7 @@ import { recordPages } from '../../util/next-turn.ts'
 import { recordFor } from './rule-text.ts'
 import { invalidQuery, type Parameter, parseQuery, required, shortText } from './request.ts'
 import type { CallerConfig } from '../../config/config.ts'
-import { KEY_ISSUER, type People } from '../../auth/people.ts'
+import { KEY_ISSUER, type People, toCaller } from '../../auth/people.ts'
 import type { RolesFrom } from '../../model/people.ts'
 import { type SeenPerson, toPersonKey } from '@toolgate/core/stores'
 
@@ -109,16 +109,12 @@ function toNamedPerson(
   others: readonly SeenPerson[],
   configured: ReadonlyMap<string, NamedCaller>,
 ): NamedPerson {
-  const { user, tenant, issuer, attributes, scopes, lastSeenAt } = seen
-  const { rolesAt } = seen
-  const [roles, at] = rolesAt === undefined ? [seen.consoleRoles, seen.consoleRolesAt] : [seen.roles, rolesAt]
+  const { user, tenant, issuer, rolesAt = seen.consoleRolesAt, lastSeenAt } = seen
   const ofTenant = tenant === undefined ? user : `${user} of ${tenant}`
   const isSole = others.length === 0 && !configured.has(user)
   const isSoleOfTenant = others.every((one) => one.tenant !== tenant) && !configured.has(ofTenant)
   const name = isSole ? user : isSoleOfTenant ? ofTenant : `${ofTenant} from ${issuer}`
-  const fields = { user, roles: roles ?? [], scopes, ...(tenant !== undefined && { tenant }) }
-  const caller = defineCaller({ ...fields, ...(attributes && { attributes }) })
-  return { name, for: 'mcp', caller, seen, rolesFrom: { issuer, at: at ?? lastSeenAt } }
+  return { name, for: 'mcp', caller: toCaller(seen), seen, rolesFrom: { issuer, at: rolesAt ?? lastSeenAt } }
 }
 
 function nameConfigured(callers: () => readonly CallerConfig[]): (person: Caller) => ReadonlyMap<string, NamedCaller> {

@@ -1,3 +1,5 @@
+import type { Caller } from '@toolgate/core'
+import { KEY_ISSUER, type People, toCaller } from '../../auth/people.ts'
 import { endsWithin, messageOf, sha256Hex } from '@toolgate/values'
 import type { ReloadOptions } from './describe.ts'
 import { randomUUID } from 'node:crypto'
@@ -273,7 +275,9 @@ export class Reloader {
     const changes = [...findChanges(before, next), ...(serveCertificate ? [NEW_CERTIFICATE] : [])]
     // The publisher has already been told, and this replica starts no calls meanwhile.
     const isAsked = changes.length > 0 && through !== 'publication'
-    const comparison = isAsked ? await compareAccess(this.#heart.gate, before, next) : undefined
+    const comparison = isAsked
+      ? await compareAccess(this.#heart.gate, before, next, signedInTo(door.people))
+      : undefined
     const restartNeeded = findFixed(this.#heart.config, config)
     const isChanged = changes.length > 0 || !isSameSecrets(before, next)
     const isApplied = isChanged && !isDryRun
@@ -411,4 +415,9 @@ function findFixed(before: Settings, config: GatewayConfig): readonly string[] {
   return [...new Set([...old.keys(), ...now.keys()])]
     .filter((key) => !NOT_SETTINGS.has(key) && !isDeepStrictEqual(fixed(key, old), fixed(key, now)))
     .toSorted()
+}
+
+/** Returns the people who signed in, with the rights of their latest token. */
+function signedInTo(people: Pick<People, 'list'>): readonly Caller[] {
+  return people.list().flatMap((one) => (one.issuer === KEY_ISSUER ? [] : [toCaller(one)]))
 }

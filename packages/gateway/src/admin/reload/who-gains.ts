@@ -23,13 +23,14 @@ interface RevisionComparison {
 }
 
 /**
- * Returns a comparison of two revisions, which no longer depends on the gate. @throws {ConfigError} for rules that a
+ * Returns a comparison of two revisions, which no longer depends on the gate. `people`: those who signed in. @throws {ConfigError} for rules that a
  * gate rejects
  */
 export async function compareAccess(
   gate: Gate,
   before: RulesOfRevision,
   after: RulesOfRevision,
+  people: readonly Caller[] = [],
 ): Promise<RevisionComparison> {
   await nextTurn()
   const items = [...gate.catalog.snapshot(), ...gate.catalog.items()]
@@ -39,7 +40,10 @@ export async function compareAccess(
   return {
     async whoGains() {
       try {
-        return await findChanges(createLook(old, before), createLook(now, after), agentsOf(before), agentsOf(after))
+        const looks = [createLook(old, before), createLook(now, after)] as const
+        const groups = groupsOf(people, [before, after].some(tellsUsersApart))
+        const agents = [agentsOf(before), agentsOf(after)] as const
+        return await findChanges(looks, agents[0], agents[1], groups)
       } finally {
         await Promise.all([old.close(), now.close()])
       }
@@ -50,14 +54,15 @@ export async function compareAccess(
 type Agents = ReadonlyMap<string, readonly Caller[]>
 
 async function findChanges(
-  seesOld: CallerLook,
-  seesNew: CallerLook,
+  [seesOld, seesNew]: readonly [CallerLook, CallerLook],
   had: Agents,
   has: Agents,
+  people: Agents,
 ): Promise<readonly AccessChange[]> {
   const changes: AccessChange[] = []
-  for (const name of [...new Set([...had.keys(), ...has.keys()])].slice(0, MAX_CALLERS)) {
-    const [lost, kept] = [await seesOld(had.get(name)), await seesNew(has.get(name))]
+  for (const name of [...new Set([...had.keys(), ...has.keys(), ...people.keys()])].slice(0, MAX_CALLERS)) {
+    const signedIn = had.has(name) || has.has(name) ? undefined : people.get(name)
+    const [lost, kept] = [await seesOld(signedIn ?? had.get(name)), await seesNew(signedIn ?? has.get(name))]
     if (isSame(lost, kept)) continue
     const [before, now] = [new Set(lost), new Set(kept)]
     const gains = kept.filter((id) => !before.has(id))
@@ -80,6 +85,17 @@ function agentsOf({ callers }: RulesOfRevision): Agents {
     const name = user ?? agent ?? 'anonymous'
     return tenant === undefined ? name : `${name} of ${tenant}`
   })
+}
+
+/** Returns the people who signed in, by name; those whom the rules cannot tell apart are one group. */
+function groupsOf(people: readonly Caller[], isApart: boolean): Agents {
+  const groups = Map.groupBy(people, ({ user, agent, ...rest }) => callerKey(isApart ? { user, agent, ...rest } : rest))
+  return new Map(
+    [...groups.values()].map(([first = {}, ...others]) => {
+      const name = first.tenant === undefined ? String(first.user) : `${first.user} of ${first.tenant}`
+      return [others.length === 0 ? name : `${name} and ${others.length} more`, [first]]
+    }),
+  )
 }
 
 /** Whether two lists are equal. Both have the order of the catalog, so equal lists are equal at each index. */
