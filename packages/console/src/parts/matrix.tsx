@@ -1,4 +1,4 @@
-import { type ReactElement, type CSSProperties, useMemo, useRef } from 'react'
+import { type FocusEvent, type ReactElement, type CSSProperties, useMemo, useRef } from 'react'
 import { count, formatNumber, toSentence } from '../format.ts'
 import { choose, useApi, useChoices } from '../hooks.ts'
 import { Budgets } from './budgets.tsx'
@@ -117,7 +117,14 @@ function Matrix({ body }: { body: MatrixBody }): ReactElement {
   const before = items[0]?.start ?? 0
   const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0)
   return (
-    <div ref={box} className="card matrix-box" tabIndex={0} role="region" aria-label="Groups and callers">
+    <div
+      ref={box}
+      className="card matrix-box"
+      tabIndex={0}
+      role="region"
+      aria-label="Groups and callers"
+      onFocus={uncover}
+    >
       <table
         className="matrix"
         aria-rowcount={lines.length + 1}
@@ -159,6 +166,14 @@ function Matrix({ body }: { body: MatrixBody }): ReactElement {
       </table>
     </div>
   )
+}
+
+/** Scrolls what has got the focus out from under the first column. Browsers count it as visible there. */
+function uncover({ target, currentTarget: box }: FocusEvent<HTMLElement>): void {
+  const head = box.querySelector('tbody th[scope=row]')
+  if (!head || target === box || target.closest('th[scope=row]')) return
+  const hidden = head.getBoundingClientRect().right - target.getBoundingClientRect().left
+  if (hidden > 0) box.scrollLeft -= hidden
 }
 
 function toLines({ rows, open }: MatrixBody): readonly MatrixLine[] {
