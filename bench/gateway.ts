@@ -48,17 +48,26 @@ const FLOOR: Contender = {
   list: { method: 'tools/list', params: {}, expect: '"tool_0007"' },
 }
 
-const TOOLGATE: Contender = {
-  name: 'toolgate: key, policy, limit, audit',
-  async command(upstream) {
-    const port = await freePort()
-    const config = join(folder, `toolgate-${port}.yaml`)
-    writeFileSync(config, toConfig(upstream, join(folder, `audit-${port}.db`)))
-    const args = [cliPath, 'serve', '--config', config, '--port', String(port)]
-    return { args, port }
-  },
-  call: { ...callOf('up__tool_0007'), key: KEY },
-  list: { method: 'tools/list', params: {}, key: KEY, expect: '"up__tool_0007"' },
+const TOOLGATE = toolgateWith('toolgate: key, policy, limit, audit')
+/** Calls that ask nobody must not pay for receivers, also not for one that is down. */
+const NOTIFYING = toolgateWith(
+  'toolgate with approvals.notify',
+  'approvals: { notify: [{ url: "http://127.0.0.1:9/", format: json }] }',
+)
+
+function toolgateWith(name: string, more = ''): Contender {
+  return {
+    name,
+    async command(upstream) {
+      const port = await freePort()
+      const config = join(folder, `toolgate-${port}.yaml`)
+      writeFileSync(config, `${toConfig(upstream, join(folder, `audit-${port}.db`))}${more}\n`)
+      const args = [cliPath, 'serve', '--config', config, '--port', String(port)]
+      return { args, port }
+    },
+    call: { ...callOf('up__tool_0007'), key: KEY },
+    list: { method: 'tools/list', params: {}, key: KEY, expect: '"up__tool_0007"' },
+  }
 }
 
 function callOf(name: string): BenchRequest {
@@ -219,7 +228,7 @@ async function printStarts(contenders: readonly Contender[]): Promise<void> {
 
 try {
   const contenders = existsSync(cliPath) ? [FLOOR, TOOLGATE] : [FLOOR]
-  await printCosts(contenders, 'call', 20, 4000)
+  await printCosts(existsSync(cliPath) ? [...contenders, NOTIFYING] : contenders, 'call', 20, 4000)
   await printCosts(contenders, 'list', 1000, 400)
   await printStarts(contenders)
 } finally {

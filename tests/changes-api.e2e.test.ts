@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { formatSnapshot, takeSnapshot } from '@toolgate/change'
-import { type CompareBody, loadConfig, type PolicyTestsBody, type SuggestBody } from '@toolgate/gateway'
-import { runCommand } from './support/command.ts'
+import { type CatalogSnapshot, formatSnapshot, takeSnapshot } from '@toolgate/change'
+import {
+  type CatalogBody,
+  type CompareBody,
+  loadConfig,
+  type PolicyTestsBody,
+  type SuggestBody,
+} from '@toolgate/gateway'
+import { announce, newIdentity } from '../packages/cli/src/project/running-file.ts'
+import { runCommand, runCommandIn } from './support/command.ts'
 import { startTestGateway, tempFolder, type TestGateway } from './support/gateway.ts'
 import { MODERN } from './support/rpc.ts'
 
@@ -62,6 +69,28 @@ describe('what an operator may ask the gateway of a change', () => {
     )
     return JSON.parse(out || err) as unknown
   }
+
+  it('gives the catalog to those who may test, and test --init takes it from the gateway that runs', async () => {
+    const { body } = await gateway.api('/api/catalog')
+    const { catalog, down } = body as CatalogBody
+    assert.deepEqual(down, [])
+    for (const key of ['demo-reader', 'demo-tenant', 'demo-viewer']) {
+      const { status } = await gateway.api('/api/catalog', { key })
+      assert.equal(status, 403, key)
+    }
+    assert.equal(
+      formatSnapshot(catalog as unknown as CatalogSnapshot),
+      formatSnapshot(takeSnapshot(gateway.gate.catalog)),
+    )
+    const config = join(folder.path, 'toolgate.yaml')
+    announce(config, { url: gateway.url, secret: newIdentity() })
+    // It starts nothing: the command of this test would fail at a start.
+    const made = await runCommandIn({}, 'test', '--init', '--config', config)
+    assert.equal(made.code, 0, made.err)
+    const written = readFileSync(join(folder.path, 'catalog.json'), 'utf8')
+    assert.equal(written, formatSnapshot(takeSnapshot(gateway.gate.catalog)))
+    assert.equal((await runCommandIn({}, 'test', '--config', config)).code, 0)
+  })
 
   it('compares as the command does: whether a text grants no more', async () => {
     for (const [text, answer] of [

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { GatewayConfig } from '@toolgate/gateway'
-import { KEYS } from './support/keys.ts'
+import { callerConfig, CALLERS, KEYS } from './support/keys.ts'
 import { startTestGateway, type TestGateway, until } from './support/gateway.ts'
 import { send } from './support/http.ts'
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
@@ -116,6 +116,28 @@ describe('a held call', () => {
     await decide('approve')
     assert.match(textOf(await calling), /Closed\./)
     assert.equal(server.calls('send').length, 0)
+  })
+
+  it('waits for all of several approvers', async () => {
+    const second = callerConfig('console-of-bea', { user: 'bea', roles: ['approver'] }, 'console')
+    await start(60_000, { callers: [...CALLERS, second], policy: [{ ask: [{ match: 'pay:send', approvers: 2 }] }] })
+    const calling = call(MODERN, 1)
+    await decide('approve')
+    const [approval] = await pending()
+    const options = { method: 'POST', body: { decision: 'approve' }, key: 'console-of-bea' }
+    assert.equal((await gateway.api(`/api/approvals/${approval?.id}`, options)).status, 200)
+    assert.equal(textOf(await calling), 'send ran')
+    assert.equal((await gateway.gate.approvals.list({})).length, 1)
+  })
+
+  it('runs with the input that the approver changed', async () => {
+    await start(60_000, { policy: [{ ask: [{ match: 'pay:send', edit: true }] }] })
+    const calling = call(MODERN, 500)
+    const approval = await until(async () => (await pending())[0])
+    const options = { method: 'POST', body: { decision: 'approve', input: { cents: 5 } } }
+    assert.equal((await gateway.api(`/api/approvals/${approval?.id}`, options)).status, 200)
+    assert.match(textOf(await calling), /send ran/)
+    assert.match(JSON.stringify(server.calls('send')), /"cents":5[^0]/)
   })
 
   it('gets the text when its approval has expired, and asks nobody again', async () => {

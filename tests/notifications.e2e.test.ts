@@ -118,6 +118,21 @@ describe('a receiver of signed JSON', () => {
     assert.deepEqual(dataOf(message)['input'], { cents: 150, to: '[redacted:github-token]' })
   })
 
+  it('gets no end while another approver must still approve', async () => {
+    const second = callerConfig('console-of-bea', { user: 'bea', roles: ['approver'] }, 'console')
+    const policy = [{ ask: [{ match: 'pay:send', approvers: 2 }] }]
+    const gateway = await start([{}], { callers: [...CALLERS, second], policy })
+    await pay(gateway, 150)
+    await got(1)
+    await decide(gateway, 'approve')
+    const [approval] = await gateway.gate.approvals.list({ status: 'pending' })
+    const options = { method: 'POST', body: { decision: 'approve' }, key: 'console-of-bea' }
+    assert.equal((await gateway.api(`/api/approvals/${approval?.id}`, options)).status, 200)
+    const [, ended, ...more] = await got(2)
+    await until(async () => (await waitingOf(gateway)) === 0)
+    assert.deepEqual([dataOf(ended)['status'], dataOf(ended)['decidedBy'], more], ['approved', 'bea', []])
+  })
+
   it('learns that an approval has expired', async () => {
     const gateway = await start([{}], {}, { ttlMs: 1_500 })
     await pay(gateway, 150)

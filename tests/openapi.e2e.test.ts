@@ -49,6 +49,7 @@ describe('openapi.json', () => {
           },
         ],
         limits: ['slow:echo:2/60'],
+        grants: { maxMs: 3_600_000, maxUses: 5 },
         state: { store: 'memory' },
         pins: 'suspend',
       }
@@ -98,8 +99,13 @@ describe('openapi.json', () => {
       await send(`${approval}/compare`)
       await send('POST /api/approvals/none/compare')
       await send(approval, { decision: 'maybe' })
+      await send(approval, { decision: 'approve', grant: { covers: 'tool' } })
+      await send(approval, { decision: 'approve', grant: { covers: 'input', forMs: 1000 } })
       await send(approval, { decision: 'approve' })
-      await send(approval, { decision: 'approve' })
+      await send('GET /api/grants')
+      await send(`DELETE /api/grants/${waiting.approval.id}`)
+      await send(`DELETE /api/grants/${waiting.approval.id}?reason=again`)
+      await send('DELETE /api/grants/none')
       await send('POST /api/approvals/none', { decision: 'approve' })
       await send('GET /api/approvals?status=approved')
     })
@@ -155,6 +161,7 @@ describe('openapi.json', () => {
         'why?tool=slow:long&as=viewer',
         'why?tool=slow:none&as=viewer',
         'callers',
+        'catalog',
         'matrix?limit=2&open=server%20slow',
         'people',
         'people?tenant=none&limit=1',

@@ -68,6 +68,7 @@ const ROUTES: ReadonlyMap<string, string> = new Map([
   ['callers', 'callers'],
   ['calls', 'calls'],
   ['connections', 'connections'],
+  ['grants', 'grants'],
   ['groups', 'groups'],
   ['halts', 'halts'],
   ['keys', 'keys'],

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
+import { runCommandIn } from './support/command.ts'
 import { entra, OVERAGE, V1_ISSUER, v1 } from './support/providers/entra.ts'
 import { google } from './support/providers/google.ts'
 import { keycloak } from './support/providers/keycloak.ts'
 import { okta } from './support/providers/okta.ts'
 import type { Claims, Provider } from './support/providers/provider.ts'
-import { CONSOLE_KEY, startWorld, type World, Visitor } from './support/providers/signing-in.ts'
+import { CONSOLE_KEY, startWorld, type World, Visitor, writtenConfig } from './support/providers/signing-in.ts'
 import { type RecordingServer, startRecordingServer } from './support/recording-server.ts'
 import { httpServer } from './support/servers.ts'
 
@@ -38,6 +39,13 @@ async function world(provider: Provider, change?: (yaml: string) => string): Pro
   closing.push(opened.close)
   return opened
 }
+
+describe('the YAML of the guide', () => {
+  for (const provider of [keycloak, entra, okta, google])
+    it(`of ${provider.name} is valid as it stands, and has no likely mistake`, () => {
+      assert.deepEqual(writtenConfig(provider).warnings ?? [], [])
+    })
+})
 
 const BOTH = ['up__open', 'up__remove']
 
@@ -85,18 +93,26 @@ for (const provider of [keycloak, entra, okta])
     })
 
     it('are halted at both doors by their name', async () => {
-      const { standIn, gateway, ask, visitor } = await world(provider)
+      const { standIn, gateway, ask, tools, visitor } = await world(provider)
       const user = `acme/${standIn.people['ann']?.id}`
       const token = await standIn.accessToken('ann')
       const call = async () => (await ask(token, 'tools/call', { name: 'up__open', arguments: {} })).text
       assert.match(await call(), /open ran/)
       await visitor.logIn('ann')
-      const halt = { key: CONSOLE_KEY, method: 'POST', body: { reason: 'odd calls', user } }
-      const halted = await gateway.api('/api/halts', halt)
-      assert.equal(halted.status, 200, JSON.stringify(halted.body))
-      assert.match(await call(), /halt/i)
+      const env = { TOOLGATE_URL: gateway.url, TOOLGATE_KEY: CONSOLE_KEY }
+      const halted = await runCommandIn(env, 'halt', '--user', user, '--reason', 'odd calls')
+      assert.deepEqual([halted.code, halted.err], [0, ''])
+      assert.match(await call(), /odd calls/)
+      assert.deepEqual(await tools(await standIn.accessToken('ann', { client_id: 'another' })), [])
+      assert.deepEqual(await tools(await standIn.accessToken('bob')), ['up__open'])
       const seen = await fetch(`${gateway.url}/api/halts`, { headers: { cookie: visitor.cookie } })
-      assert.match(await seen.text(), new RegExp(`odd calls`))
+      const { halts } = (await seen.json()) as { halts: readonly { target: unknown; reason: string }[] }
+      assert.deepEqual(
+        halts.map(({ target, reason }) => [target, reason]),
+        [[{ user }, 'odd calls']],
+      )
+      assert.equal((await runCommandIn(env, 'release', '--user', user)).code, 0)
+      assert.match(await call(), /open ran/)
     })
   })
 

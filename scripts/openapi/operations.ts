@@ -91,6 +91,7 @@ const callFilters = {
       { ...text, description: `The \`${field}\` of its records.` },
     ]),
   ),
+  tool: { ...text, description: 'The `tool` of its records, or a pattern such as `files:*`.' },
   outcome: word('CallOutcome'),
   since: time,
   until: time,
@@ -273,6 +274,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Removes the record of a person, until they come again.',
     query: { user: needed(text), tenant: text },
     answer: 'ForgottenPersonBody',
+    faults: ['person_forbidden', 'person_unknown', 'person_in_file', 'state_unavailable'],
   },
   'GET /api/matrix': {
     who: 'person',
@@ -418,7 +420,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Approves, rejects or revokes an approval.',
     body: 'ApprovalVerdictBody',
     answer: 'ApprovalRow',
-    faults: [...approvalFaults, 'state_unavailable'],
+    faults: [...approvalFaults, 'grant_forbidden', 'grant_invalid', 'grant_too_many', 'state_unavailable'],
   },
   'POST /api/approvals/{id}/compare': {
     who: 'person',
@@ -426,6 +428,27 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       'Compares what a waiting call would write with what is there, which it reads with the rights of the caller.',
     answer: 'ApprovalComparisonBody',
     faults: ['approval_unknown', 'approval_decided', 'approval_forbidden', 'state_unavailable'],
+  },
+  'GET /api/grants': {
+    who: 'person',
+    summary: 'Lists grants, newest first.',
+    query: {
+      limit: whole(1, 1000),
+      status: word('GrantStatus'),
+      user: text,
+      tool: text,
+      tenant: text,
+      before: { ...text, description: 'The id of the last grant of the page before.' },
+    },
+    answer: 'GrantsBody',
+    faults: ['state_unavailable'],
+  },
+  'DELETE /api/grants/{id}': {
+    who: 'person',
+    summary: 'Revokes a grant: no call uses it from then on.',
+    query: { reason: { schema: { type: 'string', maxLength: 500 } } },
+    answer: 'GrantRow',
+    faults: ['grant_unknown', 'grant_ended', 'grant_forbidden', 'approval_not_revocable', 'state_unavailable'],
   },
   'GET /api/halts': { who: 'person', summary: 'Lists the halts, newest first.', answer: 'HaltsBody' },
   'GET /api/halts/reach': {
@@ -557,6 +580,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     body: 'PolicyTestsRequestBody',
     answer: 'PolicyTestsBody',
     faults: ['config_invalid', 'what_if_forbidden', 'what_if_busy', 'what_if_too_large', 'reload_refused'],
+  },
+  'GET /api/catalog': {
+    who: 'person',
+    summary: 'Returns the items of the catalog as data for tests of policies, and the servers that are down.',
+    answer: 'CatalogBody',
+    faults: ['what_if_forbidden'],
   },
   'POST /api/suggest': {
     who: 'person',

@@ -2,7 +2,7 @@ import { FAULTS } from '@toolgate/core'
 import type { AuditExporter, AuditReader, AuditRecord } from '@toolgate/core/audit'
 import { errnoOf, messageOf } from '@toolgate/values'
 import { isObject, type JsonObject, readOwnJson, toJsonText } from '@toolgate/values/json'
-import type { ApprovalFilter } from '@toolgate/core/stores'
+import type { ApprovalFilter, GrantFilter } from '@toolgate/core/stores'
 import type { ItemKind } from '@toolgate/core/toolset'
 import {
   type AcceptPinBody,
@@ -12,8 +12,11 @@ import {
   type ApprovalVerdictBody,
   type AuditBody,
   type CallersBody,
+  type CatalogBody,
   type EndedRunBody,
   type ErrorBody,
+  type GrantRow,
+  type GrantsBody,
   type HaltBody,
   type HaltRow,
   type HaltsBody,
@@ -49,7 +52,7 @@ import {
 import { CliError, EXITS, type ExitName } from './exit.ts'
 import { parseObject } from './json.ts'
 import { printable } from './io.ts'
-import { Keyring } from './keyring.ts'
+import { TriedKeys } from './tried-keys.ts'
 import type { GatewayAddress } from './target.ts'
 
 /** The caller of a view: a configured caller by name, or any other as JSON. Optionally in an app. */
@@ -69,6 +72,8 @@ export interface Api extends AuditReader, AuditExporter {
   callers(): Promise<CallersBody>
   /** Returns the clauses, and the number of calls that each matched. */
   policy(): Promise<PolicyBody>
+  /** Returns the catalog as data, and the servers that are down. */
+  catalog(): Promise<CatalogBody>
   needs(app?: string): Promise<NeedsBody>
   pins(): Promise<PinsBody>
   acceptPin(accepted: AcceptPinBody): Promise<PinRow>
@@ -103,18 +108,20 @@ export interface Api extends AuditReader, AuditExporter {
   rotateAudit(): Promise<{ readonly closed: string | null }>
   approvals(filter: ApprovalFilter): Promise<ApprovalsBody>
   decide(id: string, verdict: ApprovalVerdictBody): Promise<ApprovalRow>
+  grants(filter: GrantFilter): Promise<GrantsBody>
+  revokeGrant(id: string, reason: string | undefined): Promise<GrantRow>
   compareApproval(id: string): Promise<ApprovalComparisonBody>
 }
 
 const TIMEOUT_MS = 10_000
 
 /** A gateway, and the keys of which it knows some. */
-interface Line extends GatewayAddress {
-  readonly keyring: Keyring
+interface KeyedAddress extends GatewayAddress {
+  readonly triedKeys: TriedKeys
 }
 
 export function createApi(target: GatewayAddress): Api {
-  const line: Line = { ...target, keyring: new Keyring(target) }
+  const line: KeyedAddress = { ...target, triedKeys: new TriedKeys(target) }
   const get = <T>(path: string, query: QueryParameters = {}): Promise<T> => request<T>(line, path, query)
   const change = <T>(method: ApiChange['method'], path: string, body?: object): Promise<T> =>
     request<T>(line, path, {}, { method, body })
@@ -127,6 +134,7 @@ export function createApi(target: GatewayAddress): Api {
     dryRun: (asked) => change<WhyInputBody>('POST', '/api/why', asked),
     callers: () => get<CallersBody>('/api/callers'),
     policy: () => get<PolicyBody>('/api/policy'),
+    catalog: () => get<CatalogBody>('/api/catalog'),
     needs: (app) => get<NeedsBody>('/api/needs', { app }),
     pins: () => get<PinsBody>('/api/pins'),
     acceptPin: (accepted) => change<PinRow>('POST', '/api/pins/accept', accepted),
@@ -156,6 +164,12 @@ export function createApi(target: GatewayAddress): Api {
     reload: (how) => change<Reload>('POST', '/api/reload', how),
     approvals: (filter) => get<ApprovalsBody>('/api/approvals', { ...filter }),
     decide: (id, verdict) => change<ApprovalRow>('POST', `/api/approvals/${encodeURIComponent(id)}`, verdict),
+    grants: (filter) => get<GrantsBody>('/api/grants', { ...filter }),
+    revokeGrant: (id, reason) =>
+      change<GrantRow>(
+        'DELETE',
+        `/api/grants/${encodeURIComponent(id)}${reason === undefined ? '' : `?reason=${encodeURIComponent(reason)}`}`,
+      ),
     compareApproval: (id) => change<ApprovalComparisonBody>('POST', `/api/approvals/${encodeURIComponent(id)}/compare`),
     async query({ beforeSeq, afterSeq, ...filter }) {
       const body = await get<AuditBody>('/api/audit', { ...filter, before: beforeSeq, after: afterSeq })
@@ -180,7 +194,7 @@ interface ApiChange {
 type QueryParameters = Readonly<Record<string, string | number | undefined>>
 
 /** Returns the body of an answer. Command and gateway have one version, so the wire types are not checked again. */
-async function request<T>(target: Line, path: string, query: QueryParameters, change?: ApiChange): Promise<T> {
+async function request<T>(target: KeyedAddress, path: string, query: QueryParameters, change?: ApiChange): Promise<T> {
   const { status, body } = await answerOf(target, urlOf(target, path, query), change)
   if (status === 200 && body) return body as T
   throw faultOf(target, status, body)
@@ -211,11 +225,11 @@ function isErrorBody(error: unknown): error is ErrorBody['error'] {
 }
 
 /** Opens a stream. The timeout covers only the response headers, because a long export takes time. */
-async function openStream(target: Line, url: URL): Promise<Response> {
+async function openStream(target: KeyedAddress, url: URL): Promise<Response> {
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(new DOMException('', 'TimeoutError')), timeoutOf(target))
   try {
-    return await target.keyring.send((key) =>
+    return await target.triedKeys.send((key) =>
       fetch(url, { headers: keyHeader(key), redirect: 'error', signal: late.signal }),
     )
   } catch (cause) {
@@ -242,7 +256,7 @@ function keyHeader(key: string | undefined): Record<string, string> {
 }
 
 async function answerOf(
-  target: Line,
+  target: KeyedAddress,
   url: URL,
   change?: ApiChange,
 ): Promise<{ status: number; body: JsonObject | undefined }> {
@@ -251,7 +265,7 @@ async function answerOf(
     const type = sent === undefined ? {} : { 'content-type': 'application/json' }
     const body = sent === undefined ? {} : { body: toJsonText(sent) }
     const signal = AbortSignal.timeout(timeoutOf(target))
-    const response = await target.keyring.send((key) =>
+    const response = await target.triedKeys.send((key) =>
       fetch(url, { method, headers: { ...keyHeader(key), ...type }, ...body, redirect: 'error', signal }),
     )
     return { status: response.status, body: parseObject(await response.text()) }

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { printable } from './io.ts'
 
 /** The options that a printed command repeats. */
-export interface RepeatedOptions {
+interface RepeatedOptions {
   readonly config?: string | undefined
   readonly url?: string | undefined
   readonly key?: string | undefined

@@ -30,7 +30,7 @@ function parse(row: CommandRow, words: readonly string[]): Command {
 }
 
 /** Texts, whole numbers and times are all taken for one of these. */
-const VALUES = ['1', '2026-01-01']
+const VALUES = ['1', '2026-01-01', '2h']
 
 function wordsOf(command: Command, flag: string): readonly string[] {
   const option = command.options.find(({ long }) => long === flag)

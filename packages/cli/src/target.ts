@@ -59,14 +59,14 @@ export function findTarget(given: TargetOptions, { env, stderr }: Pick<Io, 'env'
   }
 }
 
-interface Found {
+interface FoundPlaces {
   readonly url: string
   /** The address of the gateway of the configuration. */
   readonly own: string | undefined
   readonly known: ConsoleKeys | undefined
 }
 
-function findKeys(given: TargetOptions, env: Io['env'], { url, own, known }: Found): readonly UsableKey[] {
+function findKeys(given: TargetOptions, env: Io['env'], { url, own, known }: FoundPlaces): readonly UsableKey[] {
   const named = given.key !== undefined ? { key: given.key, from: '--key' } : variable(env)
   if (named !== undefined) {
     checkSendable(named)

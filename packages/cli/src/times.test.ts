@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseExpiry } from './commands/keys.ts'
 import { timeAgo } from './command-table/values.ts'
-import { parseTime } from './times.ts'
+import { localTime, parseMoment, parseTime, zoneOf } from './times.ts'
 
 describe('parseTime', () => {
   const times: readonly (readonly [text: string, iso: string | undefined])[] = [
@@ -22,6 +22,55 @@ describe('parseTime', () => {
       const ms = parseTime(text)
       assert.equal(ms === undefined ? undefined : new Date(ms).toISOString(), iso)
     })
+})
+
+describe('parseMoment', () => {
+  // A Wednesday, in whichever zone the test runs.
+  const now = new Date(2026, 10, 25, 14, 30, 15)
+  const moments: readonly (readonly [text: string, at: Date | undefined])[] = [
+    ['now', now],
+    ['today', new Date(2026, 10, 25)],
+    ['Yesterday', new Date(2026, 10, 24)],
+    ['yesterday 09:30', new Date(2026, 10, 24, 9, 30)],
+    ['monday', new Date(2026, 10, 23)],
+    ['wednesday', new Date(2026, 10, 25)],
+    ['thursday', new Date(2026, 10, 19)],
+    ['9:05', new Date(2026, 10, 25, 9, 5)],
+    ['09:05:06', new Date(2026, 10, 25, 9, 5, 6)],
+    ['2026-11-21', new Date(2026, 10, 21)],
+    ['2026-11-21 09:00', new Date(2026, 10, 21, 9)],
+    ['2026-11-21T09:00:00', new Date(2026, 10, 21, 9)],
+    ['2026-11-21T09:00:00Z', new Date(Date.UTC(2026, 10, 21, 9))],
+    ['2h', new Date(2026, 10, 25, 12, 30, 15)],
+    ['2h ago', new Date(2026, 10, 25, 12, 30, 15)],
+    ['2w', new Date(now.getTime() - 14 * 86_400_000)],
+    ...[
+      '',
+      ' ',
+      'tomorrow',
+      'somday',
+      '24:00',
+      '12:60',
+      '2026-02-30',
+      '2026-11-21 25:00',
+      '5',
+      '2x',
+      '-2h',
+      'T09:00',
+    ].map((text) => [text, undefined] as const),
+  ]
+  for (const [text, at] of moments)
+    it(`${at === undefined ? 'refuses' : 'reads'} ${JSON.stringify(text)}`, () => {
+      assert.equal(parseMoment(text, now), at?.getTime())
+    })
+})
+
+describe('localTime', () => {
+  it('returns the local day and time of day, and zoneOf the zone', () => {
+    assert.deepEqual(localTime(new Date(2026, 0, 2, 3, 4, 5)), ['2026-01-02', '03:04:05'])
+    const at = (minutes: number) => zoneOf(Object.assign(new Date(0), { getTimezoneOffset: () => minutes }))
+    assert.deepEqual([at(0), at(-120), at(210)], ['UTC', 'UTC+02:00', 'UTC-03:30'])
+  })
 })
 
 describe('times of options', () => {

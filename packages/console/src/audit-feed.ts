@@ -14,6 +14,8 @@ export const EVENTS: readonly AuditEvent[] = [
   'policy_recorded',
   'config_changed',
   'approval_decided',
+  'grant_made',
+  'grant_revoked',
   'approval_refused',
   'tool_changed',
   'tool_flagged',

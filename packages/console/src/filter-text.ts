@@ -1,5 +1,5 @@
 /** A key of a filter, such as `user` in `user:ann`. It is also the name of the choice in the address. */
-export interface FilterKey {
+interface FilterKey {
   readonly name: string
   /** What it selects, for the suggestions. */
   readonly about: string
@@ -63,7 +63,7 @@ export function formatFilter(of: (name: string) => string, { keys, text }: Filte
 }
 
 /** A suggestion: the text of a part of the filter. */
-export interface Completion {
+interface FilterCompletion {
   readonly text: string
   readonly about: string
   /** Whether the part is complete. A key still needs its value. */
@@ -74,7 +74,7 @@ interface Completing {
   /** The place of the part in the filter that a completion replaces. */
   readonly start: number
   readonly end: number
-  readonly completions: readonly Completion[]
+  readonly completions: readonly FilterCompletion[]
 }
 
 const MAX_COMPLETIONS = 10
@@ -116,7 +116,7 @@ function valuesOf(
   { name, values, about }: FilterKey,
   typed: string,
   seen: (key: string) => Iterable<string>,
-): readonly Completion[] {
+): readonly FilterCompletion[] {
   const known = new Set(values ?? seen(name))
   return [...known]
     .filter((value) => value !== '' && value.toLowerCase().includes(typed) && value.length <= MAX_VALUE)
@@ -125,7 +125,7 @@ function valuesOf(
 }
 
 /** A part of a filter. `start` and `end` are its place in the text. */
-interface Token {
+interface FilterToken {
   readonly key?: string
   readonly value: string
   readonly start: number
@@ -134,8 +134,8 @@ interface Token {
 
 const TOKEN = /(?:(-?[a-z_]+):)?(?:"((?:[^"\\]|\\.)*)(?:"|\\?$)|(\S*))/giy
 
-function toTokens(filter: string): readonly Token[] {
-  const tokens: Token[] = []
+function toTokens(filter: string): readonly FilterToken[] {
+  const tokens: FilterToken[] = []
   for (let at = 0; at < filter.length;) {
     if (/\s/.test(filter[at] ?? '')) {
       at++

@@ -2,6 +2,7 @@ import { type Address, type Page, parseAddress } from './address.ts'
 import { getJson, type GetOptions } from './api.ts'
 import { queryOf } from './calls.ts'
 import { callerOf } from './callers-query.ts'
+import { matrixQuery } from './people.ts'
 import { PAGE_CONTENT } from './pages.ts'
 
 /** A request of the first view. It has the same React Query key as the view's own query. */
@@ -72,12 +73,12 @@ function ofPeople(of: (name: string) => string): readonly First[] {
   const view = of('view')
   if (view === 'keys') return [{ key: ['keys'], path: '/api/keys' }]
   if (view === 'matrix') {
-    const [from, open] = [Math.max(0, Math.floor(Number(of('from'))) || 0), of('open')]
-    return [{ key: ['columns', from, open], path: '/api/matrix', query: { from, limit: 8, open } }]
+    const query = matrixQuery(of)
+    return [{ key: ['columns', query], path: '/api/matrix', query }]
   }
   const [text, tenant, role] = ['text', 'tenant', 'role'].map(of)
   return view === ''
-    ? [{ key: ['people', { text, tenant, role }], path: '/api/people', query: { text, tenant, role } }]
+    ? [{ key: ['people', { text, tenant, role }], path: '/api/people', query: { text, tenant, role }, toData: toPages }]
     : []
 }
 

@@ -221,15 +221,15 @@ export function useBeside(): boolean {
 }
 
 /** The place of an element, in pixels. */
-interface Placed {
+interface ElementPlace {
   /** The distance from the top of the page. */
   readonly top: number
   readonly width: number
 }
 
 /** Returns an element's place, updated when the content around it changes. */
-export function usePlace(element: RefObject<HTMLElement | null>): Placed {
-  const [place, setPlace] = useState<Placed>(() => ({ top: 0, width: innerWidth }))
+export function usePlace(element: RefObject<HTMLElement | null>): ElementPlace {
+  const [place, setPlace] = useState<ElementPlace>(() => ({ top: 0, width: innerWidth }))
   useLayoutEffect(() => {
     const measure = (): void => {
       const box = element.current?.getBoundingClientRect()

@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { countByPerson, haltsOn, inOrder, personId, rolesOf, whoKey } from './people.ts'
+import {
+  countByPerson,
+  haltsOn,
+  inOrder,
+  largestList,
+  lastSeenOf,
+  parsePersonId,
+  personId,
+  rolesOf,
+  whoKey,
+} from './people.ts'
 import type { HaltRow, PersonRow } from './wire.ts'
 
 const person = (name: string, more: Partial<PersonRow> = {}): PersonRow => ({
@@ -18,6 +28,22 @@ describe('personId', () => {
       personId,
     )
     assert.deepEqual(ids, ['vera', 'acme/vera', 'acme%2Fvera', 'vera%40acme'])
+  })
+
+  it('differs for every authorization server, and is read back', () => {
+    const issuer = 'https://id.example/a'
+    for (const row of [{}, { tenant: 'a/b' }, { issuer }, { tenant: 'acme', issuer }])
+      assert.deepEqual(parsePersonId(personId(person('vera', row))), { name: 'vera', ...row })
+  })
+})
+
+describe('lastSeenOf and largestList', () => {
+  it('know people who signed in and have called nothing', () => {
+    assert.equal(lastSeenOf(person('a')), undefined)
+    assert.equal(lastSeenOf(person('a', { lastSeenAt: 5, lastCallAt: 3 })), 5)
+    assert.equal(largestList(person('a', { visible: 3, tokens: 20 }))?.visible, 3)
+    const callers = [{ as: 'a', for: 'mcp' as const, roles: [], visible: 9 }]
+    assert.equal(largestList(person('a', { callers, visible: 3 }))?.visible, 9)
   })
 })
 

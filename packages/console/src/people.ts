@@ -9,9 +9,20 @@ export interface Who {
 /** The id of the logged-in person in addresses. No `personId` ends like this. */
 export const OWN = 'me/'
 
-/** Returns a person's id in addresses: `vera`, or `acme/vera`. */
-export function personId({ name, tenant }: Pick<PersonRow, 'name' | 'tenant'>): string {
-  return tenant === undefined ? encodeURIComponent(name) : `${encodeURIComponent(tenant)}/${encodeURIComponent(name)}`
+/**
+ * Returns a person's id in addresses: `vera`, `acme/vera`, or `acme/vera/https%3A%2F%2Fid.example` for a person who signs
+ * in there.
+ */
+export function personId({ name, tenant, issuer }: Pick<PersonRow, 'name' | 'tenant' | 'issuer'>): string {
+  const parts = issuer !== undefined ? [tenant ?? '', name, issuer] : tenant !== undefined ? [tenant, name] : [name]
+  return parts.map(encodeURIComponent).join('/')
+}
+
+/** Returns the parts of a `personId`. */
+export function parsePersonId(id: string): Pick<PersonRow, 'name' | 'tenant' | 'issuer'> {
+  const parts = id.split('/').map(decodeURIComponent)
+  const [tenant = '', name = '', issuer] = parts.length === 1 ? ['', ...parts] : parts
+  return { name, ...(tenant !== '' && { tenant }), ...(issuer !== undefined && { issuer }) }
 }
 
 /** Returns the halts that stop all calls of a person: halts of the person, of their tenant, or of everything. */
@@ -39,13 +50,23 @@ export function rolesOf({ callers, seenRoles = [] }: Pick<PersonRow, 'callers' |
   return [...new Set([...callers.flatMap(({ roles }) => roles), ...seenRoles])].toSorted()
 }
 
-/** Returns the tool list of the agent that sees the most tools. */
-export function largestList({ callers }: Pick<PersonRow, 'callers'>): PersonRow['callers'][number] | undefined {
+/** The size of a list of tools. */
+type ListSize = Pick<PersonRow, 'visible' | 'tokens'>
+
+/** Returns the tool list of the agent that sees the most tools, or of a person who signed in. */
+export function largestList({ callers, ...own }: Pick<PersonRow, 'callers'> & ListSize): ListSize | undefined {
+  if (callers.length === 0 && own.visible !== undefined) return own
   return callers.filter(({ visible }) => visible !== undefined).toSorted((a, b) => (b.tokens ?? 0) - (a.tokens ?? 0))[0]
+}
+
+/** Returns when a person was last seen: their latest call, token or login. */
+export function lastSeenOf({ lastCallAt = 0, lastSeenAt = 0 }: PersonRow): number | undefined {
+  return Math.max(lastCallAt, lastSeenAt) || undefined
 }
 
 const ORDERS: ReadonlyMap<string, (row: PersonRow) => number> = new Map<string, (row: PersonRow) => number>([
   ['latest call', ({ lastCallAt = 0 }) => -lastCallAt],
+  ['last seen', (row) => -(lastSeenOf(row) ?? 0)],
   ['most calls', ({ calls }) => -calls],
   ['most tokens', (row) => -(largestList(row)?.tokens ?? 0)],
   ['next expiry', ({ keys }) => keys?.expiresAt ?? Infinity],
@@ -62,4 +83,16 @@ export function inOrder(people: readonly PersonRow[], name: string): readonly Pe
     .map((row) => ({ row, at: of(row) }))
     .toSorted((a, b) => (a.at === b.at ? 0 : a.at - b.at))
     .map(({ row }) => row)
+}
+
+/** The number of columns of the matrix: at least so many, and more on a wide window. */
+const [MIN_COLUMNS, MAX_COLUMNS] = [8, 24]
+/** The widths of the first column with its margins, and of the others, in pixels. */
+const [HEAD_PX, COLUMN_PX] = [400, 150]
+
+/** Returns the parameters of `GET /api/matrix` for the choices in the address. */
+export function matrixQuery(of: (name: string) => string) {
+  const limit = Math.max(MIN_COLUMNS, Math.min(MAX_COLUMNS, Math.floor((innerWidth - HEAD_PX) / COLUMN_PX)))
+  const from = Math.max(0, Math.floor(Number(of('from'))) || 0)
+  return { from, limit, open: of('open'), text: of('text'), tenant: of('tenant'), role: of('role') }
 }

@@ -69,7 +69,7 @@ describeConsole('the page of calls', (stage) => {
       assert.equal(new URL(page.url()).hash, '#/calls')
       await filter.fill('use')
       await filter.press('ArrowDown')
-      assert.equal(await page.getByRole('option', { selected: true }).innerText(), 'user: the user')
+      assert.equal(await page.locator('.filter-box [aria-selected=true]').innerText(), 'user: the user')
       await filter.press('Enter')
       await page.getByRole('option', { name: /^user:viewer/ }).waitFor()
       await filter.pressSequentially('view')

@@ -93,14 +93,15 @@ export function findLayoutFaults(page: Page): Promise<readonly string[]> {
       return a.contains(b) || b.contains(a)
     }
 
-    /** Headers that stay on top of what scrolls are meant to cover it. */
+    /** Headers that stay on top of what scrolls, and lists of suggestions, are meant to cover it. */
     function isLifted(a: Element, b: Element): boolean {
       return stickyOf(a) !== stickyOf(b)
     }
 
     function stickyOf(element: Element): Element | undefined {
       for (let at: Element | null = element; at && at !== root; at = at.parentElement)
-        if (['fixed', 'sticky'].includes(getComputedStyle(at).position)) return at
+        if (['fixed', 'sticky'].includes(getComputedStyle(at).position) || at.matches('.filter-box [role=listbox]'))
+          return at
       return undefined
     }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
-import type { PeopleBody, RunsBody } from '../../gateway/src/model/rows.ts'
+import type { PeopleBody, PersonRow, RunsBody } from '../../gateway/src/model/rows.ts'
 import { enter, type Seat } from './browser.ts'
 import { type LivelyGateway, PERSON, startLivelyGateway } from './lively-gateway.ts'
 import { describeConsole } from './suite.ts'
@@ -111,6 +111,53 @@ describeConsole('people and runs', (stage) => {
       assert.ok(runs.length > 0 && runs.every(({ tenant }) => tenant === 'acme'))
     })
   })
+
+  it('shows a person who signed in, where the roles are from, and what they see', () =>
+    inConsole('overview', PERSON, async ({ page }) => {
+      const issuer = 'https://id.example/realms/acme'
+      const ann: PersonRow = {
+        name: 'ann',
+        user: 'ann',
+        tenant: 'acme',
+        as: 'ann',
+        callers: [],
+        seenRoles: ['clerk'],
+        rolesFrom: { issuer, at: Date.now() - 60_000 },
+        issuer,
+        cameBy: 'token',
+        firstSeenAt: Date.now() - 3 * 24 * 3600_000,
+        lastSeenAt: Date.now() - 60_000,
+        clients: ['desk'],
+        visible: 7,
+        tokens: 90,
+        calls: 0,
+        refused: 0,
+      }
+      const body: PeopleBody = {
+        people: [ann],
+        total: 1,
+        from: 0,
+        tenants: ['acme'],
+        roles: ['clerk'],
+        isComplete: true,
+      }
+      await page.route(
+        (url) => url.pathname === '/api/people',
+        (route) => route.fulfill({ json: body }),
+      )
+      await page.goto(`${lively.url}/#/people`)
+      const row = page.getByRole('row').filter({ hasText: 'ann' })
+      await row.getByText(/of the token of \d\d:\d\d:\d\d from id\.example\/realms\/acme/).waitFor()
+      await row.getByText('signed in by desk').waitFor()
+      await row.getByRole('link', { name: 'ann' }).press('Enter')
+      const detail = page.getByRole('complementary', { name: 'ann' })
+      const link = detail.getByRole('link', { name: 'See as, with the roles of the latest token' })
+      assert.equal(await link.getAttribute('href'), '#/tools?as=ann')
+      await page.goto(`${lively.url}/#/tools?as=bert`)
+      await page.getByLabel('See as').fill('ann')
+      await page.getByRole('option', { name: /^ann of acme \(clerk\) signed in/ }).click()
+      await page.waitForFunction(() => location.hash.startsWith('#/tools?as=ann'))
+    }))
 
   it('leads from former addresses to what took their place', () =>
     inConsole('connections', PERSON, async ({ page }) => {

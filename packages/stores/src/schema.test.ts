@@ -10,7 +10,7 @@ import { openScratchStores } from './testing/open-scratch-stores.ts'
 import { scratchFolder } from './testing/scratch-folder.ts'
 import { verifyAudit } from './verify.ts'
 
-const LATEST = { state: 8, audit: 2 }
+const LATEST = { state: 9, audit: 2 }
 
 /** Returns a file as an earlier version made it. */
 function earlier(t: TestContext, name: string): string {

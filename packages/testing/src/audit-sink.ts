@@ -574,6 +574,7 @@ const EVERY_FIELD = {
   error: 'boom',
   is_error: true,
   approval_id: 'approval',
+  grant: 'approval',
   labels: ['private', 'untrusted'],
   run_labels: [],
   read: [{ kind: 'origin', of: 'input.a', origin: 'untrusted', values: [{ value: 'x', origin: 'untrusted' }] }],

@@ -10,7 +10,7 @@ import { type Provider, type StandIn, startProvider } from './provider.ts'
 const PAGE = path.resolve(import.meta.dirname, '../../../docs/guide/sign-in.md')
 
 /** Returns the YAML of a provider in the guide. */
-export function yamlOf({ name }: Provider): string {
+function yamlOf({ name }: Provider): string {
   const [, part = ''] = readFileSync(PAGE, 'utf8').split(`## ${name}\n`)
   const yaml = /```yaml\n([\s\S]*?)```/.exec(part)?.[1]
   if (yaml === undefined) throw new Error(`${PAGE} has no YAML for ${name}`)
@@ -31,17 +31,26 @@ type Change = (yaml: string) => string
 export const CONSOLE_KEY = 'console-key-of-the-tests-0001'
 
 /** Reads the YAML of the guide as an operator would, with the address of the stand-in for that of the provider. */
-export function configOf(standIn: StandIn, change: Change = (yaml) => yaml): GatewayConfig {
+function configOf(standIn: StandIn, change: Change = (yaml) => yaml): GatewayConfig {
+  const yaml = yamlOf(standIn.provider)
+  const [issuer = ''] = /(?<=issuer: )\S+/.exec(yaml) ?? []
+  const text = yaml
+    .replace(/^publicUrl:.*$/m, '')
+    .replaceAll(issuer, standIn.issuer)
+    .replace('[accounts.google.com]', `["${new URL(standIn.issuer).host}"]`)
+  return readYaml(change(RULES + text))
+}
+
+/** Reads the YAML of the guide as it stands. */
+export function writtenConfig(provider: Provider): GatewayConfig {
+  return readYaml(RULES + yamlOf(provider))
+}
+
+function readYaml(text: string): GatewayConfig {
   const folder = mkdtempSync(path.join(tmpdir(), 'toolgate-sign-in-'))
   try {
-    const yaml = yamlOf(standIn.provider)
-    const [issuer = ''] = /(?<=issuer: )\S+/.exec(yaml) ?? []
-    const text = yaml
-      .replace(/^publicUrl:.*$/m, '')
-      .replaceAll(issuer, standIn.issuer)
-      .replace('[accounts.google.com]', `["${new URL(standIn.issuer).host}"]`)
     const file = path.join(folder, 'toolgate.yaml')
-    writeFileSync(file, change(RULES + text))
+    writeFileSync(file, text)
     return loadConfig(file, { env: { OIDC_SECRET: 'secret-of-the-console' } })
   } finally {
     rmSync(folder, { recursive: true })

@@ -3,6 +3,8 @@ import { APPROVAL_DECISIONS } from '@toolgate/core/words'
 import { type Command, Option } from 'commander'
 import type { CompareApprovalOptions } from '../commands/approvals-compare.ts'
 import type { ApprovalsOptions, DecideOptions } from '../commands/approvals.ts'
+import type { TargetOptions } from '../target.ts'
+import type { GrantsOptions } from '../commands/grants.ts'
 import type { CreateKeyOptions, KeysOptions } from '../commands/keys.ts'
 import type { LimitsOptions } from '../commands/limits.ts'
 import type { NotifyOptions } from '../commands/notify.ts'
@@ -10,6 +12,7 @@ import type { AcceptPinOptions, PinsCommandOptions } from '../commands/pins.ts'
 import type { PeopleOptions } from '../commands/people.ts'
 import type { RunsOptions } from '../commands/runs.ts'
 import { type CommandRow, row } from './row.ts'
+import { GRANT_FLAGS, grantFilters, grantOptions } from './grant-options.ts'
 import { approvalFilters, gatewayOptions, TOOL_HELP } from './shared-options.ts'
 import { repeated, wholeNumber } from './values.ts'
 
@@ -34,10 +37,35 @@ export const PEOPLE_COMMANDS: readonly CommandRow[] = [
         reject: 'reject a waiting call',
         revoke: 'revoke an approval that was not used yet, or your own approval while it waits for others',
       }[decision],
-      (command) => decisionOptions(gatewayOptions(command), decision),
+      (command) => {
+        const deciding = decisionOptions(gatewayOptions(command), decision)
+        return decision === 'approve' ? grantOptions(deciding) : deciding
+      },
       async (options: DecideOptions, { io }, id) =>
         (await import('../commands/approvals.ts')).decideCommand({ id, decision }, options, io),
+      decision === 'approve' ? GRANT_FLAGS.map((flag) => [flag, 'needs', '--for'] as const) : [],
     ),
+  ),
+  { name: 'grants', does: 'list the grants that let calls through, and revoke them', define: gatewayOptions },
+  {
+    ...row(
+      'grants list',
+      'list grants; by default the live ones',
+      (command) => grantFilters(gatewayOptions(command)),
+      async (options: GrantsOptions, { io }) => (await import('../commands/grants.ts')).grantsCommand(options, io),
+      [['--status', 'not with', '--all']],
+    ),
+    isDefault: true,
+  },
+  row(
+    'grants revoke',
+    'end a grant: no call uses it from then on',
+    (command) =>
+      gatewayOptions(command)
+        .argument('<id>', 'as "toolgate grants" shows it')
+        .option('--reason <text>', 'the reason, for the audit'),
+    async (options: TargetOptions & { reason?: string; json?: boolean }, { io }, id) =>
+      (await import('../commands/grants.ts')).revokeGrantCommand(id, options, io),
   ),
   row(
     'approvals compare',

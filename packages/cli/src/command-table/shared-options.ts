@@ -81,7 +81,11 @@ export function recordFilters(command: Command): Command {
     .option('--run <run>', 'only of this run')
     .addOption(new Option('--event <event>', 'only this event').choices(AUDIT_EVENTS))
     .addOption(new Option('--outcome <outcome>', 'only attempts with this outcome').choices(AUDIT_OUTCOMES))
-    .option('--since <time>', 'only of this time and later: 2026-11-21T09:00:00Z, or 2h for two hours ago', timeAgo)
+    .option(
+      '--since <time>',
+      'only of this time and later: 2h (ago), yesterday, monday, 09:00, 2026-11-21, 2026-11-21T09:00:00Z',
+      timeAgo,
+    )
     .option('--until <time>', 'only earlier than this time', timeAgo)
 }
 

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import type { Since } from '../commands/what-if.ts'
-import { parseTime, unitMs } from '../times.ts'
+import { parseMoment } from '../times.ts'
 
 export const MAX_SEQ: number = Number.MAX_SAFE_INTEGER
 
@@ -8,13 +8,12 @@ export function repeated(value: string, before: readonly string[] = []): readonl
   return [...before, value]
 }
 
-/** Parses an RFC 3339 time or an age such as `7d`. Returns milliseconds since 1970. */
+/** Parses a moment such as `7d`, `yesterday` or an RFC 3339 time. Returns milliseconds since 1970. */
 export function timeAgo(text: string): number {
-  const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
-  const ms = count === undefined ? parseTime(text) : Date.now() - Number(count) * unitMs(unit)
+  const ms = parseMoment(text, new Date())
   if (ms !== undefined && ms >= 0) return ms
   throw new InvalidArgumentError(
-    'It is a time such as 2026-11-21T09:00:00Z or 2026-11-21, or 90s, 15m, 2h or 7d ago, from 1970 on.',
+    'It is a time such as 2026-11-21T09:00:00Z, or in local time 2026-11-21, "2026-11-21 09:00", 09:00, today, yesterday or monday, or 90s, 15m, 2h, 7d or 2w ago, from 1970 on.',
   )
 }
 

@@ -1,5 +1,5 @@
 import type { Approval } from '@toolgate/core'
-import { trailLines } from '@toolgate/core/call'
+import { grantText, trailLines } from '@toolgate/core/call'
 import type { ApprovalRow } from '@toolgate/gateway'
 import type { ApprovalDecision, ApprovalFilter, ApprovalStatus } from '@toolgate/core/stores'
 import { createApi } from '../client.ts'
@@ -7,6 +7,7 @@ import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, jsonText, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { count } from '../render.ts'
+import { type GrantOptions, toGrantRequest } from './grants.ts'
 import { gatewayOf, nextCommand } from '../next-command.ts'
 import { toPatch } from './changed-fields.ts'
 
@@ -19,7 +20,7 @@ export interface ApprovalsOptions extends TargetOptions {
   readonly json?: boolean
 }
 
-export interface DecideOptions extends TargetOptions {
+export interface DecideOptions extends TargetOptions, GrantOptions {
   readonly reason?: string
   /** Changes of the input, such as `amount=100`. */
   readonly set?: readonly string[]
@@ -52,13 +53,24 @@ export async function decideCommand(
   io: Io,
 ): Promise<ExitName> {
   const { reason, set, json } = options
-  const verdict = { decision, ...(reason === undefined ? {} : { reason }), ...(set && { input: toPatch(set) }) }
+  const grant = toGrantRequest(options)
+  const verdict = {
+    decision,
+    ...(reason === undefined ? {} : { reason }),
+    ...(set && { input: toPatch(set) }),
+    ...(grant && { grant }),
+  }
   const approval = await createApi(findTarget(options, io)).decide(id, verdict)
   if (json) printJson(io.stdout, approval)
   else
     printLine(
       io.stdout,
       `${statusWord(approval, painter(io.stdout, io.env))}  ${printable(approval.tool)} ${forWhom(approval)}${progressOf(approval)}`,
+    )
+  if (approval.grant && !json)
+    printLine(
+      io.stdout,
+      `granted  ${printable(grantText(approval.grant))}\nTo revoke it: toolgate grants revoke ${printable(approval.grant.id)}`,
     )
   return 'ok'
 }

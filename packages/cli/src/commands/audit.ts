@@ -18,6 +18,7 @@ import { DEFAULT_CONFIG, findTarget, type TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { type Io, jsonText, type Paint, painter, printable, printJson, printLine } from '../io.ts'
 import { renderTable } from '../table.ts'
+import { localTime, zoneOf } from '../times.ts'
 import type { StopSignals } from '../stop-signals.ts'
 
 export interface AuditOptions extends TargetOptions {
@@ -44,6 +45,8 @@ export interface AuditTailOptions extends AuditOptions {
   readonly follow: boolean
 }
 
+/** The gateway's default. */
+const DEFAULT_LIMIT = 100
 const POLL_MS = 500
 const PAGE = 1000
 
@@ -59,7 +62,12 @@ export function auditQueryCommand(options: AuditQueryOptions, io: Io): Promise<E
     })
     if (options.json) printJson(io.stdout, { records })
     else if (records.length === 0) printLine(io.stdout, 'No records.')
-    else printTable(records, io)
+    else {
+      printTable(records, io)
+      const oldest = records.at(-1)?.seq
+      if (records.length === (limit ?? DEFAULT_LIMIT))
+        printLine(io.stderr, `These are the newest ${records.length}. For older ones add: --before ${oldest}`)
+    }
     return 'ok'
   })
 }
@@ -160,13 +168,27 @@ function filterOf({ tool, user, session, run, event, outcome, since, until }: Au
 function printTable(records: readonly AuditRecord[], io: Io): void {
   const paint = painter(io.stdout, io.env)
   const areShared = records.some(({ replica }) => replica !== undefined)
-  const rows = records.map((record) => [
-    String(record.seq),
-    ...(areShared ? [printable(record.replica ?? '')] : []),
-    ...cellsOf(record, paint),
-  ])
+  const times = records.map(({ ts }) => localTime(new Date(ts)))
+  const rows = records.map((record, i) => {
+    const [day = '', time = ''] = times[i] ?? []
+    return [
+      String(record.seq),
+      ...(areShared ? [printable(record.replica ?? '')] : []),
+      // A day stands at its first record only.
+      day === times[i - 1]?.[0] ? '' : day,
+      time,
+      ...cellsOf(record, paint).slice(1),
+    ]
+  })
   const by = areShared ? ['REPLICA'] : []
-  printLine(io.stdout, renderTable(['SEQ', ...by, 'TIME', 'EVENT', 'USER', 'TOOL', 'REASON'], rows, io.stdout))
+  printLine(
+    io.stdout,
+    renderTable(
+      ['SEQ', ...by, 'DAY', `TIME (${zoneOf(new Date(records[0]?.ts ?? 0))})`, 'EVENT', 'USER', 'TOOL', 'REASON'],
+      rows,
+      io.stdout,
+    ),
+  )
 }
 
 function lineOf(record: AuditRecord, io: Io): string {
@@ -185,6 +207,8 @@ const STYLES: Readonly<Record<AuditEvent, Parameters<Paint>[0]>> = {
   policy_recorded: 'dim',
   config_changed: 'blue',
   approval_decided: 'blue',
+  grant_made: 'blue',
+  grant_revoked: 'red',
   approval_refused: 'red',
   tool_changed: 'yellow',
   tool_flagged: 'yellow',

@@ -13,6 +13,7 @@ import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { mayText, serverNotes } from '../notes.ts'
 import { findUnusableFiles } from '../project/store-files.ts'
+import { nextCommand } from '../next-command.ts'
 import { count } from '../render.ts'
 import { type ServeDeps, startUnseen } from './serve.ts'
 
@@ -76,7 +77,7 @@ export async function checkCommand(
       for (const one of absent)
         printLine(io.stderr, `${isComplete ? paint('yellow', 'warn') : paint('red', 'error')}  ${lineOf(one, io)}`)
       for (const text of texts) printLine(io.stderr, `${paint('yellow', 'warn')}  ${text}`)
-      if (!isComplete) printLine(io.stderr, WAITING)
+      if (!isComplete) printLine(io.stderr, waitingText(file))
     }
     return isComplete ? 'ok' : 'no'
   } catch (error) {
@@ -87,7 +88,10 @@ export async function checkCommand(
   }
 }
 
-const WAITING = `The gateway starts, and these servers wait until "toolgate reload" finds the values (exit code ${EXITS.no.code}). Where they are kept elsewhere, as in CI: --no-secrets.`
+function waitingText(config: string): string {
+  const reload = nextCommand('reload', { config })
+  return `The gateway starts, and these servers wait until "${reload}" finds the values (exit code ${EXITS.no.code}). Where they are kept elsewhere, as in CI: --no-secrets.`
+}
 
 /** Returns the servers that may ask clients for something, with what it is. */
 function findAsking({ servers }: GatewayConfig) {

@@ -5,6 +5,9 @@ import { type ClauseExample, type ClauseExamples, findClauseExamples } from '@to
 import { callerKey } from '@toolgate/core/internal'
 import { type GatewayConfig, parseSentTests, readCatalogFile, readConfig } from '@toolgate/gateway'
 import { CliError, type ExitName } from '../exit.ts'
+import { createApi } from '../client.ts'
+import { readRunning } from '../project/running-file.ts'
+import { findTarget } from '../target.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { createFile, isTaken } from '../new-file.ts'
@@ -35,7 +38,7 @@ export async function firstTestCommand(
   const hasCatalog = isTaken(catalog)
   const { snapshot, down } = hasCatalog
     ? { snapshot: readCatalogFile(catalog), down: [] }
-    : await takeReadySnapshot(config, start)
+    : ((await catalogOfRunning(options, io)) ?? (await takeReadySnapshot(config, start)))
   const answers = await askAll(config, snapshot)
   if (answers.length === 0)
     throw new CliError('usage', `${printable(options.config)} has no tools and agents to test yet.`, {
@@ -54,6 +57,28 @@ export async function firstTestCommand(
   for (const name of down)
     printLine(io.stderr, `${painter(io.stderr, io.env)('yellow', 'warn')}  ${printable(name)}; its tools have no test`)
   return 'ok'
+}
+
+/** Returns the catalog of the gateway that runs this configuration. `undefined`: none runs, or it does not answer us. */
+async function catalogOfRunning(
+  { config }: FirstTestOptions,
+  io: Io,
+): Promise<{ readonly snapshot: CatalogSnapshot; readonly down: readonly string[] } | undefined> {
+  if (readRunning(config) === undefined) return undefined
+  try {
+    const { catalog, down } = await createApi(findTarget({ config, json: true }, io)).catalog()
+    return {
+      snapshot: catalog as unknown as CatalogSnapshot,
+      down: down.map(({ name, reason }) => `${name} (${reason})`),
+    }
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    printLine(
+      io.stderr,
+      `The running gateway did not give its catalog, so the servers are started once: ${error.message}`,
+    )
+    return undefined
+  }
 }
 
 /** The tools that one caller sees now, and the others. */

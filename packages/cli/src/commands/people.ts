@@ -1,5 +1,6 @@
 import type { PersonRow } from '@toolgate/gateway'
-import { createApi, findTarget, type TargetOptions } from '../client.ts'
+import { createApi } from '../client.ts'
+import { findTarget, type TargetOptions } from '../target.ts'
 import type { ExitName } from '../exit.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { renderTable } from '../table.ts'
@@ -19,7 +20,7 @@ export async function peopleCommand(
   { text, tenant, role, limit, ...options }: PeopleOptions,
   io: Io,
 ): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).people({
+  const body = await createApi(findTarget(options, io)).people({
     text,
     tenant,
     role,
@@ -65,7 +66,7 @@ export async function forgetPersonCommand(
   { tenant, ...options }: PeopleOptions,
   io: Io,
 ): Promise<ExitName> {
-  const body = await createApi(findTarget(options, io.env)).forgetPerson(user, tenant)
+  const body = await createApi(findTarget(options, io)).forgetPerson(user, tenant)
   if (options.json) printJson(io.stdout, body)
   else {
     const whose = body.tenant === undefined ? body.user : `${body.user} of ${body.tenant}`

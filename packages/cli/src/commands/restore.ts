@@ -90,8 +90,9 @@ async function record({ audit: config }: GatewayConfig, detail: string, wallMs: 
   }
 }
 
-function describeState({ used, revoked }: RestoredState): string {
-  return `${count(revoked, 'open approval')} revoked, ${count(used, 'approval')} found used`
+function describeState({ used, revoked, grants }: RestoredState): string {
+  const ended = grants === 0 ? '' : `, ${count(grants, 'grant')} revoked`
+  return `${count(revoked, 'open approval')} revoked, ${count(used, 'approval')} found used${ended}`
 }
 
 function warningsOf(

@@ -96,7 +96,11 @@ describe('runGateway', () => {
     assert.equal(await run, 'ok')
     assert.deepEqual(happened, ['ready', 'closed'])
     assert.deepEqual(source.eventNames(), [])
-    assert.equal(io.err(), 'warn  files: down \\u001b[2J (first)\nwarn  browser of vera\\u001b[2J: is down\n')
+    const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z {2}/gm
+    assert.equal(
+      io.err().replace(TIME, 'AT '),
+      'AT warn  files: down \\u001b[2J (first)\nAT warn  browser of vera\\u001b[2J: is down\n',
+    )
   })
 
   it('closes also when the signal comes before it is ready', async () => {

@@ -147,9 +147,9 @@ export async function runGateway(config: GatewayConfig, options: ServeRunOptions
 async function reload(gateway: RunningGateway, { stdout, stderr }: Io): Promise<void> {
   try {
     const { text } = await gateway.reload({ through: 'signal' })
-    for (const line of ['reloaded', ...text]) printLine(stdout, printable(line))
+    for (const line of [`${logTime()}  reloaded`, ...text]) printLine(stdout, printable(line))
   } catch (error) {
-    printLine(stderr, 'Nothing was reloaded:')
+    printLine(stderr, `${logTime()}  Nothing was reloaded:`)
     for (const line of messageOf(error).split('\n')) printLine(stderr, printable(line))
   }
 }
@@ -163,7 +163,10 @@ async function close(
   const closed = gateway.close()
   if (await endsWithin(closed, Math.min(QUIET_STOP_MS, drainMs))) return true
   if (drainMs > QUIET_STOP_MS)
-    printLine(stderr, `Running calls have ${drainMs / 1000} s to end. A second Ctrl-C or SIGTERM stops at once.`)
+    printLine(
+      stderr,
+      `${logTime()}  Running calls have ${drainMs / 1000} s to end. A second Ctrl-C or SIGTERM stops at once.`,
+    )
   if (await endsWithin(closed, drainMs + STOP_MS)) return true
   printLine(stderr, `Not everything had stopped after ${(drainMs + STOP_MS) / 1000} s; the rest is killed.`)
   return false
@@ -191,6 +194,11 @@ async function open(
   }
 }
 
+/** Returns the time of a log line: RFC 3339, to the second. */
+function logTime(): string {
+  return `${new Date().toISOString().slice(0, 19)}Z`
+}
+
 function printLog({ level, message, server, user, detail }: LogLine, io: Io): void {
   if (level === 'debug' || level === 'info') return
   const paint = painter(io.stderr, io.env)
@@ -200,7 +208,8 @@ function printLog({ level, message, server, user, detail }: LogLine, io: Io): vo
     printable(message),
     detail && `(${printable(detail.split('\n', 1)[0] ?? '')})`,
   ]
-  printLine(io.stderr, `${paint(level === 'warn' ? 'yellow' : 'red', level)}  ${parts.filter(Boolean).join(' ')}`)
+  const colour = level === 'warn' ? 'yellow' : 'red'
+  printLine(io.stderr, `${logTime()}  ${paint(colour, level)}  ${parts.filter(Boolean).join(' ')}`)
 }
 
 /**

@@ -6,6 +6,7 @@ import { CliError, type ExitName } from '../exit.ts'
 import { INSTALLED_FROM } from '../files.ts'
 import { type Io, painter, printable, printJson, printLine } from '../io.ts'
 import { sealedInputsOf } from '../project/sealed-audit.ts'
+import { gatewayOf } from '../next-command.ts'
 import { suggestionWarnings, suggestionYaml } from '../policy-tests/suggestion-yaml.ts'
 import { count } from '../render.ts'
 import { withReader } from './audit.ts'
@@ -51,7 +52,7 @@ export async function suggestCommand(
       const after = { ...rules, policy: suggestion.policy }
       const found = await whatIf({ before: rules, after, ...known(), since, role, hashOf: reader.hashText })
       if (options.json) printJson(io.stdout, { ...suggestion, whatIf: found })
-      else print(suggestion, found, io)
+      else print(suggestion, found, { options, io })
       return endOf(found)
     })
   } finally {
@@ -72,8 +73,12 @@ function checkRole(role: string, { callers }: GatewayConfig): void {
   )
 }
 
-function print(suggestion: Suggestion, { calls, changed, unknown, rows }: WhatIf, io: Io): void {
-  io.stdout.write(suggestionYaml(suggestion))
+function print(
+  suggestion: Suggestion,
+  { calls, changed, unknown, rows }: WhatIf,
+  { options, io }: { readonly options: SuggestCommandOptions; readonly io: Io },
+): void {
+  io.stdout.write(suggestionYaml(suggestion, gatewayOf(options)))
   const { stderr } = io
   const paint = painter(stderr, io.env)
   for (const warning of suggestionWarnings(suggestion))

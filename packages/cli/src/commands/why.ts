@@ -83,6 +83,11 @@ function printDryRun(body: WhyInputBody, who: string, io: Io): void {
     io.stdout,
     `${decisionWords(paint, body.outcome, body.mayStill)}  ${call}${whereOf(body)} ${WOULD[body.outcome]}`,
   )
+  if (body.grant) {
+    const { id, grantedBy, expiresAt, uses, used } = body.grant
+    const left = `${uses - used} of ${uses} uses left until ${new Date(expiresAt).toISOString()}`
+    printLine(io.stdout, `  a rule asks, and the grant ${printable(id)} of ${printable(grantedBy)} covers it: ${left}`)
+  }
   printReasons(body, paint, io)
   if (body.text !== undefined) printLine(io.stdout, `  the agent would read: ${printable(body.text)}`)
 }

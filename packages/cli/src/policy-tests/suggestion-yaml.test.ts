@@ -29,7 +29,7 @@ describe('suggestionYaml', () => {
     ])
     assert.match(
       said,
-      /^# Learned from 3 of 100 calls\. Most were left out because the run had read something untrusted\.\n# .*\n# .*labels: \{ trusted: .*\n# "toolgate labels" proposes them\..*\n\n# Suggested from 3 calls/,
+      /^# Learned from 3 of 100 calls\. Most were left out because the run had read something untrusted\.\n# .*\n# .*labels: \{ trusted: .*\n# "toolgate labels.*" proposes them\..*\n\n# Suggested from 3 calls/,
     )
     assert.match(few(1, []), /^# Only 1 call in the audit: let agents work .*\n\n# Suggested/)
     assert.match(few(0, [{ why: 'unknown_caller', calls: 40 }]), /Add these callers to the configuration/)

@@ -2,18 +2,19 @@ import { LEFT_OUT, type LeftOut, type SuggestedRole, type Suggestion } from '@to
 import { Document, type Node, type YAMLMap, type YAMLSeq } from 'yaml'
 import { printable } from '../io.ts'
 import { missingText } from '../commands/missing-records.ts'
+import { nextCommand, type RepeatedOptions } from '../next-command.ts'
 import { count } from '../render.ts'
 
 /** With fewer calls, a suggestion says little about a role's needs. */
 const FEW = 20
 
 /** Returns a suggested policy as YAML for the configuration. Comments contain what a person must know. */
-export function suggestionYaml(suggestion: Suggestion): string {
+export function suggestionYaml(suggestion: Suggestion, given: RepeatedOptions = {}): string {
   const { policy, roles, learned, leftOut } = suggestion
   const document = new Document()
   document.contents = document.createNode({ policy: [escaped(policy)] }) as never
   const lines = [
-    ...whyFew(suggestion),
+    ...whyFew(suggestion, given),
     ` Suggested from ${count(learned, 'call')}. It allows nothing else. Review each line.`,
     ...roles.flatMap(describeRole),
     ...(leftOut.length > 0 ? [' Not learned:'] : []),
@@ -28,7 +29,7 @@ export function suggestionYaml(suggestion: Suggestion): string {
 }
 
 /** Returns why it learned from few calls, and what a person can do. Empty if it learned from enough. */
-function whyFew({ learned, leftOut }: Suggestion): readonly string[] {
+function whyFew({ learned, leftOut }: Suggestion, given: RepeatedOptions): readonly string[] {
   if (learned >= FEW) return []
   const all = leftOut.reduce((sum, { calls }) => sum + calls, learned)
   const [most] = all - learned > learned ? leftOut.toSorted((a, b) => b.calls - a.calls) : []
@@ -39,27 +40,39 @@ function whyFew({ learned, leftOut }: Suggestion): readonly string[] {
     ...(most
       ? [
           ` Learned from ${learned} of ${count(all, 'call')}. Most were left out because ${LEFT_OUT[most.why]}.`,
-          ...(ADVICE[most.why] ?? []).map((line) => ` ${line}`),
+          ...adviceOn(most.why, given).map((line) => ` ${line}`),
         ]
       : []),
     '',
   ]
 }
 
-/** What a person can do about calls that were left out. */
-const ADVICE: Readonly<Partial<Record<LeftOut, readonly string[]>>> = {
-  untrusted: [
-    'The output of each tool counts as untrusted until you say otherwise, and nothing is learned from what a run does after it.',
-    'Name the tools whose output no outsider can write, such as labels: { trusted: ["clock:now", "contacts:*"] }, and reload.',
-    '"toolgate labels" proposes them. Calls from then on are learned.',
-  ],
-  unknown_run: ['Read an audit that begins earlier, or wait until newer runs are in it.'],
-  unknown_caller: ['Add these callers to the configuration, with their roles.'],
-  unknown_tool: ['The catalog lacks the tools that were called. Record it again: toolgate snapshot -o catalog.json.'],
-  refused: [
-    'The policy in force refuses these calls, so it has taught nothing. Allow them first, or in a shadow policy.',
-  ],
-  waiting: ['Approve or refuse what waits: toolgate approvals.'],
+/** Returns what a person can do about calls that were left out. */
+function adviceOn(why: LeftOut, given: RepeatedOptions): readonly string[] {
+  switch (why) {
+    case 'untrusted':
+      return [
+        'The output of each tool counts as untrusted until you say otherwise, and nothing is learned from what a run does after it.',
+        'Name the tools whose output no outsider can write, such as labels: { trusted: ["clock:now", "contacts:*"] }, and reload.',
+        `"${nextCommand('labels', given)}" proposes them. Calls from then on are learned.`,
+      ]
+    case 'unknown_run':
+      return ['Read an audit that begins earlier, or wait until newer runs are in it.']
+    case 'unknown_caller':
+      return ['Add these callers to the configuration, with their roles.']
+    case 'unknown_tool':
+      return [
+        `The catalog lacks the tools that were called. Record it again: ${nextCommand('snapshot -o catalog.json', { config: given.config })}`,
+      ]
+    case 'refused':
+      return [
+        'The policy in force refuses these calls, so nothing is learned from them. Allow them first, or in a shadow policy.',
+      ]
+    case 'waiting':
+      return [`Approve or refuse what waits: ${nextCommand('approvals', given)}`]
+    default:
+      return []
+  }
 }
 
 /** Returns warnings about parts with too few records. */

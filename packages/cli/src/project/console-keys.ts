@@ -67,7 +67,7 @@ export function firstConsoleHash({ callers }: Pick<GatewayConfig, 'callers'>): s
   return first && Buffer.from(first.keyHash).toString('hex')
 }
 
-interface Person {
+interface FilePerson {
   readonly index: number
   readonly hash: string
   readonly key: string | undefined
@@ -84,7 +84,7 @@ function load(file: string, text: string, env: Io['env']): GatewayConfig | undef
   }
 }
 
-function personsOf({ callers }: GatewayConfig): readonly Person[] {
+function personsOf({ callers }: GatewayConfig): readonly FilePerson[] {
   return callers.flatMap(({ for: use, keyHash, demoKey, caller }, index) => {
     const hash = Buffer.from(keyHash).toString('hex')
     return use === 'console' ? [{ index, hash, key: demoKey, user: caller.user, tenant: caller.tenant }] : []
@@ -92,7 +92,7 @@ function personsOf({ callers }: GatewayConfig): readonly Person[] {
 }
 
 /** Returns the persons of a file that has mistakes. Keys with variables are left out. */
-function looseOf(doc: Document): readonly Person[] {
+function looseOf(doc: Document): readonly FilePerson[] {
   const root: unknown = doc.errors.length > 0 ? undefined : doc.toJS()
   const callers = isObject(root) && Array.isArray(root['callers']) ? (root['callers'] as readonly unknown[]) : []
   return callers.flatMap((one, index) => {

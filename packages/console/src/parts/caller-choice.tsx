@@ -18,7 +18,7 @@ interface CallerChoiceProps {
 }
 
 /** A caller or person that can be chosen. */
-interface Option {
+interface CallerOption {
   readonly text: string
   readonly about: string
   /** The choices in the address. Absent: a caller is written as JSON. */
@@ -38,7 +38,7 @@ export function CallerChoice({ current, as, custom }: CallerChoiceProps): ReactE
   return (
     <>
       <Choice
-        text={isOther ? (nameOf(custom) ?? 'another caller') : current ? textOf(current) : `${as} (not configured)`}
+        text={isOther ? (nameOf(custom) ?? 'another caller') : current ? textOf(current) : as}
         apply={({ to }) => {
           setWriting(to === undefined)
           if (to) choose(to)
@@ -60,7 +60,7 @@ function nameOf(custom: string): string | undefined {
 interface ChoiceProps {
   /** The chosen caller. */
   readonly text: string
-  readonly apply: (option: Option) => void
+  readonly apply: (option: CallerOption) => void
 }
 
 function Choice({ text, apply }: ChoiceProps): ReactElement {
@@ -139,10 +139,10 @@ function Choice({ text, apply }: ChoiceProps): ReactElement {
   )
 }
 
-const OTHER: Option = { text: 'another caller…', about: 'written as JSON' }
+const OTHER: CallerOption = { text: 'another caller…', about: 'written as JSON' }
 
 /** Returns the callers and people that match, and the entry for any other caller. */
-function useOptions(text: string, enabled: boolean): readonly Option[] {
+function useOptions(text: string, enabled: boolean): readonly CallerOption[] {
   const callers = useCallers({ text, limit: SHOWN }, enabled).data?.callers
   const filter = { text, limit: `${SHOWN}` }
   const people = useApi<PeopleBody>({ key: ['people', filter], path: '/api/people', parameters: filter, enabled }).data
@@ -159,15 +159,18 @@ function useOptions(text: string, enabled: boolean): readonly Option[] {
 }
 
 /** Returns a person who is not configured, with the roles that they were seen with. */
-function toPerson({ user, tenant, seenRoles = [], lastCallAt }: PersonRow, nowMs: number): readonly Option[] {
+function toPerson(row: PersonRow, nowMs: number): readonly CallerOption[] {
+  const { as, user, tenant, seenRoles = [], rolesFrom, lastCallAt } = row
   if (user === undefined) return []
   const roles = seenRoles.length > 0 ? ` (${seenRoles.join(', ')})` : ''
-  const when = lastCallAt === undefined ? '' : `, roles of ${formatAgo(lastCallAt, nowMs)}`
+  const at = rolesFrom?.at ?? lastCallAt
+  const when = at === undefined ? '' : `, roles of ${formatAgo(at, nowMs)}`
   return [
     {
       text: `${user}${tenant === undefined ? '' : ` of ${tenant}`}${roles}`,
       about: `signed in${when}`,
-      to: { as: '', caller: JSON.stringify({ user, tenant, roles: seenRoles }) },
+      to:
+        as === undefined ? { as: '', caller: JSON.stringify({ user, tenant, roles: seenRoles }) } : { as, caller: '' },
     },
   ]
 }

@@ -14,7 +14,7 @@ interface FilterBoxProps {
 }
 
 /** What was typed. It counts until the address changes from elsewhere. */
-interface Draft {
+interface TypedFilter {
   readonly text: string
   /** The text of the address when it was typed. */
   readonly base: string
@@ -30,7 +30,7 @@ export function FilterBox({ grammar, example, seen, isEager = false }: FilterBox
   const listId = useId()
   const of = useChoices()
   const applied = formatFilter(of, grammar)
-  const [draft, setDraft] = useState<Draft>()
+  const [draft, setDraft] = useState<TypedFilter>()
   const [problems, setProblems] = useState<readonly string[]>([])
   const [caret, setCaret] = useState(0)
   const [isOpen, setOpen] = useState(false)

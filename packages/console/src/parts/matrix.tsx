@@ -3,7 +3,11 @@ import { count, formatNumber, toSentence } from '../format.ts'
 import { choose, useApi, useChoices } from '../hooks.ts'
 import { Budgets } from './budgets.tsx'
 import { None } from './cells.tsx'
+import { FilterBox } from './filter-box.tsx'
+import { FilterBar, NoMatch, useIsFiltered } from './filters.tsx'
 import { Empty, Pending } from './panels.tsx'
+import type { FilterGrammar } from '../filter-text.ts'
+import { matrixQuery } from '../people.ts'
 import type { MatrixBody, MatrixCell, MatrixRow } from '../wire.ts'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { linkTo } from '../address.ts'
@@ -13,34 +17,51 @@ import { Exact } from './exact.tsx'
 
 type MatrixColumn = MatrixBody['columns'][number]
 
-/** The number of callers that are shown at once. */
-const COLUMNS = 8
 const REFRESH_MS = 5000
+const FILTERS = ['text', 'tenant', 'role'] as const
+const GRAMMAR: FilterGrammar = {
+  keys: [
+    { name: 'tenant', about: 'the tenant' },
+    { name: 'role', about: 'a role of the person' },
+  ],
+  text: 'text',
+}
 
 /** Shows which callers see which tools: groups are rows, callers are columns, and an open group lists its tools. */
 export function CallerMatrix(): ReactElement {
   const of = useChoices()
-  const from = Math.max(0, Math.floor(Number(of('from'))) || 0)
-  const opened = of('open')
+  const isFiltered = useIsFiltered(FILTERS)
+  const query = matrixQuery(of)
   const answer = useApi<MatrixBody>({
-    key: ['columns', from, opened],
+    key: ['columns', query],
     path: '/api/matrix',
-    parameters: { from, limit: COLUMNS, open: opened },
+    parameters: query,
     everyMs: REFRESH_MS,
   })
   const { data } = answer
   return (
     <>
-      <p className="view-note">Each number counts the visible tools of a group. Open a group to see them.</p>
+      <p className="view-note">
+        Each number counts the visible tools of a group. Open a group to see them. People who see the same share a
+        column.
+      </p>
+      <FilterBar names={FILTERS}>
+        <FilterBox
+          grammar={GRAMMAR}
+          example="name, tenant:acme role:clerk"
+          seen={(key) => (key === 'tenant' ? data?.tenants : data?.roles) ?? []}
+        />
+      </FilterBar>
       <Pending answer={answer} what="the callers" />
-      {data?.total === 0 && (
+      {data?.total === 0 && isFiltered && <NoMatch title="Nobody matches" names={FILTERS} />}
+      {data?.total === 0 && !isFiltered && (
         <Empty title="No callers yet">
           <p>
             Add one under <code>callers:</code> in toolgate.yaml.
           </p>
         </Empty>
       )}
-      {data && data.total > COLUMNS && <Steps body={data} />}
+      {data && data.total > query.limit && <Steps body={data} limit={query.limit} />}
       {data && data.columns.length > 0 && <Matrix body={data} />}
       {data?.open && data.open.more > 0 && (
         <p className="dim">{count(data.open.more, 'more tool')}: the page Tools searches all of them.</p>
@@ -51,18 +72,20 @@ export function CallerMatrix(): ReactElement {
 }
 
 /** Buttons for the previous and the next callers. */
-function Steps({ body: { from, total, columns } }: { body: MatrixBody }): ReactElement {
+function Steps({ body, limit }: { body: MatrixBody; limit: number }): ReactElement {
+  const { from, total, columns, people } = body
   const to = (at: number) => () => choose({ from: at > 0 ? String(at) : '' })
   return (
     <div className="toolbar steps" role="group" aria-label="Callers">
-      <button type="button" disabled={from === 0} onClick={to(from - COLUMNS)}>
+      <button type="button" disabled={from === 0} onClick={to(from - limit)}>
         Previous
       </button>
       <span role="status">
-        Callers {formatNumber(Math.min(from + 1, total))} to {formatNumber(from + columns.length)} of{' '}
-        {formatNumber(total)}
+        {people > total ? 'Columns' : 'Callers'} {formatNumber(Math.min(from + 1, total))} to{' '}
+        {formatNumber(from + columns.length)} of {formatNumber(total)}
+        {people > total && `, of ${formatNumber(people)} people and callers`}
       </span>
-      <button type="button" disabled={from + columns.length >= total} onClick={to(from + COLUMNS)}>
+      <button type="button" disabled={from + columns.length >= total} onClick={to(from + limit)}>
         Next
       </button>
     </div>
@@ -146,12 +169,18 @@ function toLines({ rows, open }: MatrixBody): readonly MatrixLine[] {
   ])
 }
 
-function CallerHead({ caller: { user, tenant, roles, for: kind } }: { caller: MatrixColumn }): ReactElement {
+function CallerHead({ caller }: { caller: MatrixColumn }): ReactElement {
+  const { user, tenant, roles, for: kind, people, names } = caller
   return (
     <>
       <a href={linkTo('tools', { as: user })}>
         <Exact text={user} />
       </a>
+      {people > 1 && (
+        <span className="sub" title={names.join(', ')}>
+          and {count(people - 1, 'other')}
+        </span>
+      )}
       <span className="dim sub">
         {tenant !== undefined && <Exact text={`of ${tenant} · `} />}
         {kind === 'mcp' ? 'agent' : 'person'}

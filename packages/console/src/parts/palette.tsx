@@ -131,8 +131,8 @@ function Place({ entry: { kind, text, detail = '' } }: { entry: Entry }): ReactE
 /** Fetches the searchable items while the palette is open. */
 function useFound(pages: PaletteProps['pages'], query: string) {
   const [first] = useCallers({ limit: 1 }).data?.callers ?? []
-  const text = useDeferredValue(query.trim().slice(0, MAX_TEXT))
-  const { callers } = useCallers({ text, limit: SHOWN }).data ?? NO_CALLERS
+  const asked = useDeferredValue(query.trim().slice(0, MAX_TEXT))
+  const { callers } = useCallers({ text: asked, limit: SHOWN }).data ?? NO_CALLERS
   const tools = useTools({ as: first?.user ?? '', enabled: first !== undefined })
   const { approvals = [] } = useWaiting().data ?? {}
   const { halts = [] } = useApi<HaltsBody>({ key: ['halts'], path: '/api/halts' }).data ?? {}

@@ -1,9 +1,22 @@
-import { type ReactElement, useDeferredValue, useMemo } from 'react'
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
+import { type ReactElement, useCallback, useDeferredValue, useMemo } from 'react'
+import { getJson } from '../api.ts'
 import type { FilterGrammar } from '../filter-text.ts'
 import { formatIn, formatNumber } from '../format.ts'
 import { useApi, useChoices, useNow, useWhileCounting } from '../hooks.ts'
 import { wordOfUse } from '../keys.ts'
-import { countByPerson, haltsOn, inOrder, largestList, ORDER_NAMES, OWN, personId, rolesOf, whoKey } from '../people.ts'
+import {
+  countByPerson,
+  haltsOn,
+  inOrder,
+  largestList,
+  lastSeenOf,
+  ORDER_NAMES,
+  OWN,
+  personId,
+  rolesOf,
+  whoKey,
+} from '../people.ts'
 import { useWaiting } from '../pending.ts'
 import type { HaltRow, HaltsBody, PeopleBody, PersonRow } from '../wire.ts'
 import { Badge } from './badges.tsx'
@@ -12,7 +25,7 @@ import { Exact } from './exact.tsx'
 import { FilterBox } from './filter-box.tsx'
 import { FilterBar, NoMatch, OneOf } from './filters.tsx'
 import { Pending } from './panels.tsx'
-import { PersonDrawer } from './person-drawer.tsx'
+import { PersonDrawer, RolesFrom } from './person-drawer.tsx'
 import { Split } from './split.tsx'
 import { TenantTag } from './tenant-tag.tsx'
 import { Ago, Counting } from './when.tsx'
@@ -26,16 +39,16 @@ const NO_HALTS: readonly HaltRow[] = []
 export function PeopleList(): ReactElement {
   const of = useChoices()
   const filters = useDeferredValue({ text: of('text'), tenant: of('tenant'), role: of('role') })
-  const answer = useApi<PeopleBody>({
-    key: ['people', filters],
-    path: '/api/people',
-    parameters: filters,
-    everyMs: REFRESH_MS,
-  })
-  const { data, refetch } = answer
+  const answer = usePeople(filters)
+  const { data: pages, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = answer
+  const data = pages?.pages[0]
   useWhileCounting(data?.isComplete, refetch)
-  const people = useMemo(() => inOrder(data?.people ?? [], of('order')), [data, of('order')])
+  const loaded = useMemo(() => pages?.pages.flatMap((page) => page.people) ?? [], [pages])
+  const people = useMemo(() => inOrder(loaded, of('order')), [loaded, of('order')])
   const open = of('open')
+  const loadMore = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
   return (
     <>
       <Filters body={data} />
@@ -43,7 +56,7 @@ export function PeopleList(): ReactElement {
       {data && (
         <p className="row loose feed-bar dim" role="status">
           {data.total > people.length
-            ? `The first ${formatNumber(people.length)} of ${formatNumber(data.total)} by name: narrow the filter for others`
+            ? `The first ${formatNumber(people.length)} of ${formatNumber(data.total)} by name, more below`
             : people.length === 1
               ? '1 person'
               : `${formatNumber(people.length)} people`}
@@ -68,15 +81,30 @@ export function PeopleList(): ReactElement {
             <PersonDrawer
               key={open}
               id={open}
-              held={data.people.find((row) => (open === OWN ? row.isSelf : personId(row) === open))}
+              held={loaded.find((row) => (open === OWN ? row.isSelf : personId(row) === open))}
             />
           )
         }
       >
-        {people.length > 0 && <People people={people} />}
+        {people.length > 0 && <People people={people} onEnd={loadMore} />}
       </Split>
     </>
   )
+}
+
+function usePeople(filters: Readonly<Record<'role' | 'tenant' | 'text', string>>) {
+  return useInfiniteQuery({
+    queryKey: ['people', filters],
+    queryFn: ({ pageParam, signal }) =>
+      getJson<PeopleBody>('/api/people', { query: { ...filters, from: pageParam }, signal }),
+    initialPageParam: undefined as number | undefined,
+    getNextPageParam: ({ total }, pages) => {
+      const loaded = pages.reduce((sum, page) => sum + page.people.length, 0)
+      return loaded < total ? loaded : undefined
+    },
+    refetchInterval: REFRESH_MS,
+    placeholderData: keepPreviousData,
+  })
 }
 
 const GRAMMAR: FilterGrammar = {
@@ -101,7 +129,7 @@ function Filters({ body: { tenants = [], roles = [] } = {} }: { body: Partial<Pe
   )
 }
 
-function People({ people }: { people: readonly PersonRow[] }): ReactElement {
+function People({ people, onEnd }: { people: readonly PersonRow[]; onEnd: () => void }): ReactElement {
   const halts = useApi<HaltsBody>({ key: ['halts'], path: '/api/halts' }).data?.halts ?? NO_HALTS
   const pending = useWaiting().data?.approvals
   const state = useMemo(() => {
@@ -120,6 +148,7 @@ function People({ people }: { people: readonly PersonRow[] }): ReactElement {
       className="people"
       keyOf={personId}
       narrow={narrow}
+      onEnd={onEnd}
     />
   )
 }
@@ -138,7 +167,11 @@ const COLUMNS: readonly Column<PersonRow>[] = [
   {
     name: 'Roles',
     className: 'wraps',
-    cell: (row) => (rolesOf(row).length === 0 ? <None /> : <Exact text={rolesOf(row).join(', ')} />),
+    cell: (row) => (
+      <>
+        {rolesOf(row).length === 0 ? <None /> : <Exact text={rolesOf(row).join(', ')} />} <RolesFrom row={row} />
+      </>
+    ),
   },
   { name: 'Uses', width: '8rem', from: 900, className: 'dim wraps', cell: usesOf },
   { name: 'Keys', from: 1000, className: 'wraps', cell: (row) => <KeysCell row={row} /> },
@@ -146,10 +179,10 @@ const COLUMNS: readonly Column<PersonRow>[] = [
   { name: 'Tokens', width: '4.5rem', from: 1000, isNumber: true, cell: (row) => numberOf(largestList(row)?.tokens) },
   { name: 'Calls', width: '4.5rem', isNumber: true, cell: ({ calls }) => numberOf(calls || undefined) },
   {
-    name: 'Last call',
+    name: 'Last seen',
     width: '7rem',
     from: 760,
-    cell: ({ lastCallAt }) => (lastCallAt === undefined ? <None /> : <Ago ms={lastCallAt} />),
+    cell: (row) => <LastSeen row={row} />,
   },
 ]
 
@@ -169,17 +202,27 @@ function narrowWith(state: (row: PersonRow) => ReactElement): (row: PersonRow) =
             {state(row)}
           </>
         }
-        end={<span className="dim">{row.lastCallAt !== undefined && <Ago ms={row.lastCallAt} />}</span>}
+        end={
+          <span className="dim">
+            <LastSeen row={row} />
+          </span>
+        }
         second={
           <>
             <span>{usesOf(row)}</span>
             {list?.visible !== undefined && <span>{formatNumber(list.visible)} tools</span>}
             <Exact text={rolesOf(row).join(', ')} />
+            <RolesFrom row={row} />
           </>
         }
       />
     )
   }
+}
+
+function LastSeen({ row }: { row: PersonRow }): ReactElement {
+  const ms = lastSeenOf(row)
+  return ms === undefined ? <None /> : <Ago ms={ms} />
 }
 
 /** Shows the name. A press opens the person. */
@@ -193,9 +236,12 @@ function Name({ row }: { row: PersonRow }): ReactElement {
 }
 
 /** Returns the uses of a person's keys, such as `agent, person`, or otherwise how the person is known. */
-function usesOf({ callers, client, calls, isSelf, keys }: PersonRow): string {
+function usesOf({ callers, client, clients = [], calls, isSelf, keys, cameBy }: PersonRow): string {
   const uses = [...new Set(callers.map(wordOfUse))].toSorted()
   if (uses.length > 0) return uses.join(', ')
+  if (cameBy === 'run') return 'in runs'
+  if (cameBy === 'token' && clients[0] !== undefined) return `signed in by ${clients[0]}`
+  if (cameBy !== undefined && cameBy !== 'key') return 'signed in'
   if (calls > 0) return client === undefined ? 'signed in' : `signed in by ${client}`
   return keys === undefined || isSelf ? 'signed in' : 'gone'
 }

@@ -3,7 +3,7 @@ import { linkTo } from '../address.ts'
 import { count, formatNumber } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import { mayManageKeys, wordOfUse } from '../keys.ts'
-import { haltsOn, OWN, whoKey, type Who } from '../people.ts'
+import { haltsOn, OWN, parsePersonId, whoKey, type Who } from '../people.ts'
 import { useWaiting } from '../pending.ts'
 import { Session } from '../session.ts'
 import { CALL_LOOKS } from '../states.ts'
@@ -30,7 +30,7 @@ interface PersonDrawerProps {
 
 /** Shows one person: their keys and roles, the halts on them, the tools that they see, and their activity. */
 export function PersonDrawer({ id, held }: PersonDrawerProps): ReactElement {
-  const [name = '', tenant] = id.split('/').map(decodeURIComponent).toReversed()
+  const { name, tenant, issuer } = parsePersonId(id)
   const found = useApi<PeopleBody>({
     key: ['people', 'one', id],
     path: '/api/people',
@@ -38,7 +38,9 @@ export function PersonDrawer({ id, held }: PersonDrawerProps): ReactElement {
     enabled: !held,
   })
   const isThem = (row: PersonRow): boolean =>
-    id === OWN ? row.isSelf === true : row.name === name && row.tenant === tenant
+    id === OWN
+      ? row.isSelf === true
+      : row.name === name && row.tenant === tenant && (issuer === undefined || row.issuer === issuer)
   const row = held ?? found.data?.people.find(isThem)
   return (
     <Drawer
@@ -88,13 +90,37 @@ function Person({ row }: { row: PersonRow }): ReactElement {
 }
 
 function Facts({ row, who }: { row: PersonRow; who: Who }): ReactElement {
-  const { client, calls, refused, lastCallAt, seenRoles = [] } = row
+  const { client, calls, refused, lastCallAt, seenRoles = [], rolesFrom, issuer, firstSeenAt, lastSeenAt } = row
+  const clients = row.clients ?? (client === undefined ? [] : [client])
   const waiting = (useWaiting().data?.approvals ?? []).filter((one) => whoKey(one) === whoKey(who)).length
   const asked = { user: who.user ?? '', tenant: who.tenant ?? '' }
   return (
     <dl className="facts">
-      {seenRoles.length > 0 && <Fact name="Roles, lately">{<Exact text={seenRoles.join(', ')} />}</Fact>}
-      {client !== undefined && <Fact name="Client">{<Exact text={client} className="id" />}</Fact>}
+      {(seenRoles.length > 0 || rolesFrom) && (
+        <Fact name="Roles">
+          {seenRoles.length > 0 ? <Exact text={seenRoles.join(', ')} /> : 'none'} <RolesFrom row={row} />
+        </Fact>
+      )}
+      {issuer !== undefined && (
+        <Fact name="Signs in at">
+          <Exact text={issuer} className="id" />
+        </Fact>
+      )}
+      {clients.length > 0 && (
+        <Fact name={clients.length === 1 ? 'Client' : 'Clients'}>
+          <Exact text={clients.join(', ')} className="id" />
+        </Fact>
+      )}
+      {firstSeenAt !== undefined && (
+        <Fact name="First seen">
+          <At at={firstSeenAt} />
+        </Fact>
+      )}
+      {lastSeenAt !== undefined && (
+        <Fact name="Last seen">
+          <Ago ms={lastSeenAt} />
+        </Fact>
+      )}
       <Fact name="Calls this week">
         {calls === 0 ? (
           'none'
@@ -127,16 +153,19 @@ function Facts({ row, who }: { row: PersonRow; who: Who }): ReactElement {
 }
 
 /** Shows the tools that agents with these rights see. */
-function Sees({ row: { callers, user, tenant, seenRoles } }: { row: PersonRow }): ReactElement {
-  const caller = JSON.stringify({ user, tenant, roles: seenRoles })
+function Sees({ row }: { row: PersonRow }): ReactElement {
+  const { callers, user, tenant, seenRoles, rolesFrom } = row
+  const whose = row.as === undefined ? { caller: JSON.stringify({ user, tenant, roles: seenRoles }) } : { as: row.as }
   return (
     <Part title="Sees">
       {callers.length === 0 && (
         <p className="dim">
           The configuration has no key of this user.{' '}
-          {user !== undefined && seenRoles && (
-            <a href={linkTo('tools', { caller })}>See as, with the roles of the latest call</a>
+          {user !== undefined && (row.as !== undefined || seenRoles) && (
+            <a href={linkTo('tools', whose)}>See as, with the roles of the latest {rolesFrom ? 'token' : 'call'}</a>
           )}
+          {row.visible !== undefined && ` ${count(row.visible, 'tool')}`}
+          {row.tokens !== undefined && ` · ${formatNumber(row.tokens)} tokens`}
         </p>
       )}
       <ul className="stack tight sees">
@@ -156,6 +185,21 @@ function Sees({ row: { callers, user, tenant, seenRoles } }: { row: PersonRow })
       </ul>
     </Part>
   )
+}
+
+/** Says where the roles of a person come from: `of the token of 14:03 from login.acme.example`. */
+export function RolesFrom({ row: { rolesFrom, cameBy } }: { row: PersonRow }): ReactElement | null {
+  if (!rolesFrom) return null
+  return (
+    <span className="dim">
+      of the {cameBy === 'login' ? 'login' : 'token'} of <At at={rolesFrom.at} /> from{' '}
+      <Exact text={hostOf(rolesFrom.issuer)} />
+    </span>
+  )
+}
+
+function hostOf(issuer: string): string {
+  return URL.canParse(issuer) ? `${new URL(issuer).host}${new URL(issuer).pathname.replace(/\/$/, '')}` : issuer
 }
 
 function HaltsOn({ who }: { who: { readonly user: string; readonly tenant?: string } }): ReactElement | null {

@@ -1,17 +1,10 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, useMemo, useState } from 'react'
 import { linkTo } from '../address.ts'
+import { useCallers } from '../callers.ts'
 import { type ApiError, postJson } from '../api.ts'
 import { type Draft, type Field, type Problems, readJson, toField, toInput } from '../input-form.ts'
-import type {
-  AgentCallBody,
-  CallersBody,
-  Reason,
-  ToolRow,
-  TrialRequestBody,
-  WhyInputBody,
-  WhyRequestBody,
-} from '../wire.ts'
+import type { AgentCallBody, Reason, ToolRow, TrialRequestBody, WhyInputBody, WhyRequestBody } from '../wire.ts'
 import { Badge } from './badges.tsx'
 import { type DryRunView, DryRuns } from './dry-runs.tsx'
 import { Exact, JsonBlock } from './exact.tsx'

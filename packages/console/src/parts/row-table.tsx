@@ -1,5 +1,6 @@
-import { type ReactElement, type ReactNode, useState } from 'react'
+import { type ReactElement, type ReactNode, useRef, useState } from 'react'
 import { formatNumber } from '../format.ts'
+import { usePlace } from '../hooks.ts'
 import { moveByKeys } from '../row-keys.ts'
 import { classOf, type Column } from './cells.tsx'
 
@@ -24,17 +25,22 @@ interface RowTableProps<Row> {
 
 /** The number of rows at first, and of those that each press adds. */
 const PAGE = 100
+/** A narrower table shows each row as a card. A compact one has numbers in most columns. */
+const CARDS_PX = 640
+const COMPACT_CARDS_PX = 400
 
 /** A table whose rows are not sorted. It shows the first hundred rows, and more on request. */
 export function RowTable<Row>(props: RowTableProps<Row>): ReactElement {
   const { label, caption, rows, keyOf, columns, actions, isOff, isCompact = false } = props
   const [shown, setShown] = useState(PAGE)
+  const box = useRef<HTMLDivElement>(null)
+  const isNarrow = usePlace(box).width < (isCompact ? COMPACT_CARDS_PX : CARDS_PX)
   const rest = rows.length - shown
   return (
     <>
-      <div className="card keys-box" tabIndex={0} role="region" aria-label={label}>
+      <div ref={box} className="card keys-box" tabIndex={0} role="region" aria-label={label}>
         <table
-          className={isCompact ? 'keys count' : 'keys'}
+          className={`keys${isCompact ? ' count' : ''}${isNarrow ? ' cards' : ''}`}
           aria-rowcount={rows.length + 1}
           // All rows are rendered, so none is scrolled to.
           onKeyDown={(event) => moveByKeys(event, { options: { count: rows.length }, scrollToIndex() {} })}

@@ -21,7 +21,7 @@ export function Suggestions({ id, label, options, active, isShown, point, take }
   }, [active, isShown])
   return (
     <ul ref={list} id={id} role="listbox" aria-label={label} hidden={!isShown}>
-      {options.map(({ text, about }, i) => (
+      {(isShown ? options : []).map(({ text, about }, i) => (
         // Options are reached with the arrow keys of the field.
         // eslint-disable-next-line jsx-a11y/click-events-have-key-events
         <li

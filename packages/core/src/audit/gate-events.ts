@@ -1,6 +1,7 @@
 import type { Halt, HaltTarget } from '../state/halts.ts'
 import type { PinEvent } from '../state/pins/notices.ts'
 import type { Approval, AuditEntry, AuditSink, Clock, DecisionMade, GateEvent } from '../ports/ports.ts'
+import type { Grant } from '../ports/grants.ts'
 import { peopleOf } from '../policy/approver.ts'
 import { recordedKind } from '../tools/tool-id.ts'
 import type { Emitter, ToolgateError } from '@toolgate/values'
@@ -10,6 +11,7 @@ import { patchedFields } from '@toolgate/values/json'
 export type GateNotice =
   | { readonly event: 'policy-changed'; readonly policyRevision: number }
   | { readonly event: 'approval-requested' | 'approval-decided'; readonly approval: Approval }
+  | { readonly event: 'grant-made' | 'grant-revoked'; readonly grant: Grant }
   | { readonly event: 'preferences-changed' | 'connections-changed' }
   | { readonly event: 'halt-set' | 'halt-released'; readonly halt: Halt }
   | { readonly event: `tool-${PinEvent['kind']}`; readonly pin: PinEvent }
@@ -20,6 +22,8 @@ export type RecordedRevisions = Pick<AuditEntry, 'policy_revision' | 'catalog_re
 export interface GateRecorder {
   policyChanged(revisions: RecordedRevisions): void
   requested(approval: Approval): void
+  granted(grant: Grant): void
+  grantRevoked(grant: Grant): void
   decided(approval: Approval, made: DecisionMade): void
   /** A person tried to decide an approval as they may not. */
   refused(approval: Approval, made: DecisionMade, why: ToolgateError): void
@@ -59,6 +63,20 @@ export function createGateRecorder({ audit, clock, events, revisions, onFault }:
       const detail = reason === undefined ? said : `${said}: ${reason}`
       record('approval_decided', { ...aboutApproval(approval), user_id: by, reason: status, detail })
       events.emit({ event: 'approval-decided', approval })
+    },
+    granted(grant) {
+      record('grant_made', { ...aboutGrant(grant), user_id: grant.grantedBy, detail: grantText(grant) })
+      events.emit({ event: 'grant-made', grant })
+    },
+    grantRevoked(grant) {
+      const { revokedBy, revokeReason, used, uses } = grant
+      const why = revokeReason === undefined ? '' : `: ${revokeReason}`
+      record('grant_revoked', {
+        ...aboutGrant(grant),
+        user_id: revokedBy,
+        detail: `used ${used} of ${uses} times by ${grant.user}${why}`,
+      })
+      events.emit({ event: 'grant-revoked', grant })
     },
     refused(approval, { by, decision }, { code, message }) {
       const detail = `${decision}: ${message}`
@@ -117,6 +135,22 @@ const PIN_RECORDS = {
   flagged: 'tool_flagged',
   accepted: 'tool_accepted',
 } as const satisfies Record<PinEvent['kind'], GateEvent>
+
+function aboutGrant({ id, tenant, tool }: Grant): Partial<AuditEntry> {
+  return { approval_id: id, grant: id, tenant, tool, kind: recordedKind(tool) }
+}
+
+/** Returns for whom, for what, how often and until when. The sink redacts it. */
+export function grantText({ user, covers, fields = {}, uses, expiresAt, run, anyRun, reason }: Grant): string {
+  const free = Object.entries(fields).map(([pointer, rule]) =>
+    'any' in rule ? `${pointer} any` : `${pointer} from ${rule.from} up to ${rule.upTo}`,
+  )
+  const what =
+    covers === 'tool' ? 'any input' : covers === 'input' ? 'this input' : `this input, but ${free.join(', ')}`
+  const where = anyRun ? ', in any run' : run === undefined ? '' : `, in the run ${run}`
+  const why = reason === undefined ? '' : `: ${reason}`
+  return `for ${user}: ${what}${where}, ${uses} times until ${new Date(expiresAt).toISOString()}${why}`
+}
 
 /** Returns the fields of a halt's target. `user_id` is the person who acted; the halted user is in `detail`. */
 function aboutTarget({ tool, tenant, session }: HaltTarget): Partial<AuditEntry> {

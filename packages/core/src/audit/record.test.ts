@@ -120,6 +120,7 @@ describe('RECORD_FIELDS', () => {
       error: true,
       event: true,
       facts: true,
+      grant: true,
       hash: true,
       input_box: true,
       input_hash: true,

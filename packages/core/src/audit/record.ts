@@ -89,6 +89,7 @@ function writeFields(entry: AuditEntry, { seq, prev }: RecordPlace, options: Sea
   to.free('error', entry.error)
   to.name('event', entry.event)
   to.own('facts', factsOf(entry, options))
+  to.name('grant', entry.grant)
   to.hash()
   to.plain('input_box', sealedOf(entry, options)?.hash)
   to.plain('input_hash', inputHash)

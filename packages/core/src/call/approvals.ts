@@ -8,6 +8,7 @@ import {
   type DecidedFields,
 } from '../memory/approval-rules.ts'
 import { voterOf } from '../memory/four-eyes.ts'
+import type { Grant, GrantRequest } from '../ports/grants.ts'
 import type {
   Approval,
   ApprovalBinding,
@@ -34,11 +35,37 @@ export interface Approvals {
    * Approves or rejects a pending approval, or revokes an approved one that was not used yet, or one's own yes to one that
    * waits for others. With `input`, approves it with these fields changed.
    *
+   * `grant`, with `approve`: also lets further calls like this one through, within the gate's `grants`. Revoking the
+   * approval revokes them, too.
+   *
    * @throws {ToolgateError} `approval_unknown`, `approval_decided`, `approval_not_revocable`, `approval_forbidden`,
-   * `approval_needs_other`, `approval_needs_login`, `approval_edit_refused`
+   * `approval_needs_other`, `approval_needs_login`, `approval_edit_refused`, `grant_forbidden`, `grant_invalid`,
+   * `grant_too_many`
    * @throws {ConfigError} for a verdict other than `approve`, `reject` and `revoke`
    */
-  decide(approver: Caller, id: string, verdict: DecidedFields): Promise<Approval>
+  decide(approver: Caller, id: string, verdict: VerdictOfPerson): Promise<DecidedApproval>
+}
+
+/** What a person says about an approval. */
+export interface VerdictOfPerson extends DecidedFields {
+  readonly grant?: GrantRequest | undefined
+}
+
+/** An approval after a decision, with the grant that the decision made. */
+export interface DecidedApproval extends Approval {
+  readonly grant?: Grant
+}
+
+/** Makes and ends the grants of approvals. */
+export interface GrantMaker {
+  /**
+   * Checks a request for a grant. Returns a function that makes it, once the approval is approved.
+   *
+   * @throws {ToolgateError} `grant_forbidden`, `grant_invalid`
+   */
+  prepare(person: Caller, approval: Approval, request: GrantRequest): (approved: Approval) => Promise<Grant>
+  /** Revokes the grant that an approval has made, if it made one. */
+  revokeWith(approval: Approval, by: string, reason: string | undefined): Promise<void>
 }
 
 interface ApprovalsPorts {
@@ -50,6 +77,8 @@ interface ApprovalsPorts {
   readonly onRefused?: ((approval: Approval, made: DecisionMade, why: ToolgateError) => void) | undefined
   /** Throws if the changed input cannot be that of a call. */
   readonly checkEdit?: ((approval: Approval, patch: NonNullable<ApprovalVerdict['input']>) => void) | undefined
+  /** Absent: an approval makes no grant. */
+  readonly granting?: GrantMaker | undefined
 }
 
 const PORTS = shapeOf<ApprovalsPorts>({
@@ -58,12 +87,13 @@ const PORTS = shapeOf<ApprovalsPorts>({
   onDecided: true,
   onRefused: true,
   checkEdit: true,
+  granting: true,
 })
 
 /** Returns the approvals of a gate, over the store that its calls use. */
 export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = mayApproveByDefault): Approvals {
   checkShape('createApprovals', ports, PORTS)
-  const { approvals, clock, onDecided, onRefused } = ports
+  const { approvals, clock, onDecided, onRefused, granting } = ports
   // Only `true` allows. A promise does not.
   const isAllowed: MayApprove = (approver, approval) => mayApprove(defineCaller(approver), approval) === true
   return {
@@ -79,7 +109,7 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
       checkApprovalFilter(filter)
       return approvals.list(filter, clock.wallMs())
     },
-    async decide(approver, id, verdict) {
+    async decide(approver, id, { grant: wanted, ...verdict }) {
       checkDecision(verdict)
       const { decision, reason, loginAt } = verdict
       const input = frozenPatch(verdict.input)
@@ -96,6 +126,7 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
         // The message names the person's own names, which the store does not tell from those behind their credential.
         if (decision === 'approve' && approval.status === 'pending') checkOther(approval, approver)
         if (input !== undefined && approval.status === 'pending') ports.checkEdit?.(approval, input)
+        const grant = wanted && toGrant(granting, approver, approval, { decision, input, wanted })
         const decided = await approvals.decide(id, {
           decision,
           reason,
@@ -106,13 +137,29 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
           ...placesOf(approver, approval, mayApprove),
         })
         onDecided?.(decided, made)
-        return decided
+        if (decision === 'revoke') await granting?.revokeWith(approval, voter.by, reason)
+        return grant && decided.status === 'approved' ? { ...decided, grant: await grant(decided) } : decided
       } catch (error) {
         if (isErrorOf(error, ToolgateError) && REFUSED.has(error.code)) onRefused?.(approval, made, error)
         throw error
       }
     },
   }
+}
+
+/** Checks the grant before the decision, so that an impossible grant approves nothing. */
+function toGrant(
+  granting: ApprovalsPorts['granting'],
+  approver: Caller,
+  approval: Approval,
+  { decision, input, wanted }: Pick<ApprovalVerdict, 'decision' | 'input'> & { readonly wanted: GrantRequest },
+) {
+  if (decision !== 'approve') throw new ToolgateError('grant_invalid', 'Only with "approve" can a grant be made.')
+  if (!granting) throw new ToolgateError('grant_forbidden', 'No grants can be made here.')
+  if (input !== undefined || approval.edit !== undefined)
+    throw new ToolgateError('grant_forbidden', 'A call with a changed input is approved once. Grant an unchanged one.')
+  // Whoever decided before has the last word: the store says so.
+  return approval.status === 'pending' ? granting.prepare(approver, approval, wanted) : undefined
 }
 
 /** @throws {ConfigError} for what is not JSON */

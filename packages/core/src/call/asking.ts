@@ -1,5 +1,5 @@
 import { type Reason, strictest } from '../decide/decision.ts'
-import type { Approval, ApprovalAbout, ApprovalBinding } from '../ports/ports.ts'
+import type { Approval, ApprovalAbout, ApprovalBinding, ApprovalTrail } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import { chain, sizeOf } from '@toolgate/values'
 import { type ApprovalDemand, coversDemand, demandOf, whyAsked, whyTold, withoutEdit } from './approval-demand.ts'
@@ -10,12 +10,14 @@ import {
   type CallRequest,
   type CallView,
   type CheckResult,
+  giveBackSpent,
   type Stop,
   storeInTime,
 } from './attempt.ts'
 import { comparedValues } from './compared-values.ts'
 import { decideNow, newAskingReasons } from './deciding.ts'
 import { editCall } from './editing.ts'
+import { findGranted, hashesOf, takeSpent } from './granted.ts'
 import { approvalImpossible, approvalNeeded, approvalRejected, approvalRevoked, approvalUsed } from './refusals.ts'
 import { bindingOf, continuedBy } from './rounds.ts'
 import { isYes, peekLimits, takenInTime } from './take-limits.ts'
@@ -52,7 +54,11 @@ export function askPeople(attempt: Attempt, tool: Tool): CheckResult {
   if (!needsApproval(attempt, tool)) return continueEdited(attempt, tool)
   const { as, spends } = attempt.request
   if (as) return { decision: approvalImpossible(as.kind) }
-  return typeof spends === 'string' ? findApproval(attempt, tool, spends) : requestApproval(attempt, tool)
+  if (typeof spends === 'string') return findApproval(attempt, tool, spends)
+  return chain(findGranted(attempt, tool), (granted) => {
+    attempt.approval = granted
+    return granted ? undefined : requestApproval(attempt, tool)
+  })
 }
 
 /** Finds the one approval that the call may spend. No new approval is requested. */
@@ -88,7 +94,9 @@ async function requestApproval(attempt: Attempt, tool: Tool): Promise<Stop | und
   const told = asking.map((one) => whyTold(one, comparedBy(attempt, one, shown, { withoutTexts: true }))).join(' ')
   await turnOf(attempt)
   const spends = attempt.request.spends === true
-  const asked = () => chain(trailOf(attempt, tool), (trail) => ask(attempt, binding, shown, { why, told, trail }))
+  const clauses = hashesOf(asking)
+  const about = (trail: ApprovalTrail | undefined) => ({ why, told, trail, clauses })
+  const asked = () => chain(trailOf(attempt, tool), (trail) => ask(attempt, binding, shown, about(trail)))
   const approval = await storeInTime(ports, spends ? findLive(ports, binding) : asked())
   if (spends && !approval) return { decision: approvalUsed() }
   switch (approval?.status) {
@@ -139,7 +147,7 @@ async function ask(
   attempt: Attempt,
   binding: ApprovalBinding,
   shown: () => unknown,
-  about: Pick<ApprovalAbout, 'why' | 'told' | 'trail'>,
+  about: Pick<ApprovalAbout, 'why' | 'told' | 'trail' | 'clauses'>,
 ): Promise<Approval> {
   const { view, request, ports } = attempt
   const input = shown()
@@ -165,11 +173,11 @@ export function takeApproval(attempt: Attempt): CheckResult {
   return consume(attempt, approval.before).then((stop) => stop ?? consume(attempt, approval))
 }
 
-async function consume({ ports }: Attempt, used: ApprovalOfCall): Promise<Stop | undefined> {
-  const { id } = used.approval
+async function consume(attempt: Attempt, used: ApprovalOfCall): Promise<Stop | undefined> {
+  const { ports } = attempt
   const spend = ports.newCallId()
-  const consuming = ports.approvals.consume(id, ports.clock.wallMs(), spend)
-  const back = (consumed: boolean) => (isYes(consumed) ? ports.approvals.giveBack(id, spend) : undefined)
+  const consuming = takeSpent(attempt, used, spend)
+  const back = (consumed: boolean) => (isYes(consumed) ? giveBackSpent(ports, used, spend) : undefined)
   const consumed = consuming instanceof Promise ? await takenInTime(ports, consuming, back) : consuming
   if (!isYes(consumed)) return { decision: approvalUsed() }
   used.spend = spend

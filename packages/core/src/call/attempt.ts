@@ -21,6 +21,8 @@ import type { Names } from '../decide/message.ts'
 import type { CallHistory } from '../history/call-history.ts'
 import type { NotedBudgets } from './budgets.ts'
 import type { RunFacts } from '../history/facts.ts'
+import type { OpenGrants } from '../memory/grant-rules.ts'
+import type { Grant } from '../ports/grants.ts'
 import type { Histories, Kept } from '../history/histories.ts'
 import type {
   Admission,
@@ -214,6 +216,7 @@ export interface CallPorts {
   readonly counters: CounterStore
   readonly budgets: NotedBudgets
   readonly approvals: ApprovalStore
+  readonly grants: OpenGrants
   readonly audit: AuditSink
   readonly clock: Clock
   readonly deadlines: Deadlines
@@ -319,8 +322,10 @@ export interface Attempt {
 
 /** The approval of a call. `spend`: the name of this use, once the approval is used up. */
 export interface ApprovalOfCall {
-  readonly approval: Approval
+  readonly approval: Pick<Approval, 'id' | 'decidedBy' | 'approver' | 'asked' | 'approvedBy' | 'edit'>
   spend: string | undefined
+  /** The grant that the call uses, which the approval made. The approval itself is not used then. */
+  readonly grant?: Grant
   /** The approval of the original call, if its approver changed the input and the changed call needed this one. */
   readonly before?: ApprovalOfCall | undefined
 }
@@ -545,7 +550,7 @@ async function giveBackTaken(attempt: Attempt): Promise<void> {
   if (taken) await tryStep(ports, () => ports.counters.giveBack(usesToTake(attempt), taken))
   for (const one of [approval, approval?.before]) {
     const spend = one?.spend
-    if (one && spend !== undefined) await tryStep(ports, () => ports.approvals.giveBack(one.approval.id, spend))
+    if (one && spend !== undefined) await tryStep(ports, () => giveBackSpent(ports, one, spend))
   }
 }
 
@@ -559,6 +564,15 @@ export function usesToTake({ uses, request, view: { caller } }: Attempt): readon
   const named = JSON.stringify([caller.tenant ?? null, caller.user ?? null, tool ?? null, idempotencyKey])
   const windowMs = uses.reduce((longest, use) => Math.max(longest, use.windowMs), 0)
   return [{ key: `repeated|${sha256Hex(named)}`, max: 1, windowMs }, ...uses]
+}
+
+/** Returns the approval, or the use of a grant, that a call took. */
+export function giveBackSpent(
+  { grants, approvals }: Pick<CallPorts, 'grants' | 'approvals'>,
+  { approval, grant }: ApprovalOfCall,
+  spend: string,
+): MaybePromise<void> {
+  return grant ? grants.store.giveBack(grant.id, spend) : approvals.giveBack(approval.id, spend)
 }
 
 /** Releases the latest first. */

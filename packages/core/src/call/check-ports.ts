@@ -12,6 +12,7 @@ import type {
   StateStore,
   Telemetry,
 } from '../ports/ports.ts'
+import type { GrantStore } from '../ports/grants.ts'
 import type { Redactor } from '@toolgate/values/redact'
 
 /** Lists the functions of a port. The type requires all functions of the port. */
@@ -41,6 +42,15 @@ const PORTS = {
     decide: true,
     consume: true,
     giveBack: true,
+  }),
+  grantStore: functionsOf<GrantStore>({
+    create: true,
+    get: true,
+    find: true,
+    list: true,
+    take: true,
+    giveBack: true,
+    revoke: true,
   }),
   state: functionsOf<StateStore>({ get: true, set: true, add: true, take: true, list: true, subscribe: true }),
   lease: functionsOf<ReplicaLease>({ lapse: true, onEnd: true }),

@@ -95,7 +95,7 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: 'approval',
-    asks: 'has a person approved this very call? If not, it ends `waiting`. A later round of a call asks no more',
+    asks: 'has a person approved this very call, or granted calls like it? If not, it ends `waiting`. A later round of a call asks no more',
     refusesWith: ['approval_rejected', 'approval_revoked', 'approvals_full'],
     of: 'person',
     run: askPeople,

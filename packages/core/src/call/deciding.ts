@@ -19,6 +19,7 @@ import {
   toHooked,
 } from './attempt.ts'
 import { coerceInput } from './coerce-input.ts'
+import { coversAsking } from './granted.ts'
 import { refreshFacts } from './history.ts'
 import { askBefore } from './hooks.ts'
 import { waitWhile } from './lifetime.ts'
@@ -203,7 +204,10 @@ export function decideNow(attempt: Attempt, tool: Tool, { mayAsk = false } = {})
   if (!mayGoOn(withInput.outcome)) return withInput
   const asks = now.outcome === 'ask' || withInput.outcome === 'ask'
   if (!asks || mayAsk) return undefined
-  const wanted = demandOf(askingReasons(view, now, withInput), request)
+  const asking = askingReasons(view, now, withInput)
+  if (approval?.grant)
+    return approval.spend !== undefined && coversAsking(approval.grant, asking) ? undefined : approvalNeeded()
+  const wanted = demandOf(asking, request)
   const before = continuedBy(attempt, tool)
   const isUsed = approval?.spend !== undefined || before?.approvalId !== undefined
   return isUsed && coversDemand(approval?.approval ?? before, wanted) ? undefined : approvalNeeded()

@@ -1,7 +1,9 @@
 import type { RunFacts } from '../history/facts.ts'
+import type { Grant } from '../ports/grants.ts'
 import { type Decision, strictest } from '../decide/decision.ts'
 import { type Attempt, type CallPorts, type CallRequest, type CallView, openAttempt } from './attempt.ts'
 import { textFor } from './call.ts'
+import { findGrant } from './granted.ts'
 import { storeFailed } from './refusals.ts'
 
 /** The outcome that a call would have now. */
@@ -12,6 +14,8 @@ interface PreviewPass {
   readonly status: 'allow' | 'ask'
   /** The decision, with the reasons of clauses that ask, including those that read the input and the run. */
   readonly decision: Decision
+  /** The grant that covers a call which a rule asks about. The status is `allow` then. */
+  readonly grant?: Grant
   /** The history of the run, if a rule reads it. */
   readonly facts?: RunFacts
   /** The history of the run, if a shadow rule reads it. */
@@ -41,7 +45,9 @@ export async function preview(view: CallView, request: CallRequest, ports: CallP
       if (stop) return refused(attempt, stop.decision)
     }
     const answers = [view.explainDecided(attempt.decided), ...(attempt.withInput ? [attempt.withInput] : [])]
-    return { status: attempt.asksPerson ? 'ask' : 'allow', decision: strictest(answers), ...factsOf(attempt) }
+    const grant = attempt.asksPerson ? await findGrant(attempt, tool) : undefined
+    const status = attempt.asksPerson && !grant ? 'ask' : 'allow'
+    return { status, decision: strictest(answers), ...(grant && { grant }), ...factsOf(attempt) }
   } catch (error) {
     ports.onFault(error)
     return refused(attempt, storeFailed(error))

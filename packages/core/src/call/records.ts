@@ -1,9 +1,10 @@
 import type { Decision } from '../decide/decision.ts'
-import type { Approval, AttemptEvent, AuditEntry } from '../ports/ports.ts'
+import type { AttemptEvent, AuditEntry } from '../ports/ports.ts'
 import { recordedKind } from '../tools/tool-id.ts'
 import { catchRejection } from '@toolgate/values'
 import { operandsOfCall } from './asked-call.ts'
 import {
+  type ApprovalOfCall,
   type Attempt,
   calledAs,
   type CallPorts,
@@ -18,7 +19,17 @@ import { auditFailed } from './refusals.ts'
 /** The fields of a record besides the caller, the tool and the time. */
 export type AuditFields = Pick<
   AuditEntry,
-  'reason' | 'detail' | 'clause' | 'limit' | 'reset_ms' | 'duration_ms' | 'error' | 'is_error' | 'approval_id' | 'read'
+  | 'reason'
+  | 'detail'
+  | 'clause'
+  | 'limit'
+  | 'reset_ms'
+  | 'duration_ms'
+  | 'error'
+  | 'is_error'
+  | 'approval_id'
+  | 'grant'
+  | 'read'
 >
 
 const MAX_NAME_LENGTH = 256
@@ -101,6 +112,7 @@ function write(attempt: Attempt, event: AttemptEvent, fields: AuditFields) {
     error: fields.error,
     is_error: fields.is_error,
     approval_id: fields.approval_id ?? comparing?.approval,
+    grant: fields.grant,
     continues: request.continues?.callId,
     labels: history?.labels,
     run_labels: history && labelsOf(history),
@@ -137,9 +149,9 @@ export function writeLast(attempt: Attempt, event: AttemptEvent, fields: AuditFi
 export function recordCall(attempt: Attempt): CheckResult {
   const { approval: used, continues, ports } = attempt
   try {
-    const detail = used && approvedText(used.approval)
+    const detail = used && (used.grant ? `granted by ${used.approval.decidedBy}` : approvedText(used.approval))
     const id = used?.spend === undefined ? continues?.approvalId : used.approval.id
-    const written = write(attempt, 'tool_call', { approval_id: id, detail })
+    const written = write(attempt, 'tool_call', { approval_id: id, grant: used?.grant?.id, detail })
     if (written === undefined) return undefined
     if (!(written instanceof Promise)) throw new TypeError('it answered something other than nothing or a promise')
     return written.then(
@@ -151,7 +163,7 @@ export function recordCall(attempt: Attempt): CheckResult {
   }
 }
 
-function approvedText({ approvedBy, decidedBy, edit }: Approval): string {
+function approvedText({ approvedBy, decidedBy, edit }: ApprovalOfCall['approval']): string {
   const by = approvedBy?.map((vote) => vote.by).join(' and ') ?? decidedBy
   return edit ? `approved by ${by}, changed by ${edit.by}` : `approved by ${by}`
 }

@@ -26,6 +26,10 @@ export { namesOfFields } from '../memory/approval-edit.ts'
 export { makersOf, NOBODY, notOther, voterOf } from '../memory/four-eyes.ts'
 export { peopleOf } from '../policy/approver.ts'
 export { type Approvals, createApprovals, isShownWhole, mayApproveByDefault } from '../call/approvals.ts'
+export type { DecidedApproval, VerdictOfPerson } from '../call/approvals.ts'
+export type { Grants } from '../call/granting.ts'
+export { grantText } from '../audit/gate-events.ts'
+export { MAX_GRANTED_CHARS } from '../memory/granted-input.ts'
 export { enterSaid, raiseLabels } from '../call/history.ts'
 
 // Limits, caps and budgets

@@ -25,6 +25,19 @@ export type {
   StateOptions,
   StateStore,
 } from '../ports/ports.ts'
+export type {
+  Grant,
+  GrantCovers,
+  GrantedField,
+  GrantFilter,
+  GrantRequest,
+  GrantRevocation,
+  GrantRules,
+  GrantStatus,
+  GrantStore,
+  NamedField,
+  NewGrant,
+} from '../ports/grants.ts'
 export type { ClauseBatch, ClauseCount, ClauseCountStore } from '../ports/clause-counts.ts'
 export { MAX_PEOPLE, type PeopleAnswer, type PersonDoor, type PersonStore, type SeenPerson } from '../ports/people.ts'
 export type {
@@ -40,6 +53,7 @@ export type {
 
 // In memory
 export { memoryApprovals } from '../memory/approvals.ts'
+export { memoryGrants } from '../memory/grants.ts'
 export { systemClock } from '../memory/clock.ts'
 export { memoryCounters, type MemoryCounters } from '../memory/counters.ts'
 export { memoryHistories, type MemoryHistories } from '../memory/histories.ts'
@@ -53,8 +67,20 @@ export {
   approvalKeys,
   checkApprovalFilter,
   checkPendingApprovals,
+  CLOCK_TOLERANCE_MS,
   decidedApproval,
   isLiveAt,
   tooManyApprovals,
 } from '../memory/approval-rules.ts'
+export {
+  checkGrantFilter,
+  checkLiveGrants,
+  grantAt,
+  grantedBefore,
+  isGrantOver,
+  matchesGrant,
+  MAX_GRANTS,
+  revokedGrant,
+  tooManyGrants,
+} from '../memory/grant-rules.ts'
 export { checkStateKey, checkStatePrefix, parseStateText, toStateExpiry, toStateText } from '../memory/state-text.ts'

@@ -10,6 +10,7 @@ import type { Unlisted } from '../decide/unlisted.ts'
 import { isItemId } from '../tools/tool-id.ts'
 import { unknownTools } from '../tools/toolset.ts'
 import type { Approvals } from '../call/approvals.ts'
+import type { Grants } from '../call/granting.ts'
 import type { CallPorts } from '../call/attempt.ts'
 import { GateClosedError } from '../call/outcome.ts'
 import { checkShape, ConfigError } from '@toolgate/values'
@@ -105,6 +106,8 @@ export interface Gate<Name extends string = string, Native = unknown> {
    */
   coverage(): readonly ClauseCoverage[]
   readonly approvals: Approvals
+  /** The grants that approvers have made. `approvals.decide` makes them. */
+  readonly grants: Grants
   /**
    * Stops all calls that the target matches, in this process at once and on every replica within a second. New and waiting
    * calls are refused; running calls are aborted. Resolves when the state store has the halt.
@@ -227,6 +230,7 @@ function openGate(shared: Shared, ports: CallPorts, stack: PolicyStack, lineage:
     lint: () => lintGate(shared, stack),
     coverage: () => coverageOf(shared, ports, stack),
     approvals: shared.approvals,
+    grants: shared.grants,
     halt: (request) => halt(shared, request),
     release: (target) => release(shared, target),
     get halts() {

@@ -24,6 +24,7 @@ import type {
   Telemetry,
   ValidateInput,
 } from '../ports/ports.ts'
+import type { GrantRules, GrantStore } from '../ports/grants.ts'
 import type { AliasesInput } from '../tools/aliases.ts'
 import type { Source } from '../tools/catalog.ts'
 import type { Group } from '../tools/groups.ts'
@@ -88,6 +89,10 @@ export interface GateOptions {
   readonly runs?: RunSource
   readonly counters?: CounterStore
   readonly approvals?: ApprovalStore
+  /** Lets approvers grant further calls like an approved one, within these bounds. Default: no grants. */
+  readonly grants?: GrantRules
+  /** Keeps grants. Default: in memory. */
+  readonly grantStore?: GrantStore
   /** Keeps halts, pins and preferences. Default: in memory. */
   readonly state?: StateStore
   /**
@@ -220,7 +225,7 @@ export interface ForkOptions<Name extends string = string> {
 /** The part of a gate's options that can be replaced while it runs. */
 export type GateRules = Pick<
   GateOptions,
-  'tools' | 'sources' | 'groups' | 'apps' | 'aliases' | 'policy' | 'limits' | 'labels'
+  'tools' | 'sources' | 'groups' | 'apps' | 'aliases' | 'policy' | 'limits' | 'labels' | 'grants'
 >
 
 export const GATE_RULES = shapeOf<GateRules>({
@@ -232,6 +237,7 @@ export const GATE_RULES = shapeOf<GateRules>({
   policy: true,
   limits: true,
   labels: true,
+  grants: true,
 })
 
 export const GATE = shapeOf<GateOptions>({
@@ -252,6 +258,8 @@ export const GATE = shapeOf<GateOptions>({
   runs: true,
   counters: true,
   approvals: true,
+  grants: true,
+  grantStore: true,
   state: true,
   lease: true,
   pins: true,

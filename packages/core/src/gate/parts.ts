@@ -6,8 +6,9 @@ import { randomUUID } from 'node:crypto'
 import { memoryAudit } from '../audit/memory.ts'
 import { listApps, type ParsedApp, parseApps, selectorsOfApp, collectTools } from '../groups/app.ts'
 import { checkTool } from '../tools/toolset.ts'
-import { type Approvals, createApprovals } from '../call/approvals.ts'
+import { type Approvals, createApprovals, mayApproveByDefault } from '../call/approvals.ts'
 import { checkEdit } from '../call/editing.ts'
+import { createGranting, type Grants } from '../call/granting.ts'
 import { NotedBudgets } from '../call/budgets.ts'
 import { checkPorts } from '../call/check-ports.ts'
 import { type CallPorts, type Collaborators, storeInTime } from '../call/attempt.ts'
@@ -35,6 +36,8 @@ import { createUses, parseLimits, type UsesOf } from '../call/limits.ts'
 import { createValidator } from '../call/validate.ts'
 import { alwaysAvailable } from '../memory/availability.ts'
 import { memoryApprovals } from '../memory/approvals.ts'
+import { type ParsedGrantRules, parseGrantRules } from '../memory/grant-rules.ts'
+import { memoryGrants } from '../memory/grants.ts'
 import { steadyClock, systemClock } from '../memory/clock.ts'
 import { memoryCounters } from '../memory/counters.ts'
 import { memoryState } from '../memory/state.ts'
@@ -129,6 +132,7 @@ export interface Shared {
   readonly subscribe: Emitter<[GateNotice]>['subscribe']
   readonly parse: (policy: Policies | undefined, root?: string) => readonly ParsedPolicy[]
   readonly approvals: Approvals
+  readonly grants: Grants
   readonly visibilityDeadlineMs: number
   /** The scopes without which a tool is still listed. */
   readonly stepUp: readonly string[]
@@ -146,6 +150,7 @@ interface GateRuleSet extends WatchedRules {
   readonly usesOf: UsesOf
   readonly hasLimits: boolean
   readonly hasCaps: boolean
+  readonly grants: ParsedGrantRules | undefined
   readonly labels: ParsedLabels
   readonly names: NameWatch
   /** The selectors of limits, caps and apps. */
@@ -172,6 +177,17 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
     return parsed
   }
   followPolicies(ports, policiesOf(tools.parsed))
+  const granting = createGranting(
+    {
+      grants: ports.grants,
+      approvals: ports.approvals,
+      clock: basis.clock,
+      onGranted: recorder.granted,
+      onRevoked: recorder.grantRevoked,
+      onDecided: recorder.decided,
+    },
+    options.mayApprove ?? mayApproveByDefault,
+  )
   const shared: Shared = {
     changes: basis.changes,
     rules,
@@ -195,10 +211,12 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
         clock: basis.clock,
         onDecided: recorder.decided,
         onRefused: recorder.refused,
+        granting,
         checkEdit: (approval, patch) => checkEdit(approval, patch, catalog.snapshot().get(approval.tool), ports),
       },
       options.mayApprove,
     ),
+    grants: granting,
     visibilityDeadlineMs: checkDeadline(
       'visibilityDeadlineMs',
       options.visibilityDeadlineMs ?? DEFAULT_VISIBILITY_DEADLINE_MS,
@@ -280,6 +298,7 @@ function parseRules(
     own,
     usesOf: createUses(limits),
     hasLimits: limits.length > 0,
+    grants: parseGrantRules(options.grants),
     costs: fieldUsesOfLimits(limits),
     covered: lintLimits(limits),
     listed,
@@ -292,7 +311,7 @@ function parseRules(
 
 function toRules(
   { groups, definitions }: Definitions,
-  { apps, usesOf, hasLimits, costs, covered, listed, caps, labels, written }: ParsedRules,
+  { apps, usesOf, hasLimits, grants, costs, covered, listed, caps, labels, written }: ParsedRules,
   names: NameWatch,
 ): GateRuleSet {
   const hasCaps = caps.length > 0
@@ -303,6 +322,7 @@ function toRules(
     usesOf,
     hasLimits,
     hasCaps,
+    grants,
     labels,
     costs,
     covered,
@@ -498,6 +518,7 @@ function createPorts(
     counters,
     budgets: new NotedBudgets(counters, (answer) => storeInTime({ deadlines, clock, storeDeadlineMs }, answer)),
     approvals: options.approvals ?? memoryApprovals(),
+    grants: { store: options.grantStore ?? memoryGrants(), rules: () => rules.now.grants },
     audit,
     clock,
     deadlines,

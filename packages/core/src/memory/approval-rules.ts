@@ -18,7 +18,7 @@ const MAX_PENDING_PER_USER = 100
 const MAX_PENDING_INPUT_PER_USER = 8_000_000
 
 /** An approval stays valid if the clock goes back by this much, or the clocks of two machines differ by it. */
-const CLOCK_TOLERANCE_MS = 5000
+export const CLOCK_TOLERANCE_MS = 5000
 
 /** Returns an approval at a given time. An open one may have expired by then; the other statuses are final. */
 export function approvalAt(approval: Approval, nowMs: number): Approval {

@@ -69,7 +69,7 @@ function newApproval(
     asked,
   }: ApprovalRequest[0],
   input: unknown,
-  { chat, why, told, trail, asker }: NonNullable<ApprovalRequest[3]>,
+  { chat, why, told, trail, asker, clauses }: NonNullable<ApprovalRequest[3]>,
   requestedAt: number,
   expiresAt: number,
 ): Approval {
@@ -92,6 +92,7 @@ function newApproval(
     ...(told !== undefined && { told }),
     ...(trail !== undefined && { trail }),
     ...(asker !== undefined && { asker }),
+    ...(clauses !== undefined && { clauses }),
     input: structuredClone(input),
     requestedAt,
     expiresAt,

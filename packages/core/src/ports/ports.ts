@@ -133,6 +133,8 @@ export interface ApprovalAbout {
   readonly told?: string | undefined
   readonly trail?: ApprovalTrail | undefined
   readonly asker?: ApprovalAsker | undefined
+  /** The hashes of the reasons that ask, for a grant. */
+  readonly clauses?: readonly string[] | undefined
 }
 
 /**
@@ -166,6 +168,8 @@ export interface Approval extends ApprovalBinding {
   /** Absent if no rule reads runs. */
   readonly trail?: ApprovalTrail
   readonly asker?: ApprovalAsker
+  /** Absent for an approval that an earlier version asked for. */
+  readonly clauses?: readonly string[]
   readonly status: ApprovalStatus
   /** The input as a person must see it. */
   readonly input: unknown
@@ -267,6 +271,8 @@ const GATE_EVENTS = [
   'policy_recorded',
   'config_changed',
   'approval_decided',
+  'grant_made',
+  'grant_revoked',
   'approval_refused',
   'notification_sent',
   'notification_failed',
@@ -366,6 +372,8 @@ export interface AuditRecord {
   /** The tool answered with a result that reports a failure (MCP `isError`). `error` is its text. */
   readonly is_error?: true
   readonly approval_id?: string
+  /** The grant that let the call through, or that was made or revoked. It has the id of the approval that made it. */
+  readonly grant?: string
   /** The hash of the input as the caller sent it, if an approver changed it. `input_hash` is that of the changed input. */
   readonly asked_hash?: string
   /**

@@ -5,7 +5,17 @@ import type { ConfigPlaces, PolicySource } from '../config/places.ts'
 import type { ConfigWarning } from '../config/problems.ts'
 
 /** The sections that a reload replaces. */
-export const RULES = ['policy', 'callers', 'limits', 'groups', 'aliases', 'labels', 'apps', 'servers'] as const
+export const RULES = [
+  'policy',
+  'callers',
+  'limits',
+  'grants',
+  'groups',
+  'aliases',
+  'labels',
+  'apps',
+  'servers',
+] as const
 
 /** The part of a configuration that a reload replaces. */
 export type Rules = Pick<GatewayConfig, (typeof RULES)[number]>
@@ -82,6 +92,7 @@ function toRevision(config: GatewayConfig, number: number, before?: Revision): R
     policy,
     callers,
     limits,
+    grants,
     groups,
     aliases,
     labels,
@@ -99,6 +110,7 @@ function toRevision(config: GatewayConfig, number: number, before?: Revision): R
     limits,
     groups,
     servers,
+    ...(grants && { grants }),
     ...(aliases && { aliases }),
     ...(labels && { labels }),
     ...(apps && { apps }),
@@ -128,8 +140,8 @@ export function withoutAsking(approvals: ApprovalsConfig | undefined): object {
 /** Returns the current configuration as plain data, in the form of a file. */
 export function withRules(
   // These are the initial rules, which a reload may have removed.
-  { aliases: _aliases, labels: _labels, apps: _apps, ...settings }: Settings & Partial<Rules>,
-  { policy, callers, limits, groups, aliases, labels, apps, servers, places, policySource, asking }: Revision,
+  { grants: _grants, aliases: _aliases, labels: _labels, apps: _apps, ...settings }: Settings & Partial<Rules>,
+  { policy, callers, limits, grants, groups, aliases, labels, apps, servers, places, policySource, asking }: Revision,
 ): GatewayConfig {
   return {
     ...settings,
@@ -141,6 +153,7 @@ export function withRules(
     servers,
     places,
     policySource,
+    ...(grants && { grants }),
     ...(aliases && { aliases }),
     ...(labels && { labels }),
     ...(apps && { apps }),

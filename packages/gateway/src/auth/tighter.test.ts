@@ -46,6 +46,12 @@ describe('findUnproven', () => {
       { policy: [{ deny: ['a', { match: 'b', mode: 'shadow' }] }, { ask: ['c'], mode: 'shadow' }] },
     ],
     ['fewer keys', { callers: [caller('1', 'vera'), caller('2', 'udo')] }, { callers: [caller('2', 'udo')] }],
+    ['no grants', { grants: { maxMs: 5, maxUses: 5 } }, {}],
+    [
+      'shorter grants by others',
+      { grants: { maxMs: 5, maxUses: 5 } },
+      { grants: { maxMs: 4, maxUses: 5, by: 'other' } },
+    ],
     ['a lower limit, and a further one', { limits: ['*:10/60'] }, { limits: ['a:1/1', '*:9/60'] }],
     [
       'a lower limit as an object',
@@ -121,6 +127,15 @@ describe('findUnproven', () => {
       'callers',
     ],
     ['a limit less', { limits: ['*:1/60', 'a:1/1'] }, { limits: ['*:1/60'] }, 'limits'],
+    ['grants where none were', {}, { grants: { maxMs: 5, maxUses: 5 } }, 'grants'],
+    ['longer grants', { grants: { maxMs: 5, maxUses: 5 } }, { grants: { maxMs: 6, maxUses: 5 } }, 'grants'],
+    ['more uses of a grant', { grants: { maxMs: 5, maxUses: 5 } }, { grants: { maxMs: 5, maxUses: 6 } }, 'grants'],
+    [
+      'grants by anybody',
+      { grants: { maxMs: 5, maxUses: 5, by: 'other' } },
+      { grants: { maxMs: 5, maxUses: 5 } },
+      'grants',
+    ],
     ['a higher limit', { limits: ['*:1/60'] }, { limits: ['*:2/60'] }, 'limits'],
     ['a shorter window', { limits: ['*:1/60'] }, { limits: ['*:1/6'] }, 'limits'],
     [

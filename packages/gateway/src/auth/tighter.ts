@@ -7,7 +7,7 @@ import type { Revision } from './revision.ts'
 /** The rules of a revision that are compared. */
 export type ComparedRules = Pick<
   Revision,
-  'policy' | 'callers' | 'limits' | 'groups' | 'aliases' | 'labels' | 'apps' | 'servers'
+  'policy' | 'callers' | 'limits' | 'grants' | 'groups' | 'aliases' | 'labels' | 'apps' | 'servers'
 >
 
 /**
@@ -22,6 +22,7 @@ export function findUnproven(before: ComparedRules, after: ComparedRules): reado
     policy: orBare(before.policy).every((old) => orBare(after.policy).some((now) => isTighterPolicy(old, now))),
     callers: isWithout(before.callers, after.callers) && !leavesKeysOfUser(before.callers, after.callers),
     limits: isTighterLimits(before.limits, after.limits),
+    grants: isTighterGrants(before.grants, after.grants),
     groups: isDeepStrictEqual(before.groups, after.groups),
     aliases: isDeepStrictEqual(before.aliases, after.aliases),
     labels: isTighterLabels(before.labels, after.labels),
@@ -93,6 +94,14 @@ function isTighterLabels(
 ): boolean {
   const now = new Map(Object.entries(after))
   return hasAll(oldTrusted, trusted) && Object.entries(before).every(([label, old]) => hasAll(now.get(label), old))
+}
+
+/** Whether no grant may be made, or used, that could not before. */
+function isTighterGrants(before: ComparedRules['grants'], after: ComparedRules['grants']): boolean {
+  if (after === undefined) return true
+  if (before === undefined) return false
+  const isOther = before.by === undefined || after.by === before.by
+  return isOther && after.maxMs <= before.maxMs && after.maxUses <= before.maxUses
 }
 
 type Limit = ComparedRules['limits'][number]

@@ -81,14 +81,15 @@ export class GatewayRules {
       alongside()
       connections.renew()
     }
-    const { aliases, labels, limits, policy } = next
+    const { aliases, grants, labels, limits, policy } = next
     // A server of the next revision is already open but not started, so it leaves nothing behind if a rule is invalid.
     const apps = toApps(
       next.apps,
       tools.map(({ id }) => id),
     )
     const ofGate = { tools, sources: staged.sources, groups, apps, policy, limits }
-    gate().setRules({ ...ofGate, ...(aliases && { aliases }), ...(labels && { labels }) }, swap)
+    const optional = { ...(aliases && { aliases }), ...(labels && { labels }), ...(grants && { grants }) }
+    gate().setRules({ ...ofGate, ...optional }, swap)
     return committed
   }
 

@@ -235,7 +235,7 @@ function recordBeside(
 /** Returns the options that have the same form in the file and in the gate. */
 function toGateOptions(
   { calls, definitions, oauth, pins }: Settings,
-  { aliases, labels, limits, policy, servers }: Rules,
+  { aliases, grants, labels, limits, policy, servers }: Rules,
 ): Partial<GateOptions> {
   const { maxOutputChars, concurrency = [] } = calls ?? {}
   const longest = Math.max(...servers.map(({ callTimeoutMs }) => callTimeoutMs), 1000)
@@ -245,6 +245,7 @@ function toGateOptions(
     concurrency,
     deadlineMs: calls?.deadlineMs ?? DEADLINE_FACTOR * longest,
     ...(aliases === undefined ? {} : { aliases }),
+    ...(grants === undefined ? {} : { grants }),
     ...(labels === undefined ? {} : { labels }),
     ...(oauth === undefined ? {} : { stepUp: oauth.stepUp }),
     ...(pins === undefined ? {} : { pins }),

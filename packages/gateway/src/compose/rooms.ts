@@ -53,6 +53,7 @@ export const ROOMS: readonly ListedRoom[] = [
   { people: () => import('../admin/callers/routes.ts') },
   { people: () => import('../admin/change/routes.ts') },
   { people: () => import('../admin/connections/routes.ts') },
+  { people: () => import('../admin/grants/routes.ts') },
   { people: () => import('../admin/keys/routes.ts') },
   { people: () => import('../admin/matrix/routes.ts') },
   { start: people, people: () => import('../admin/people/routes.ts') },

@@ -15,7 +15,7 @@ type StoresServices = Pick<Heart, 'config' | 'clock' | 'redact' | 'log' | 'onFau
 /** All stores of a gateway, including those that its gate uses. */
 export interface OpenedStores extends Stores {
   readonly lock: SessionLock | undefined
-  readonly ofGate: Pick<GateOptions, 'approvals' | 'counters' | 'history' | 'state'>
+  readonly ofGate: Pick<GateOptions, 'approvals' | 'grantStore' | 'counters' | 'history' | 'state'>
 }
 
 /** Opens the audit and the state, until the gateway closes. */

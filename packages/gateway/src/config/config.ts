@@ -4,6 +4,7 @@ import type { AuditInputs } from '@toolgate/core/audit'
 import type { UnlockRule } from '@toolgate/core/groups'
 import type { ConcurrencyCap, RateLimit } from '@toolgate/core/call'
 import type { DefinitionMode, PinMode, PinRules } from '@toolgate/core/pins'
+import type { GrantRules } from '@toolgate/core/stores'
 import type { TlsFiles } from '../util/certificate.ts'
 import type { ProxyRules } from '../util/proxy-rules.ts'
 import type { Offer } from '../model/upstream.ts'
@@ -65,6 +66,8 @@ export interface GatewayConfig {
   readonly policy: readonly Policy[]
   /** Rate limits: text such as `*:100/60` (selector, uses, seconds), or an object. */
   readonly limits: readonly (string | RateLimit)[]
+  /** The bounds of grants. Absent: approvers make none. */
+  readonly grants?: GrantsConfig
   readonly calls?: CallsConfig
   /** How long running calls may take when the gateway stops, in milliseconds. Default 30,000. */
   readonly drainMs?: number
@@ -272,6 +275,9 @@ interface CallsConfig {
   /** How many calls may run at once. */
   readonly concurrency: readonly (string | ConcurrencyCap)[]
 }
+
+/** The bounds of grants, with their defaults. */
+export type GrantsConfig = GrantRules & { readonly maxUses: number }
 
 /** A receiver of notifications about approvals. */
 export interface ReceiverConfig extends Written<typeof receiverSchema> {

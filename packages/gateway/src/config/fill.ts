@@ -33,7 +33,7 @@ export interface Filled {
   readonly problems: readonly FillProblem[]
 }
 
-export interface FillProblem {
+interface FillProblem {
   readonly offset: number
   readonly message: string
   /** Set if the file is right, and the machine lacks the value now: a variable, a file, or the output of a command. */

@@ -19,6 +19,7 @@ import { reportUnknownKey, type CheckPolicy, keysOf, type Reading } from './read
 import { ConfigFileError, type ConfigPath } from './problems.ts'
 import { findPlaces, findPolicySource } from './places.ts'
 import { findOwnerWarnings } from './per-user.ts'
+import { findPersonWarnings } from './person-warnings.ts'
 import { findPublicUrlWarnings } from './public-url.ts'
 import { parseSource, type Source } from './source.ts'
 import { type OutputOf, SecretCommands } from './secret-commands.ts'
@@ -135,6 +136,7 @@ function parseConfig(file: string, text: string, options: LoadConfigOptions, out
     ...findUnexplainedAsks(config),
     ...findOwnerWarnings(config),
     ...findPublicUrlWarnings(config),
+    ...findPersonWarnings(config),
     ...findNotifyWarnings(config),
     ...findFetchWarnings(config),
   ])

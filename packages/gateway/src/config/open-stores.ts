@@ -6,6 +6,7 @@ import {
   type ApprovalStore,
   type ClauseCountStore,
   type CounterStore,
+  type GrantStore,
   type HistoryStore,
   memoryApprovals,
   memoryPeople,
@@ -94,6 +95,7 @@ export function readKey(file: NonNullable<CheckpointConfig['keyFile']>): string 
 /** The stores of the gate. Absent ones are in memory. */
 interface KeptStores {
   readonly approvals?: ApprovalStore
+  readonly grantStore?: GrantStore
   readonly state?: StateStore
   /** Gateways that share a file share its counts, and the counts survive a restart. */
   readonly counters?: CounterStore
@@ -119,8 +121,8 @@ export async function openState(
   const forApprovals = approvalOptions(given)
   if (store === 'memory') return { approvals: memoryApprovals(forApprovals), people: memoryPeople(), close: () => {} }
   const { openSqliteStores } = await import('@toolgate/stores/sqlite')
-  const { histories, ...stores } = openSqliteStores({ path, approvals: forApprovals })
-  return { ...stores, history: { store: histories } }
+  const { histories, grants: grantStore, ...stores } = openSqliteStores({ path, approvals: forApprovals })
+  return { ...stores, grantStore, history: { store: histories } }
 }
 
 /**

@@ -23,6 +23,7 @@ export interface ConfigWarning extends ConfigProblem {
     | 'ask_unexplained'
     | 'instances_share'
     | 'public_url_missing'
+    | 'person_split'
     | 'notify_unlinked'
     | 'notify_insecure'
     | 'notify_unmatched'

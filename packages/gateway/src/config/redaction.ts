@@ -1,5 +1,6 @@
 import type { Approval } from '@toolgate/core'
 import type { Approvals } from '@toolgate/core/call'
+import type { Grant } from '@toolgate/core/stores'
 import type { JsonObject } from '@toolgate/values/json'
 import { createRedactor, type Redactor } from '@toolgate/values/redact'
 import type { GroupRow, NeedRow, ServerRow } from '../model/rows.ts'
@@ -89,7 +90,22 @@ export function redactApprovals(approvals: Approvals, redact: Redactor): Approva
       return approval && show(approval)
     },
     list: async (filter) => (await approvals.list(filter)).map(show),
-    decide: async (approver, id, verdict) => show(await approvals.decide(approver, id, verdict)),
+    async decide(approver, id, verdict) {
+      const { grant, ...approval } = await approvals.decide(approver, id, verdict)
+      return { ...show(approval), ...(grant && { grant: redactGrant(grant, redact) }) }
+    },
+  }
+}
+
+/** Returns a grant with its secrets masked, and without what only the gateway compares. */
+export function redactGrant({ clauses: _, asked: __, ...grant }: Grant, redact: Redactor): Grant {
+  const { reason, revokeReason } = grant
+  return {
+    ...grant,
+    clauses: [],
+    ...('input' in grant && { input: redact.redactValue(grant.input) }),
+    ...(reason !== undefined && { reason: redact.redactText(reason) }),
+    ...(revokeReason !== undefined && { revokeReason: redact.redactText(revokeReason) }),
   }
 }
 

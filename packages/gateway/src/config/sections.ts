@@ -13,6 +13,7 @@ import { apps } from './sections/apps.ts'
 import { audit } from './sections/audit.ts'
 import { callers } from './sections/callers.ts'
 import { calls } from './sections/calls.ts'
+import { grants } from './sections/grants.ts'
 import { groups } from './sections/groups.ts'
 import { labels } from './sections/labels.ts'
 import { limits } from './sections/limits.ts'
@@ -66,6 +67,7 @@ export const SECTIONS: { readonly [Key in SectionKey]-?: Section<GatewayConfig[K
   apps,
   policy,
   limits,
+  grants,
   calls,
   drainMs: plain(drainSchema),
   approvals,

@@ -1,5 +1,5 @@
 import type { Approval } from '@toolgate/core'
-import type { ApprovalDecision } from '@toolgate/core/stores'
+import type { ApprovalDecision, Grant, GrantRequest } from '@toolgate/core/stores'
 
 /** `GET /api/approvals?status=&user=&tool=&before=&limit=`, newest first */
 export interface ApprovalsBody {
@@ -29,6 +29,10 @@ export interface ApprovalRow extends Approval {
   readonly deciders: readonly string[]
   /** Whether this person can compare the proposed text with the present one. */
   readonly mayCompare?: true
+  /** The grant that this verdict made. */
+  readonly grant?: Grant
+  /** Whether this person may also grant equal calls, and within which bounds. Absent if they may not. */
+  readonly mayGrant?: MayGrant
   /** Present if the approval needs several people, or people with given roles. */
   readonly needs?: ApprovalNeeds
   /** Whether this person may approve it with a changed `input`. */
@@ -54,6 +58,45 @@ export interface ApprovalYes {
   readonly reason?: string
 }
 
+/** The bounds of a grant that a person may make with an approval. */
+export interface MayGrant {
+  /** The longest life of the grant, in milliseconds. */
+  readonly maxMs: number
+  /** The most calls besides the approved one. */
+  readonly maxUses: number
+  /** What it may cover. Of a masked or very long input, only `tool`. */
+  readonly covers: readonly GrantRequest['covers'][]
+  /** The fields of the input that may be left free, by name or RFC 6901 pointer. At most 100. */
+  readonly fields: readonly GrantableField[]
+  /** The grant is for this run, unless the person chooses any run of the user. Absent if the call has no run. */
+  readonly run?: string
+}
+
+/** A field of an input, and what a grant may let it be. */
+export interface GrantableField {
+  /** The name of the field, or a pointer such as `/order/amount`, as `fields` of a grant takes it. */
+  readonly name: string
+  /** The approved value, if it is a text, a number or a boolean. */
+  readonly value?: unknown
+  /** The type that the schema states, if it is one. Fields that are absent from the input have only this. */
+  readonly type?: string
+  /** Whether an upper bound can be given: it is a number. The bound is at least `value`. */
+  readonly mayBound?: true
+}
+
+/** A grant for one person. `DELETE /api/grants/<id>?reason=` ends it at once, and returns its row. */
+export interface GrantRow extends Grant {
+  /** Whether this person may revoke it now. */
+  readonly mayRevoke: boolean
+}
+
+/** `GET /api/grants?status=&user=&tool=&tenant=&before=&limit=`, newest first */
+export interface GrantsBody {
+  readonly grants: readonly GrantRow[]
+  /** The bounds that the file sets. Absent while grants are switched off: no grant covers anything then. */
+  readonly bounds?: { readonly maxMs: number; readonly maxUses: number; readonly by?: 'other' }
+}
+
 /** `POST /api/approvals/<id>/compare`: the present and the proposed text. The present one may still change. */
 export interface ApprovalComparisonBody {
   readonly approval: string
@@ -77,6 +120,8 @@ export interface ApprovalComparisonBody {
  */
 export interface ApprovalVerdictBody {
   readonly decision: ApprovalDecision
+  /** Only with `approve`: also grants further calls like this one. */
+  readonly grant?: GrantRequest
   /**
    * With `approve`, if `mayEdit`: the changed fields of the input, as a JSON merge patch (RFC 7396). Who approves an
    * approval that has an `edit` sends the same `input` as `edit.input`.

@@ -68,6 +68,14 @@ export interface PolicyTestsBody {
   readonly warnings: readonly string[]
 }
 
+/** `GET /api/catalog`: the items that all callers share, as data for tests of policies. */
+export interface CatalogBody {
+  /** A snapshot, as `toolgate snapshot` writes it. */
+  readonly catalog: { readonly version: 1; readonly items: readonly object[] }
+  /** The servers that are not ready. Their items may be missing. */
+  readonly down: readonly { readonly name: string; readonly reason: string }[]
+}
+
 /** The body of `POST /api/suggest`. */
 export interface SuggestRequestBody extends Pick<WhatIfRequestBody, 'since'> {
   /**

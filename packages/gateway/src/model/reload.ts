@@ -8,6 +8,7 @@ export interface RuleChange {
     | 'aliases'
     | 'labels'
     | 'limits'
+    | 'grants'
     | 'policy'
     | 'approvals'
     | 'listen'

@@ -1,6 +1,7 @@
 import type { RolesFrom } from './people.ts'
 import type { StatedHistory } from '@toolgate/change'
 import type { OutcomeWord } from '@toolgate/core'
+import type { Grant } from '@toolgate/core/stores'
 import type { JsonObject } from '@toolgate/values/json'
 import type { SchemaWarning } from '@toolgate/values/json-schema'
 import type { LayerAnswer } from '@toolgate/core/decide'
@@ -88,6 +89,8 @@ export interface WhyInputBody {
   readonly app?: string
   /** `allow` does not exclude that a later check, such as a hook, refuses the call. */
   readonly outcome: OutcomeWord
+  /** The grant that covers the call, although a rule asks about it. */
+  readonly grant?: Pick<Grant, 'id' | 'grantedBy' | 'expiresAt' | 'uses' | 'used'>
   readonly visible: boolean
   /** The deciding one first; empty for a plain allow. */
   readonly reasons: readonly PlacedReason[]

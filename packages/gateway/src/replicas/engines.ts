@@ -4,6 +4,7 @@ import type {
   ApprovalStore,
   ClauseCountStore,
   CounterStore,
+  GrantStore,
   HistoryStore,
   PersonStore,
   SessionLock,
@@ -20,6 +21,7 @@ import type { OwnerStore, ReplicaStore } from './replica-store.ts'
 export interface Engines {
   readonly state: StateStore
   readonly approvals: ApprovalStore
+  readonly grants: GrantStore
   readonly counters: CounterStore
   readonly histories: HistoryStore
   readonly clauses: ClauseCountStore
@@ -69,13 +71,14 @@ export async function openEngines(
     url,
     ...(forApprovals && { approvals: approvalOptions(forApprovals) }),
   }).catch(toProblem('postgres'))
-  const { approvals, state } = postgres
+  const { approvals, grants, state } = postgres
   try {
     const replicas = postgres.openReplicas({ leaseMs: LEASE_MS, answerMs: ANSWER_MS, onNotice })
     const opened = redis === undefined ? undefined : await openLimits(redis, state)
     return {
       state,
       approvals,
+      grants,
       counters: opened?.counters ?? postgres.counters,
       histories: postgres.histories,
       clauses: postgres.clauses,

@@ -5,6 +5,7 @@ import type {
   ClauseCountStore,
   Clock,
   CounterStore,
+  GrantStore,
   HistoryStore,
   PersonStore,
   SessionLock,
@@ -49,6 +50,7 @@ export interface OpenedReplica {
   follow(does: FollowsPublication): Promise<void>
   readonly stores: {
     readonly approvals: ApprovalStore
+    readonly grantStore: GrantStore
     readonly state: StateStore
     readonly counters: CounterStore
     readonly history: { readonly store: HistoryStore }
@@ -162,7 +164,13 @@ async function openPublished(local: GatewayConfig, joined: JoinedReplica): Promi
       restarts.follow(restart)
       await membership.begin()
     },
-    stores: { approvals: engines.approvals, state, counters: engines.counters, history: { store: engines.histories } },
+    stores: {
+      approvals: engines.approvals,
+      grantStore: engines.grants,
+      state,
+      counters: engines.counters,
+      history: { store: engines.histories },
+    },
     lock: engines.lock,
     clauses: engines.clauses,
     people: engines.people,

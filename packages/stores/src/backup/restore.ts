@@ -152,6 +152,8 @@ export interface RestoredState {
   readonly used: number
   /** The number of approvals that were waiting or approved, and no longer are. */
   readonly revoked: number
+  /** The number of grants that were live, and no longer are. */
+  readonly grants: number
 }
 
 const BY = 'toolgate restore'
@@ -160,7 +162,7 @@ const OPEN = "status IN ('pending', 'approved')"
 /**
  * Makes the restored state safe to use: an approval that was used after the backup must not be used again.
  *
- * Approvals that the audit shows as used become `used`. Open ones are rejected or revoked unless you keep them, because
+ * Approvals that the audit shows as used become `used`. Open ones and live grants end unless you keep them, because
  * they may have been used after the backup. Rounds of calls that wait for input end for the same reason. The history of
  * runs after the backup is lost, so rules that read it use their strictest answer.
  */
@@ -168,7 +170,7 @@ export async function settleState(
   files: GatewayFiles,
   { nowMs, keepApprovals, reason }: { nowMs: number; keepApprovals: boolean; reason: string },
 ): Promise<RestoredState> {
-  if (files.state === undefined || !existsSync(files.state)) return { used: 0, revoked: 0 }
+  if (files.state === undefined || !existsSync(files.state)) return { used: 0, revoked: 0, grants: 0 }
   // This upgrades a file of an earlier version.
   openSqliteStores({ path: files.state }).close()
   const db = new DatabaseSync(files.state, { timeout: 5000 })
@@ -193,11 +195,14 @@ export async function settleState(
         revoked += Number(
           db.prepare(`UPDATE approvals SET status = '${to}', ${verdict} = '${from}'`).run(nowMs, BY, reason).changes,
         )
+    const revocation = JSON.stringify({ by: BY, atMs: nowMs, reason })
+    const endGrants = `UPDATE grants SET status = 'revoked', revocation = ? WHERE status = 'live'`
+    const grants = keepApprovals ? 0 : Number(db.prepare(endGrants).run(revocation).changes)
     const rounds = Buffer.from('gateway/open-states/')
     db.prepare('DELETE FROM state WHERE key >= ? AND key < ?').run(rounds, Buffer.concat([rounds, Buffer.from([0xff])]))
     loseHistories(db, nowMs)
     db.exec('DELETE FROM leases; DELETE FROM lease_waiters; COMMIT')
-    return { used: used.size, revoked }
+    return { used: used.size, revoked, grants }
   } finally {
     db.close()
   }

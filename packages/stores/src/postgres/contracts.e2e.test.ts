@@ -6,6 +6,7 @@ import {
   approvalStoreContract,
   auditSinkContract,
   clauseCountStoreContract,
+  grantStoreContract,
   personStoreContract,
   historyStoreContract,
   sessionLockContract,
@@ -22,6 +23,11 @@ withBinaries(['postgres', 'initdb'], (paths) => {
     approvalStoreContract('openPostgresStores', async (t) => {
       await postgres.clear()
       return (await postgres.open(t)).approvals
+    })
+
+    grantStoreContract('openPostgresStores', async (t) => {
+      await postgres.clear()
+      return { store: (await postgres.open(t)).grants, beside: async () => (await postgres.open(t)).grants }
     })
 
     auditSinkContract('openPostgresStores', async (t) => {

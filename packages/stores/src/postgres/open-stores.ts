@@ -5,6 +5,7 @@ import type {
   ClauseCountStore,
   Clock,
   CounterStore,
+  GrantStore,
   HistoryStore,
   PersonStore,
   SessionLock,
@@ -27,6 +28,7 @@ import { type Joined, joinProcesses, type JoinOptions } from './join.ts'
 import { openOwnConnection } from './own-connection.ts'
 import { channelOf, type PostgresReplicas, readIdentity, replicasIn } from './replicas.ts'
 import type { StoredHistoriesOptions } from '../history-items.ts'
+import { grantsIn } from './grants.ts'
 import { historiesIn } from './histories.ts'
 import { lockIn } from './lock.ts'
 import { prepareSchema } from './schema.ts'
@@ -81,6 +83,7 @@ const JOIN = shapeOf<JoinOptions>({ onFault: true })
 /** The stores of one schema. Any number of replicas may open it. */
 export interface PostgresStores {
   readonly approvals: ApprovalStore
+  readonly grants: GrantStore
   readonly counters: CounterStore
   /** The histories of runs. */
   readonly histories: HistoryStore
@@ -147,6 +150,7 @@ export async function openPostgresStores(options: PostgresStoresOptions): Promis
   const auditSource = postgresSource(database)
   const stores: PostgresStores = {
     approvals: approvalsIn(database, options.approvals),
+    grants: grantsIn(database),
     counters: countersIn(database, clock, options.counters),
     histories: historiesIn(database, options.histories),
     clauses: clauseCountsIn(database, clock),

@@ -3,6 +3,7 @@ import type { Client } from 'pg'
 import { numberIn, type Row } from '../rows.ts'
 import { askLease, limitTables } from './functions.ts'
 import { clauseTables } from './clause-counts.ts'
+import { grantTables } from './grants.ts'
 import { historyTables, shadowHistories } from './histories.ts'
 import { findOwner, ownerTables } from './owners.ts'
 import { peopleTable } from './people.ts'
@@ -93,6 +94,7 @@ ${limitTables(schema)}
   findOwner,
   (schema) => `ALTER TABLE ${schema}.approvals ADD COLUMN votes text`,
   peopleTable,
+  grantTables,
 ]
 
 /** The version that this program creates and supports. */

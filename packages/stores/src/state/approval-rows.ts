@@ -41,19 +41,19 @@ export const DATED = 'seq, id, status, requested_at, expires_at, characters'
 
 /** The bound and displayed parts of a request, as stored in one column. */
 type BoundRequest = ApprovalBinding &
-  Pick<ApprovalAbout, 'why' | 'told' | 'trail' | 'asker'> & { readonly input: unknown }
+  Pick<ApprovalAbout, 'why' | 'told' | 'trail' | 'asker' | 'clauses'> & { readonly input: unknown }
 
 /** Returns a new approval as its columns. `keys` are for its binding and its asker. */
 export function toNewRow(binding: ApprovalBinding, input: unknown, about: ApprovalAbout) {
   const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, aliases, approver, asked } = binding
-  const { why, told, trail, asker } = about
+  const { why, told, trail, asker, clauses } = about
   const bound = { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, aliases, approver, asked }
   return {
     keys: approvalKeys(binding),
     id: crypto.randomUUID(),
     texts: [textOf(tenant), textOf(user), JSON.stringify(tool), textOf(about.chat)],
     characters: (toJsonText(input)?.length ?? 0) + (trail ? JSON.stringify(trail).length : 0),
-    request: toJsonText({ ...bound, input, why, told, trail, asker } satisfies BoundRequest),
+    request: toJsonText({ ...bound, input, why, told, trail, asker, clauses } satisfies BoundRequest),
   }
 }
 
@@ -131,7 +131,7 @@ function statusIn(row: Row): ApprovalStatus {
 export function toApproval(row: Row): Approval {
   const request = parseRequest(textIn(row, 'request'))
   const { tenant, user, tool, definitionHash, inputHash, run, keyMadeBy, behind, aliases, approver, asked } = request
-  const { input, why, told, trail, asker } = request
+  const { input, why, told, trail, asker, clauses } = request
   return Object.freeze({
     id: textIn(row, 'id'),
     tenant,
@@ -149,6 +149,7 @@ export function toApproval(row: Row): Approval {
     ...(told === undefined ? {} : { told }),
     ...(trail === undefined ? {} : { trail }),
     ...(asker === undefined ? {} : { asker }),
+    ...(clauses === undefined ? {} : { clauses }),
     ...(row['chat'] === null ? {} : { chat: String(readOwnJson(textIn(row, 'chat'))) }),
     input,
     ...toDated(row),

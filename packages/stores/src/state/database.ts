@@ -251,7 +251,7 @@ function toFault(path: string, error: unknown): ToolgateError {
 
 /** `TGST`, which marks a database as a Toolgate state. */
 const APPLICATION_ID = 0x54475354
-const SCHEMA_VERSION = 8
+const SCHEMA_VERSION = 9
 
 /** The tables of histories. Owners and names are JSON, which can escape a lone surrogate. */
 const HISTORIES = `
@@ -298,6 +298,32 @@ const CLAUSES = `
     last_hit_at REAL,
     counted_since REAL NOT NULL,
     named_at REAL NOT NULL
+  ) STRICT, WITHOUT ROWID;
+`
+
+/** The table of grants. The names of the uses have one of their own, so that each use is counted once. */
+const GRANTS = `
+  CREATE TABLE grants (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    holder TEXT NOT NULL,
+    tenant TEXT,
+    user TEXT,
+    tool TEXT NOT NULL,
+    status TEXT NOT NULL,
+    uses INTEGER NOT NULL,
+    used INTEGER NOT NULL,
+    granted_at REAL NOT NULL,
+    expires_at REAL NOT NULL,
+    revocation TEXT,
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX grants_holder ON grants (holder, tool) WHERE status = 'live';
+  CREATE INDEX grants_expiry ON grants (expires_at);
+  CREATE TABLE grant_uses (
+    grant_id TEXT NOT NULL,
+    spend TEXT NOT NULL,
+    PRIMARY KEY (grant_id, spend)
   ) STRICT, WITHOUT ROWID;
 `
 
@@ -419,6 +445,7 @@ ${HISTORIES}
 ${CLAUSES}
 ${SHADOWS}
 ${PEOPLE}
+${GRANTS}
 `
 
 export const STATE: Schema = {
@@ -434,5 +461,6 @@ export const STATE: Schema = {
     [5, SHADOWS],
     [6, 'ALTER TABLE approvals ADD COLUMN votes TEXT'],
     [7, PEOPLE],
+    [8, GRANTS],
   ]),
 }

@@ -4,13 +4,24 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, describe, it } from 'node:test'
-import { approvalStoreContract, counterStoreContract, sessionLockContract, stateStoreContract } from '@toolgate/testing'
+import {
+  approvalStoreContract,
+  counterStoreContract,
+  grantStoreContract,
+  sessionLockContract,
+  stateStoreContract,
+} from '@toolgate/testing'
 import { machineClock } from './machine.ts'
 import { openScratchStores } from '../testing/open-scratch-stores.ts'
 import { openSqliteStores, type SqliteStores } from './open-stores.ts'
 import { scratchFolder } from '../testing/scratch-folder.ts'
 
 approvalStoreContract('openSqliteStores', async (t) => openScratchStores(t).approvals)
+
+grantStoreContract('openSqliteStores', async (t) => {
+  const path = join(scratchFolder(t), 'state.db')
+  return { store: openScratchStores(t, { path }).grants, beside: async () => openScratchStores(t, { path }).grants }
+})
 
 sessionLockContract('openSqliteStores', async (t) => {
   const path = join(scratchFolder(t), 'state.db')
@@ -52,7 +63,7 @@ describe('a file of version 1', () => {
       'ALTER TABLE approvals DROP COLUMN chat; ALTER TABLE approvals DROP COLUMN spend; ALTER TABLE approvals DROP COLUMN votes',
     )
     db.exec(
-      'DROP TABLE histories; DROP TABLE history_items; DROP TABLE history_sums; DROP TABLE clause_counts; PRAGMA user_version = 1',
+      'DROP TABLE histories; DROP TABLE history_items; DROP TABLE history_sums; DROP TABLE clause_counts; DROP TABLE grants; DROP TABLE people; DROP TABLE grant_uses; PRAGMA user_version = 1',
     )
     db.close()
     const { approvals } = openScratchStores(t, { path })

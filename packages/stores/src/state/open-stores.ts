@@ -5,6 +5,7 @@ import type {
   ClauseCountStore,
   Clock,
   CounterStore,
+  GrantStore,
   HistoryStore,
   PersonStore,
   SessionLock,
@@ -17,6 +18,7 @@ import { clauseCountsIn } from './clause-counts.ts'
 import { countersIn, type SqliteCountersOptions } from './counters.ts'
 import { openDatabase } from './database.ts'
 import type { StoredHistoriesOptions } from '../history-items.ts'
+import { grantsIn } from './grants.ts'
 import { historiesIn } from './histories.ts'
 import type { LeasedLockOptions } from '../leased-lock.ts'
 import { lockIn } from './lock.ts'
@@ -56,6 +58,7 @@ const COUNTERS = shapeOf<SqliteCountersOptions>({ maxKeys: true })
 /** The stores of one database file. Any number of processes of one machine may open it. */
 export interface SqliteStores {
   readonly approvals: ApprovalStore
+  readonly grants: GrantStore
   readonly counters: CounterStore
   readonly lock: SessionLock
   readonly state: StateStore
@@ -95,6 +98,7 @@ export function openSqliteStores(options: SqliteStoresOptions): SqliteStores {
   let isOpen = true
   return {
     approvals: approvalsIn(db, options.approvals),
+    grants: grantsIn(db),
     counters: countersIn(counting, options.counters),
     lock,
     state,

@@ -12,8 +12,11 @@ describe('openSqliteStores in many processes', () => {
 
   it('counts, uses, adds, takes and takes turns exactly, over 8 processes at once', async (t) => {
     const path = join(scratchFolder(t), 'state.db')
-    const { approvals, state, close } = openSqliteStores({ path })
+    const { approvals, grants, state, close } = openSqliteStores({ path })
     t.after(close)
+    const bound = { tenant: undefined, user: 'vera', tool: 't', definitionHash: 'd', run: undefined, clauses: [] }
+    const life = { uses: 70, grantedBy: 'ada', grantedAt: Date.now(), expiresAt: Date.now() + 3_600_000 }
+    await grants.create({ ...bound, ...life, id: 'grant', covers: 'tool' }, Date.now())
     const ids: string[] = []
     for (let i = 0; i < 30; i++) {
       const binding = { tenant: undefined, user: 'vera', tool: 't', definitionHash: 'd', inputHash: `${i}`, run: '' }
@@ -32,6 +35,7 @@ describe('openSqliteStores in many processes', () => {
       .toSorted((a, b) => a - b)
     assert.ok(times.length >= 3 && times.every((time, i) => i < 3 || time >= (times[i - 3] as number) + 40))
     assert.deepEqual(all('consumed'), ids.toSorted())
+    assert.equal(all('granted').length, 70, 'the grant is used as often as it says')
     const numbered = (word: string): readonly string[] => ids.map((_, i) => `${word}-${i}`).toSorted()
     assert.deepEqual(all('added'), numbered('slot'))
     assert.deepEqual(all('taken'), numbered('gift'))

@@ -10,7 +10,7 @@ const [job, path = '', name = ''] = process.argv.slice(2)
 // The turn of a killed process must end soon, but the turn of a process that only pauses must not.
 const lockOptions = job === 'compete' ? {} : { leaseMs: 500 }
 const stores = openSqliteStores({ path, approvals: { maxKept: 1_000_000 }, lock: lockOptions })
-const { approvals, counters, lock, state } = stores
+const { approvals, counters, grants, lock, state } = stores
 
 function say(...words: readonly (string | number | undefined)[]): void {
   writeSync(1, `${words.join(' ')}\n`)
@@ -31,6 +31,7 @@ async function workUntilKilled(): Promise<void> {
     say('decided', id)
     if (i % 3 !== 0 && (await approvals.consume(id, Date.now()))) say('consumed', id)
     if ((await counters.take([WIDE])).allowed) say('counted')
+    if (await grants.take('grant', Date.now(), `${name}-${i}`)) say('granted')
     const lease = await lock.acquire('shared')
     say('token', lease.fencingToken)
     await lease.release()
@@ -52,6 +53,7 @@ async function compete(): Promise<void> {
     if (allowed) say('fast', atMs)
     const id = ids[i]
     if (id !== undefined && (await approvals.consume(id, Date.now()))) say('consumed', id)
+    if (await grants.take('grant', Date.now(), `${name}-${i}`)) say('granted', `${name}-${i}`)
     if (await state.add(`slot-${i}`, name)) say('added', `slot-${i}`)
     if ((await state.take(`gift-${i}`)) !== undefined) say('taken', `gift-${i}`)
     if (i % 6 === 0) await takeTurn()

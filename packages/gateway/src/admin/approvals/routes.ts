@@ -1,7 +1,7 @@
 import type { Answer } from '../../heart/route.ts'
-import { type Approval, type Caller, ToolgateError } from '@toolgate/core'
-import type { Approvals } from '@toolgate/core/call'
-import type { ApprovalVerdict, Clock } from '@toolgate/core/stores'
+import { type Approval, type Caller, ConfigError, ToolgateError } from '@toolgate/core'
+import type { Approvals, DecidedApproval, Grants, VerdictOfPerson } from '@toolgate/core/call'
+import type { Clock, GrantRequest } from '@toolgate/core/stores'
 import type { CallerConfig } from '../../config/config.ts'
 import { APPROVAL_DECISIONS, APPROVAL_STATUSES } from '@toolgate/core/words'
 import { isObject } from '@toolgate/values/json'
@@ -12,6 +12,7 @@ import type { FindSubject } from '../../heart/route.ts'
 import { redactApprovals } from '../../config/redaction.ts'
 import { room as login } from '../login/routes.ts'
 import { createApprovalPage } from './approval-page.ts'
+import { mayGrantOf } from './may-grant.ts'
 import { openComparisons } from './comparisons.ts'
 import type { Comparisons } from './comparisons.ts'
 import { mayEdit, needsOf } from './needs.ts'
@@ -28,7 +29,9 @@ export const room: Room = {
     const approvals = redactApprovals(heart.gate.approvals, heart.redact)
     const { clock, door, onFault } = heart
     const callers = () => [...heart.revisions.current.callers, ...heart.door.people.deciders()]
-    const deps: ApprovalsDeps = { approvals, callers, comparisons: openComparisons(heart), clock }
+    const { grants, catalog } = heart.gate
+    const schemaOf = (tool: string) => catalog.get(tool)?.inputSchema
+    const deps: ApprovalsDeps = { approvals, callers, comparisons: openComparisons(heart), clock, grants, schemaOf }
     const people = rooms.ask(login)
     const page = people && createApprovalPage({ ...people, approvals, clock, logins: door.logins, onFault })
     return {
@@ -54,6 +57,9 @@ export interface ApprovalsDeps {
   readonly callers: () => readonly Pick<CallerConfig, 'for' | 'caller'>[]
   readonly comparisons: Pick<Comparisons, 'askerOf' | 'compare' | 'has'>
   readonly clock: Pick<Clock, 'wallMs'>
+  readonly grants: Pick<Grants, 'problem' | 'rules'>
+  /** Returns the input schema of a tool. */
+  readonly schemaOf: (tool: string) => object | undefined
 }
 
 const MAX_REASON_LENGTH = 500
@@ -112,9 +118,13 @@ function waitingApprovalsRoute({ approvals }: ApprovalsDeps): Answer {
 function verdictRoute(deps: ApprovalsDeps): Answer {
   return async ({ id, person, loginAt, query, request }) => {
     parseQuery(query, {})
-    const verdict = parseVerdict(await readBody(request, ['decision', 'reason', 'input']))
+    const verdict = parseVerdict(await readBody(request, ['decision', 'reason', 'input', 'grant']))
     await findSeen(deps.approvals, person, id)
-    return toApprovalRow(await deps.approvals.decide(person, id, { ...verdict, loginAt }), person, deps)
+    try {
+      return toApprovalRow(await deps.approvals.decide(person, id, { ...verdict, loginAt }), person, deps)
+    } catch (error) {
+      throw error instanceof ConfigError ? invalidBody(`${error.message}.`) : error
+    }
   }
 }
 
@@ -161,7 +171,9 @@ function isOpen({ status }: Approval): boolean {
   return status === 'pending' || status === 'approved'
 }
 
-function parseVerdict(body: ReadonlyMap<string, unknown>): Pick<ApprovalVerdict, 'decision' | 'reason' | 'input'> {
+function parseVerdict(
+  body: ReadonlyMap<string, unknown>,
+): Pick<VerdictOfPerson, 'decision' | 'reason' | 'input' | 'grant'> {
   const decision = APPROVAL_DECISIONS.find((known) => known === body.get('decision'))
   const reason = body.get('reason')
   if (decision === undefined) throw invalidBody('The field "decision" must be "approve", "reject" or "revoke".')
@@ -170,27 +182,36 @@ function parseVerdict(body: ReadonlyMap<string, unknown>): Pick<ApprovalVerdict,
     throw invalidBody('The field "input" must be an object with the changed fields, and is only for "approve".')
   if (reason !== undefined && (typeof reason !== 'string' || reason.length > MAX_REASON_LENGTH))
     throw invalidBody(`The field "reason" must be a string of at most ${MAX_REASON_LENGTH} characters.`)
-  return { decision, ...(reason !== undefined && { reason }), ...(input !== undefined && { input }) }
+  // The gate checks what it holds.
+  const grant = body.get('grant') as GrantRequest | undefined
+  return {
+    decision,
+    ...(grant !== undefined && { grant }),
+    ...(reason !== undefined && { reason }),
+    ...(input !== undefined && { input }),
+  }
 }
 
 const MAX_DECIDERS = 20
 
 /** Returns an approval for one person, with whether they may decide it and who else may. */
 function toApprovalRow(
-  given: Approval,
+  given: DecidedApproval,
   person: Caller,
-  { approvals, callers, comparisons }: ApprovalsDeps,
+  { approvals, callers, comparisons, grants, schemaOf }: ApprovalsDeps,
 ): ApprovalRow {
-  const { approvedBy, ...approval } = approvalFor(person, given)
+  const { approvedBy, clauses: _, ...approval } = approvalFor(person, given)
   const people = needsOf(given, person, approvedBy)
   const needs = people ? { needs: people } : {}
   if (!isOpen(approval)) return { ...approval, ...needs, mayDecide: false, deciders: [] }
   const able = [...decidersOf(given, { approvals, callers: callers() })]
   const names = new Set(able.filter((caller) => maySee(person, caller)).map(toName))
   const mayDecide = approvals.mayDecide(person, given)
+  const mayGrant = mayDecide ? mayGrantOf(grants, person, given, schemaOf(approval.tool)) : undefined
   return {
     ...approval,
     ...needs,
+    ...(mayGrant && { mayGrant }),
     ...(mayDecide && mayEdit(given) && { mayEdit: true as const }),
     mayDecide,
     deciders: [...names].toSorted().slice(0, MAX_DECIDERS),

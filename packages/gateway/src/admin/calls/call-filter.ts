@@ -1,4 +1,5 @@
 import { type AuditRecord, outcomeOfRecord } from '@toolgate/core/audit'
+import { matchesGlob, parseGlob } from '@toolgate/core/toolset'
 import type { CallOutcome } from '../../model/rows.ts'
 
 /** The fields of a record that filter calls, by the name of their parameter. */
@@ -39,13 +40,24 @@ const NOT_SEARCHED: ReadonlySet<string> = new Set(['hash', 'prev', 'ts', 'event'
 /** Whether the main record of a call matches. */
 export function matchesCall(record: AuditRecord, filter: CallFilter): boolean {
   for (const [name, field] of Object.entries(CALL_FIELDS) as [keyof typeof CALL_FIELDS, keyof AuditRecord][])
-    if (filter[name] !== undefined && filter[name] !== record[field]) return false
+    if (!isField(filter[name], record[field], name === 'tool')) return false
   const { outcome, since, until, text, slower } = filter
   if (outcome !== undefined && (outcomeOfRecord(record) ?? 'running') !== outcome) return false
   if (slower !== undefined && !((record.duration_ms ?? 0) >= slower)) return false
   const ms = Date.parse(record.ts)
   if ((since !== undefined && ms < since) || (until !== undefined && ms >= until)) return false
   return text === undefined || hasText(record, text.toLowerCase())
+}
+
+/** Whether a field has a value. The id of a tool may be given as a pattern, such as `files:*`. */
+function isField(wanted: string | undefined, value: unknown, isTool: boolean): boolean {
+  if (wanted === undefined || wanted === value) return true
+  return isTool && typeof value === 'string' && isPattern(wanted) && matchesGlob(parseGlob(wanted), value)
+}
+
+/** Whether the text of a tool is a pattern, which a store cannot look up. */
+export function isPattern(tool: string): boolean {
+  return tool.includes('*')
 }
 
 function hasText(record: AuditRecord, text: string): boolean {

@@ -101,6 +101,25 @@ describe('findCalls', () => {
     assert.equal(await ids({ text: 'tool_blocked' }), '')
   })
 
+  it('filters by a pattern of tools, and only of tools', async () => {
+    const audit = makeAudit([
+      ['a', 'tool_blocked', { tool: 'pay:send', user_id: 'pay' }],
+      ['b', 'tool_blocked', { tool: 'pay:list', user_id: 'p*' }],
+      ['c', 'tool_blocked', { tool: 'files:pay:x', user_id: 'pay' }],
+    ])
+    const find = async (filter: CallFilter) =>
+      (await findCalls(audit, { filter, limit: 10 })).calls.map(({ id }) => id).toReversed()
+    assert.deepEqual(await find({ tool: 'pay:*' }), ['a', 'b'])
+    assert.deepEqual(await find({ tool: '*:s*d' }), ['a'])
+    assert.deepEqual(await find({ tool: 'pay' }), [])
+    assert.deepEqual(await find({ user: 'p*' }), ['b'])
+    const exported = await Array.fromAsync(exportCalls(audit, { tool: 'pay:*' }))
+    assert.deepEqual(
+      exported.map(({ id }) => id),
+      ['a', 'b'],
+    )
+  })
+
   it('takes a call that ended after the time that is searched for no running one', async () => {
     const audit = makeAudit([
       ['a', 'tool_call'],

@@ -8,7 +8,7 @@ import {
 } from '@toolgate/core/audit'
 import type { CallOutcome, CallRow } from '../../model/rows.ts'
 import { nextTurn, turnEach } from '../../util/next-turn.ts'
-import { type CallFilter, matchesCall } from './call-filter.ts'
+import { type CallFilter, isPattern, matchesCall } from './call-filter.ts'
 
 /** A page of calls, newest first. */
 interface CallPage {
@@ -142,7 +142,7 @@ const RAN: ReadonlySet<AuditRecord['event']> = new Set<AuditRecord['event']>([
 function storeFilter(filter: CallFilter): AuditExportQuery {
   const { tool, user, session, tenant, call, run, since, until } = filter
   return {
-    ...(tool !== undefined && { tool }),
+    ...(tool !== undefined && !isPattern(tool) && { tool }),
     ...(user !== undefined && { user }),
     ...(session !== undefined && { session }),
     ...(tenant !== undefined && { tenant }),

@@ -25,6 +25,7 @@ const COMPARED: Readonly<Record<keyof GatewayConfig, 'tools' | 'form' | 'equal' 
   servers: 'tools',
   callers: 'form',
   limits: 'form',
+  grants: 'form',
   labels: 'form',
   apps: 'form',
   oauth: 'equal',

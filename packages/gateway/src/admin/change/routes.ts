@@ -9,6 +9,8 @@ import { invalidBody, parseQuery, readBody, time } from '../http/request.ts'
 import type { ProposedText, ThreadQuestion } from './questions.ts'
 import { isRedacted } from '../policy/placed.ts'
 import { nameOperator } from '../http/may.ts'
+import type { CatalogBody } from '../../model/changes.ts'
+import { takeSnapshot } from '@toolgate/change'
 
 export const room: Room = {
   name: 'change',
@@ -22,6 +24,7 @@ export const room: Room = {
         { method: 'POST', path: '/api/compare', by: 'person', answer: routeOf(COMPARE) },
         { method: 'POST', path: '/api/test', by: 'person', answer: routeOf(TEST) },
         { method: 'POST', path: '/api/suggest', by: 'person', answer: routeOf(SUGGEST) },
+        { method: 'GET', path: '/api/catalog', by: 'person', answer: catalogRoute(heart) },
       ],
       close,
     }
@@ -101,6 +104,19 @@ function changeRoute(
     if (body.has('policy') && isRedacted(heart))
       throw new ApiFault('reload_refused', 'The policy holds text that is redacted here; change it in the file.')
     return questions.ask(question, { person, signal: request.signal })
+  }
+}
+
+/** `GET /api/catalog`: the catalog as data. It has the texts and schemas of all items, so it needs the same rights. */
+function catalogRoute({ gate, servers }: Pick<Heart, 'gate' | 'servers'>): Answer {
+  return ({ person, query }): CatalogBody => {
+    parseQuery(query, {})
+    nameOperator(person, 'what_if_forbidden', 'The catalog')
+    const down = servers.fleet.rows().filter(({ status }) => status !== 'ready')
+    return {
+      catalog: takeSnapshot(gate.catalog),
+      down: down.map(({ name, status, reason = status }) => ({ name, reason })),
+    }
   }
 }
 

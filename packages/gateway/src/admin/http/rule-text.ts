@@ -72,7 +72,7 @@ export function waysFor(
 export function approvalFor(person: Caller, given: Approval): Approval {
   const { told, ...approval } = withoutNames(given)
   if (readsRules(person)) return approval
-  const { asked: _, why, ...rest } = approval
+  const { asked: _, clauses: __, why, ...rest } = approval
   if (told !== undefined) return { ...rest, why: told }
   if (why === undefined) return rest
   // The row of an earlier version.

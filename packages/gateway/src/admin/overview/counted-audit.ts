@@ -16,7 +16,7 @@ interface CountedAuditDeps {
 }
 
 /** How far an answer has counted. */
-export interface CountedSoFar {
+interface CountedSoFar {
   /** Whether every record of the period is counted. */
   readonly isComplete: boolean
   /** The time of the latest counted record, while there are others. Wall-clock milliseconds. */

@@ -18,6 +18,7 @@ export function findChanges(before: Revision, after: Revision): readonly RuleCha
     ...compare('aliases', ({ aliases = {} }) => new Map(Object.entries(aliases))),
     ...compare('labels', ({ labels = {} }) => new Map(Object.entries(labels))),
     ...compare('limits', ({ limits }) => byText(limits, (limit) => limit)),
+    ...compare('grants', ({ grants = {} }) => new Map(Object.entries(grants))),
     ...compare('approvals', ({ asking }) => askingByName(asking)),
     ...compare('policy', ({ policy }) => clausesOf(policy)),
   ]

@@ -95,6 +95,7 @@ async function dryRunOf(deps: TrialDeps, trial: Trial, person: Caller): Promise<
     as: name,
     ...(app === undefined ? {} : { app }),
     outcome: outcomeOf(preview),
+    ...grantOf(preview),
     visible: view.has(tool),
     reasons: preview.decision.reasons.map(placed),
     answers,
@@ -109,6 +110,12 @@ async function dryRunOf(deps: TrialDeps, trial: Trial, person: Caller): Promise<
     ...wouldAllowOf(ways, deps, person),
     ...(preview.status === 'refused' ? { text: preview.text } : {}),
   }
+}
+
+function grantOf(previewed: CallPreview): Pick<WhyInputBody, 'grant'> {
+  if (previewed.status === 'refused' || !previewed.grant) return {}
+  const { id, grantedBy, expiresAt, uses, used } = previewed.grant
+  return { grant: { id, grantedBy, expiresAt, uses, used } }
 }
 
 function outcomeOf(previewed: CallPreview): WhyInputBody['outcome'] {

@@ -164,7 +164,7 @@ function checkVerified(claims: JsonObject, path: string): void {
 /** OpenID Connect Core §5.6.2: the values of a claim may be elsewhere. Entra ID does this for people in many groups. */
 function checkComplete(claims: JsonObject, path: string): void {
   const { _claim_names: elsewhere, hasgroups: hasGroups } = claims
-  const isElsewhere = isObject(elsewhere) && Object.keys(elsewhere).some((name) => path.split('.')[0] === name)
+  const isElsewhere = isObject(elsewhere) && Object.keys(elsewhere).some((name) => `${path}.`.startsWith(`${name}.`))
   const isLeftOut = isElsewhere || (path === 'groups' && (hasGroups === true || hasGroups === 'true'))
   if (!isLeftOut || claimAt(claims, path) !== undefined) return
   throw new TokenProblem(

@@ -84,8 +84,9 @@ export class Logouts {
   }
 }
 
+/** The name of an issuer contains no space, so no two keys are equal. */
 function keyOf(issuer: string, kind: keyof IssuedTo, value: string | undefined): string {
-  return value === undefined ? '' : JSON.stringify([issuer, kind, value])
+  return value === undefined ? '' : `${kind} ${issuer} ${value}`
 }
 
 function toLogout({ value }: StateEntry): readonly ReportedLogout[] {

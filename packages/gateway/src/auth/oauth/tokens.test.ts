@@ -57,6 +57,16 @@ describe('Tokens', () => {
     assert.deepEqual(await of(['admin']), [])
   })
 
+  it('refuses a token whose roles are elsewhere, whatever the name of the claim', async (t) => {
+    for (const roles of ['groups', 'https://acme.com/groups', 'realm.access.roles']) {
+      const { issuer, accept, refuse } = await setup(t, { claims: { user: 'sub', roles } })
+      const name = roles.startsWith('realm') ? 'realm.access' : roles
+      const { detail } = await refuse(await issuer.sign({ _claim_names: { [name]: 'src1' } }))
+      assert.match(detail ?? '', /too many groups/, roles)
+      await accept(await issuer.sign({ _claim_names: { other: 'src1' } }))
+    }
+  })
+
   it('keeps what people call the user as a label, which is no part of the caller', async (t) => {
     const { issuer, accept } = await setup(t)
     const named = async (claims: object) => {

@@ -66,6 +66,32 @@ export const approvalsSchema = z
   })
   .describe('What people are asked to approve.')
 
+const LIFE = /^[1-9]\d{0,4}[mhd]$/
+const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+const MAX_LIFE_MS = 30 * 86_400_000
+
+export const grantsSchema = z
+  .strictObject({
+    max: z
+      .string()
+      .regex(LIFE, 'a time such as "30m", "8h" or "7d", at most "30d"')
+      .refine((life) => toMs(life) <= MAX_LIFE_MS, 'a time of at most "30d"')
+      .describe('The longest life of a grant: "30m", "8h", "7d". At most "30d".'),
+    maxUses: whole(1, 1000, 'calls')
+      .describe('The most calls of one grant, besides the approved one. Default: 100.')
+      .exactOptional(),
+    by: z
+      .enum(['other'])
+      .describe('other: only another person than the one who asked may grant. Default: whoever may approve.')
+      .exactOptional(),
+  })
+  .describe('Lets approvers also approve further calls like the approved one. Default: they cannot.')
+
+/** Returns a time such as `8h` in milliseconds. */
+export function toMs(life: string): number {
+  return Number(life.slice(0, -1)) * (UNIT_MS[life.slice(-1)] ?? 0)
+}
+
 const DRAIN = 'a number of milliseconds from 0 to 3600000'
 export const drainSchema = z
   .int()

@@ -2,7 +2,7 @@ import type { GatewayAddress } from './target.ts'
 import type { UsableKey } from './usable-key.ts'
 
 /** The keys of a command, of which the first that the gateway knows is used. */
-export class Keyring {
+export class TriedKeys {
   readonly #target: Pick<GatewayAddress, 'isAlone' | 'say'>
   readonly #refused: UsableKey[] = []
   #left: readonly UsableKey[]
