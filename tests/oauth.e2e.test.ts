@@ -141,7 +141,8 @@ describe('a person who signed in', () => {
       people.map(({ as, issuer, cameBy }) => [as, issuer, cameBy]),
       [['corp/vera', login.issuer, 'token']],
     )
-    assert.equal((await gateway.api('/api/people?user=corp/vera', { method: 'DELETE' })).status, 200)
+    const forgotten = await gateway.api('/api/people?user=corp/vera', { method: 'DELETE' })
+    assert.deepEqual([forgotten.status, forgotten.body], [200, { user: 'corp/vera', removed: 1 }])
     assert.equal((await gateway.api(`/api/why?tool=up:open&${asVera}`)).status, 404)
   })
 })

@@ -274,6 +274,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     summary: 'Removes the record of a person, until they come again.',
     query: { user: needed(text), tenant: text },
     answer: 'ForgottenPersonBody',
+    faults: ['person_forbidden', 'person_unknown', 'person_in_file', 'state_unavailable'],
   },
   'GET /api/matrix': {
     who: 'person',

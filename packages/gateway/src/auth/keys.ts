@@ -154,7 +154,6 @@ export class Keys implements CredentialSource {
    * for a key of the file
    */
   async revoke(id: string): Promise<KeyRow> {
-    const state = this.#stateStore()
     const rows = this.list()
     const row = rows.find((one) => one.id === id)
     if (!row)
@@ -166,7 +165,7 @@ export class Keys implements CredentialSource {
         )}.`,
       )
     if (row.from === 'file') throw new ApiFault('key_in_file', `"${id}" is in the file: remove it there, and reload.`)
-    await state.take(MADE + id)
+    await this.#stateStore().take(MADE + id)
     await this.#read()
     return row
   }

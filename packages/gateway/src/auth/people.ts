@@ -33,7 +33,7 @@ const MAX_CLIENTS = 8
 const MAX_DECIDERS = 100
 
 /** A person with the roles of their latest login to the console. */
-export interface ConsolePerson {
+interface ConsolePerson {
   readonly for: 'console'
   readonly caller: Caller
 }

@@ -25,12 +25,12 @@ export function unseenRoles({ config, revisions, redact, door }: SeenHeart): rea
   const { callers, policy, apps = [] } = revisions.current
   const known = new Set([
     ...callers.flatMap(({ caller }) => caller.roles ?? []),
-    ...(config.oidc?.roles.values() ?? []).flatMap((roles) => roles),
+    ...[...(config.oidc?.roles.values() ?? [])].flat(),
     ...signedIn.flatMap(({ roles, consoleRoles = [] }) => [...roles, ...consoleRoles]),
   ])
   const since = new Date(Math.min(...signedIn.map(({ firstSeenAt }) => firstSeenAt))).toISOString()
   const named = new Map<string, string>()
-  const policies = policy.map((one, i): readonly [string, unknown] => [`policy[${i}]`, one])
+  const policies: (readonly [path: string, policy: unknown])[] = policy.map((one, i) => [`policy[${i}]`, one])
   for (const app of apps) policies.push(...app.policy.map((one, i) => [`apps.${app.name}.policy[${i}]`, one] as const))
   for (const [path, one] of policies)
     for (const text of textsIn(one))
