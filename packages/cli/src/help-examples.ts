@@ -22,8 +22,6 @@ export const EXAMPLES: ReadonlyMap<string, readonly string[]> = new Map(
     'policy show': ['policy show 0123456789ab'],
     'policy restore': ['policy restore 0123456789ab --dry-run', 'policy restore 0123456789ab'],
     'policy release': ['policy release'],
-    'grants list': ['grants'],
-    'grants revoke': ['grants revoke g-0123456789ab'],
     'notify list': ['notify'],
     'notify test': ['notify test'],
     'people list': ['people', 'people --role approver'],
