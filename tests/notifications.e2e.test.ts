@@ -106,7 +106,9 @@ describe('a receiver of signed JSON', () => {
     assert.deepEqual([ended?.body.type, status, decidedBy, reason], ['approval.ended', 'rejected', 'owner', 'too much'])
     const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = requested.headers
     const key = Buffer.from(SECRET.slice('whsec_'.length), 'base64')
-    const expected = createHmac('sha256', key).update(`${id}.${at}.${requested.text}`).digest('base64')
+    const expected = createHmac('sha256', key)
+      .update(`${String(id)}.${String(at)}.${requested.text}`)
+      .digest('base64')
     assert.equal(signature, `v1,${expected}`)
     assert.notEqual(id, ended?.headers['webhook-id'])
   })

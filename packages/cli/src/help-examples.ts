@@ -24,8 +24,6 @@ export const EXAMPLES: ReadonlyMap<string, readonly string[]> = new Map(
     'policy release': ['policy release'],
     'notify list': ['notify'],
     'notify test': ['notify test'],
-    'people list': ['people', 'people --role approver'],
-    'people forget': ['people forget vera'],
     tools: ['tools', 'tools --as reader', 'tools --as reader --all'],
     labels: ['labels', 'labels --yaml'],
     why: [
