@@ -24,6 +24,8 @@ export const EXAMPLES: ReadonlyMap<string, readonly string[]> = new Map(
     'policy release': ['policy release'],
     'notify list': ['notify'],
     'notify test': ['notify test'],
+    'people list': ['people', 'people --role admin --tenant acme'],
+    'people forget': ['people forget corp/vera --tenant acme'],
     tools: ['tools', 'tools --as reader', 'tools --as reader --all'],
     labels: ['labels', 'labels --yaml'],
     why: [
