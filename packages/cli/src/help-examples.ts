@@ -24,6 +24,8 @@ export const EXAMPLES: ReadonlyMap<string, readonly string[]> = new Map(
     'policy release': ['policy release'],
     'notify list': ['notify'],
     'notify test': ['notify test'],
+    'people list': ['people', 'people --role admin --tenant acme'],
+    'people forget': ['people forget corp/vera --tenant acme'],
     tools: ['tools', 'tools --as reader', 'tools --as reader --all'],
     labels: ['labels', 'labels --yaml'],
     why: [
@@ -43,8 +45,6 @@ export const EXAMPLES: ReadonlyMap<string, readonly string[]> = new Map(
     pins: ['pins', 'pins --all'],
     'pins accept': ['pins accept files:read_file', 'pins accept files:read_file --hash 0123456789ab'],
     'keys list': ['keys'],
-    'people list': ['people', 'people --role admin --tenant acme'],
-    'people forget': ['people forget corp/vera --tenant acme'],
     'keys create': ['keys create --user writer --expires 90d', 'keys create --user owner --for console --save'],
     'keys revoke': ['keys revoke k-0123456789ab'],
     limits: ['limits'],

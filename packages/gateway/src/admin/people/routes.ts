@@ -199,7 +199,7 @@ async function addLists(
 ): Promise<boolean> {
   const until = heart.clock.monotonicMs() + maxMs
   const pace = turnEach(CALLERS_A_TURN)
-  const keyOf = createRightsKey(heart)
+  const keyOf = await createRightsKey(heart)
   const lists = new Map<string, { readonly visible: number; readonly tokens: number }>()
   const listOf = async (caller: Caller) => {
     const key = keyOf(caller)
