@@ -346,6 +346,8 @@ function makeWorld(
     },
     catalog: { revision: 9, own: [], snapshot: () => items.snapshot, items: () => items.items, of: () => items },
     approvals: shown,
+    grants: { rules: undefined, problem: () => undefined, list: () => [] },
+    subscribe: () => () => {},
     budgets: async () => budgets,
     pins: { list: () => [] },
     preferences: {
