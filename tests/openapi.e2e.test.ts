@@ -233,12 +233,16 @@ describe('openapi.json', () => {
 })
 
 /**
- * This gateway is alone, has no file, and nobody signs in: `replicas`, `what-if`, `changes-api` and `oauth.e2e.test.ts` check
- * these.
+ * This gateway is alone, has no file, and nobody signs in: `replicas`, `what-if`, `changes-api`, `policy-revisions` and
+ * `oauth.e2e.test.ts` check these.
  */
 const CHECKED_ELSEWHERE: ReadonlySet<string> = new Set([
   ...['replicas/accept', 'what-if', 'compare', 'test', 'suggest'].map((what) => `POST /api/${what} 200`),
   'DELETE /api/people 200',
+  ...['GET /api/policy/revisions', 'GET /api/policy/revisions/{id}', 'POST /api/policy/revisions/{id}'].map(
+    (operation) => `${operation} 200`,
+  ),
+  'DELETE /api/policy/restored 200',
 ])
 
 function messageOf(body: unknown): string {

@@ -2,6 +2,7 @@
 
 export { type ClauseExample, type ClauseExamples, findClauseExamples } from './clause-examples.ts'
 export { checkHistory, dryRun, type DryRun } from './dry-run.ts'
+export { type RightsKey, rightsKeyOf } from './equal-rights.ts'
 export type { NeededChange } from './needed-change.ts'
 export { unlock } from './scene.ts'
 export { createTrial } from './trial.ts'

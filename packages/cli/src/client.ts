@@ -148,7 +148,7 @@ export function createApi(target: GatewayAddress): Api {
     revokeKey: (id) => change<KeyRow>('DELETE', `/api/keys/${encodeURIComponent(id)}`),
     people: (filter) => get<PeopleBody>('/api/people', filter),
     forgetPerson: (user, tenant) =>
-      request(target, '/api/people', { user, tenant }, { method: 'DELETE', body: undefined }),
+      request(line, '/api/people', { user, tenant }, { method: 'DELETE', body: undefined }),
     runs: (filter) => get<RunsBody>('/api/runs', filter),
     endRun: (id) => change<EndedRunBody>('DELETE', `/api/runs/${encodeURIComponent(id)}`),
     limits: (range) => get<LimitsBody>('/api/limits', range),

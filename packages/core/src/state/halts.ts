@@ -277,7 +277,7 @@ function parseReason(reason: unknown = ''): string {
 /** Parses a stored halt. @throws {ConfigError} if it is invalid */
 function restoreHalt(stored: unknown, groups: GroupSelectors): ParsedHalt {
   const { target, reason, by, byTenant, at } = (stored ?? {}) as Partial<Halt>
-  return parseHalt({ ...target, reason: reason as string, by, byTenant }, Number(at), groups)
+  return parseHalt({ ...target, reason, by, byTenant }, Number(at), groups)
 }
 
 function parseTarget(request: HaltTarget): HaltTarget {

@@ -19,9 +19,15 @@ export interface RuleChange {
   readonly fields?: readonly string[]
 }
 
-/** The currently known tools that the configured callers with one name gain or lose by a reload. */
+/**
+ * The currently known tools that the configured callers with one name, or the people who signed in, gain or lose by a
+ * reload.
+ */
 export interface AccessChange {
+  /** A name such as `vera of acme`, or `12 people such as ann of acme, bo of acme`. */
   readonly caller: string
+  /** The number of people who signed in. Absent for configured callers. */
+  readonly people?: number
   readonly gains: readonly string[]
   readonly loses: readonly string[]
 }
@@ -33,6 +39,8 @@ export interface Reload {
   readonly revision: { readonly id: string; readonly number: number }
   readonly changes: readonly RuleChange[]
   readonly access: readonly AccessChange[]
+  /** The number of callers and people who may gain or lose more, because there are too many to compare. */
+  readonly notCompared?: number
   /** The changed fields that need a restart, because they are read only at start. */
   readonly restartNeeded: readonly string[]
   /** The id of a dry run. Send it with a reload to apply exactly these changes. */

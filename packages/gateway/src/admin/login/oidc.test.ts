@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import type { Caller } from '@toolgate/core'
 import { memoryState } from '@toolgate/core/stores'
 import { json, startIssuer } from '../../testing/oauth.ts'
 import { createOriginRules } from '../../auth/origin.ts'
@@ -21,6 +22,7 @@ async function setup(t: TestContext, publicUrl: string) {
     })
   const config = { server: issuer.config, clientId: 'console', scopes: ['openid'], roles: new Map([['admins', []]]) }
   const logged: string[] = []
+  const refused: unknown[] = []
   const deps = {
     config,
     publicUrl,
@@ -28,6 +30,7 @@ async function setup(t: TestContext, publicUrl: string) {
     state: memoryState({ clock }),
     log: (line: string) => logged.push(line),
     onLogin: () => {},
+    onRefused: ({ user }: Caller) => refused.push(user),
   }
   const routes = createOidcRoutes(deps)
   const access = {
@@ -40,11 +43,12 @@ async function setup(t: TestContext, publicUrl: string) {
     new Request(publicUrl + path, { headers: { host: new URL(publicUrl).host, ...headers } })
   return {
     logged,
+    refused,
     begin: (path = '/api/oidc/login', headers = {}) => routes.begin(request(path, headers), access),
     /** Comes back from the issuer with the cookie of a login that has begun. */
-    async finish(begun: Response, cookie: string) {
+    async finish(begun: Response, cookie: string, groups = 'admins') {
       const asked = new URL(begun.headers.get('location') ?? '').searchParams
-      const claims = { aud: 'console', client_id: undefined, nonce: asked.get('nonce'), groups: 'admins' }
+      const claims = { aud: 'console', client_id: undefined, nonce: asked.get('nonce'), groups }
       const token = await issuer.sign(claims, { typ: 'JWT' })
       issuer.answers['/token'] = (_request, response) => json(response, { id_token: token })
       return routes.finish(request(`/api/oidc/callback?code=c&state=${asked.get('state')}`, { cookie }), access)
@@ -72,6 +76,15 @@ describe('createOidcRoutes', () => {
     assert.equal(ended.status, 303)
     assert.match(ended.headers.getSetCookie()[1] ?? '', /^__Host-session_oidc=; Path=\/; Max-Age=0;/)
     assert.equal((await finish(begun, cookie)).status, 403)
+  })
+
+  it('reports who may no longer log in, and nobody whose login failed', async (t) => {
+    const { begin, finish, refused } = await setup(t, 'https://tools.example.com')
+    const [first, second] = [await begin(), await begin()]
+    assert.equal((await finish(first, cookieOf(second)[0], 'others')).status, 403)
+    assert.deepEqual(refused, [])
+    assert.equal((await finish(first, cookieOf(first)[0], 'others')).status, 403)
+    assert.equal(refused.length, 1)
   })
 
   it('works without TLS on this machine', async (t) => {

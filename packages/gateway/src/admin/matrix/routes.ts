@@ -57,18 +57,20 @@ function matrixRoute({ callers, decisions, groups: groupRows, ...heart }: Matrix
     const { from = 0, limit = 12, open, ...filter } = parseQuery(query, FILTERS)
     const all = peopleOf(callers, person)
     const mine = all.filter((one) => matches(one, filter))
-    const keyOf = createRightsKey(heart)
+    const keyOf = await createRightsKey(heart)
     const groups = [...Map.groupBy(mine, ({ for: kind, caller }) => `${kind} ${keyOf(caller)}`).values()]
     const { tools } = heart.gate.catalog.snapshot()
     const rows = toRows(tools, groupRows())
     const opened = rows.find(({ key }) => key === open)
     const members = opened?.members.slice(0, MAX_TOOLS) ?? []
-    const columns = new Map<string, Column>()
+    const columns = new Map<string, MatrixHead>()
     for (const group of groups.slice(from, from + limit)) {
       const [{ caller, for: kind }] = group as [NamedCaller]
       // Lets other requests run, because cached decisions resolve without a pause.
       await nextTurn()
-      const decided = await withRefusals(await decisions.decide({ caller, person }, () => tools), members)
+      const allowed = await decisions.decide({ caller, person }, () => tools)
+      // What a limit refuses now depends on what each user has used.
+      const decided = group.length === 1 ? await withRefusals(allowed, members) : allowed
       const shows = {
         cells: rows.map((row) => toCell(row.members, row.ids.length, decided.rows)),
         ...(opened && { tools: members.map((at) => toDecision(decided.rows[at])) }),
@@ -95,7 +97,7 @@ function matrixRoute({ callers, decisions, groups: groupRows, ...heart }: Matrix
   }
 }
 
-type Column = MatrixBody['columns'][number]
+type MatrixHead = MatrixBody['columns'][number]
 
 /** The maximum number of names in a column. */
 const MAX_NAMES = 5
@@ -119,20 +121,21 @@ function matches(
 
 /** Adds people to the column that shows what they see. Tenant and roles stay if all of them have the same. */
 function joined(
-  known: Column | undefined,
+  known: MatrixHead | undefined,
   group: readonly NamedCaller[],
-  shows: Pick<Column, 'cells' | 'tools'>,
-): Column {
+  shows: Pick<MatrixHead, 'cells' | 'tools'>,
+): MatrixHead {
   const [{ name, for: kind, caller }] = group as [NamedCaller]
   const names = [...(known?.names ?? []), ...group.slice(0, MAX_NAMES).map((one) => one.name)].slice(0, MAX_NAMES)
-  const { tenant, roles = [] } = caller
+  const { tenant } = caller
+  const sets = group.map((one) => new Set(one.caller.roles))
   const isOfTenant = tenant !== undefined && (!known || known.tenant === tenant)
   return {
     user: known?.user ?? name,
     people: (known?.people ?? 0) + group.length,
     names,
     ...(isOfTenant && { tenant }),
-    roles: known ? known.roles.filter((role) => roles.includes(role)) : roles,
+    roles: (known?.roles ?? caller.roles ?? []).filter((role) => sets.every((roles) => roles.has(role))),
     for: kind,
     ...shows,
   }

@@ -199,7 +199,7 @@ async function addLists(
 ): Promise<boolean> {
   const until = heart.clock.monotonicMs() + maxMs
   const pace = turnEach(CALLERS_A_TURN)
-  const keyOf = createRightsKey(heart)
+  const keyOf = await createRightsKey(heart)
   const lists = new Map<string, { readonly visible: number; readonly tokens: number }>()
   const listOf = async (caller: Caller) => {
     const key = keyOf(caller)
@@ -216,7 +216,7 @@ async function addLists(
     const person = signedIn.get(row)
     const agents = row.callers.flatMap((one) => {
       const caller = one.for === 'mcp' ? named.get(one.as)?.caller : undefined
-      return caller ? [{ row: one as Partial<PersonCaller>, caller }] : []
+      return caller ? [{ row: one, caller }] : []
     })
     for (const { row: target, caller } of person ? [{ row, caller: person.caller }, ...agents] : agents) {
       const list = await listOf(caller)

@@ -24,7 +24,7 @@ describe('the warning about a role that nobody has', () => {
     assert.deepEqual(warnings(), [])
     note(['writer'])
     const text = `the role "admni" is in no token, no caller of the file and no "oidc.roles"; people are recorded since ${since}`
-    assert.deepEqual(warnings(), [{ code: 'role_unseen', path: 'policy[0]', text }])
+    assert.deepEqual(warnings(), [{ code: 'role_unseen', path: 'policy[0].allow[0]', text }])
   })
 
   it('is silent if nobody can sign in', () => {

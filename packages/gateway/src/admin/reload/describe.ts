@@ -9,7 +9,7 @@ export function describeReload(
   reload: Omit<Reload, 'text'>,
   { isDryRun }: { readonly isDryRun: boolean },
 ): readonly string[] {
-  const { changes, access, restartNeeded, isApplied, revision } = reload
+  const { changes, access, notCompared = 0, restartNeeded, isApplied, revision } = reload
   const head = isApplied
     ? `revision ${revision.number}`
     : isDryRun && changes.length > 0
@@ -17,14 +17,16 @@ export function describeReload(
       : 'nothing has changed'
   const lines = [
     ...describeChanges(changes),
-    ...access.flatMap(({ caller, gains, loses }) => [
-      ...(gains.length > 0 ? [`${caller} gains ${listOf(gains)}`] : []),
-      ...(loses.length > 0 ? [`${caller} loses ${listOf(loses)}`] : []),
+    ...access.flatMap(({ caller, people = 1, gains, loses }) => [
+      ...(gains.length > 0 ? [`${caller} ${people > 1 ? 'gain' : 'gains'} ${listOf(gains)}`] : []),
+      ...(loses.length > 0 ? [`${caller} ${people > 1 ? 'lose' : 'loses'} ${listOf(loses)}`] : []),
     ]),
   ]
   const more = lines.length > MAX_LINES ? [`and ${lines.length - MAX_LINES} more`] : []
+  const others =
+    notCompared > 0 ? [`${notCompared} other callers may gain or lose, too: they are too many to compare`] : []
   const restart = restartNeeded.length > 0 ? [`restart needed for ${restartNeeded.join(', ')}`] : []
-  return [head, ...lines.slice(0, MAX_LINES), ...more, ...restart]
+  return [head, ...lines.slice(0, MAX_LINES), ...more, ...others, ...restart]
 }
 
 function listOf(ids: readonly string[]): string {

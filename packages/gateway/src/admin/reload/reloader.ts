@@ -168,7 +168,8 @@ export class Reloader {
     // A receiver learns of calls.
     const asking = isDeepStrictEqual(revisions.current.asking, next.asking) ? [] : ['approvals']
     const unproven = [...findUnproven(revisions.current, next), ...asking]
-    const gains = planned.access.some((one) => one.gains.length > 0) ? ['access'] : []
+    const mayGain = planned.notCompared !== undefined || planned.access.some((one) => one.gains.length > 0)
+    const gains = mayGain ? ['access'] : []
     if (unproven.length + gains.length > 0) return this.#wait([...unproven, ...gains], cutLines(planned.text))
     await this.#reload({ through: 'watch' }, config)
   }
@@ -289,13 +290,14 @@ export class Reloader {
     if (!isDryRun) [this.#waiting, this.#ran] = [undefined, config.ran ?? []]
     if (isApplied) serveCertificate?.()
     // The rules already apply, so the gained access is only reported.
-    const access = (await comparison?.whoGains()) ?? []
+    const { access = [], notCompared = 0 } = (await comparison?.whoGains()) ?? {}
     const { id, number } = isApplied ? next : before
     const { redactText } = redact.with(config.secrets)
     // The text of a clause may contain a filled-in secret.
     const shown = changes.map((change) => ({ ...change, name: redactText(change.name) }))
     const named = isDryRun && { preview: name }
-    const reload = { isApplied, revision: { id, number }, changes: shown, access, restartNeeded, ...named }
+    const left = notCompared > 0 && { notCompared }
+    const reload = { isApplied, revision: { id, number }, changes: shown, access, ...left, restartNeeded, ...named }
     const lines = describeReload(reload, { isDryRun }).map((line) => redactText(line))
     const text = restores === undefined ? lines : [`policy revision ${restores}`, ...lines]
     if (isApplied) await this.#record(text, by, through)

@@ -1,30 +1,38 @@
-import type { AccessChange } from '../../model/reload.ts'
+import type { AccessChange, Reload } from '../../model/reload.ts'
 import type { Caller, Gate, Tool } from '@toolgate/core'
-import { callerKey } from '@toolgate/core/internal'
-import { createTrial } from '@toolgate/change/internal'
+import { createTrial, type RightsKey, rightsKeyOf } from '@toolgate/change/internal'
 import { rulesOfChange } from '../../servers/catalog/rules-of-change.ts'
 import { nextTurn } from '../../util/next-turn.ts'
 import type { Revision } from '../../auth/revision.ts'
 
 /** The maximum number of ids that are named for one caller. */
 const MAX_NAMED = 100
-/** The maximum number of callers that are compared. */
-const MAX_CALLERS = 1000
+/** The maximum number of changes. */
+const MAX_CHANGES = 1000
+/** The maximum number of groups of callers with equal rights that are compared. */
+const MAX_GROUPS = 2000
+/** The number of people who are named in a row for several. */
+const MAX_EXAMPLES = 2
 
 type RulesOfRevision = Pick<Revision, 'policy' | 'groups' | 'aliases' | 'apps' | 'servers' | 'callers'>
+
+/** `notCompared`: the number of callers and people who may gain or lose more. */
+type AccessChanges = Required<Pick<Reload, 'access' | 'notCompared'>>
 
 /** A comparison of two revisions of the rules, over the currently known items. */
 interface RevisionComparison {
   /**
    * Returns which callers gain or lose which tools, resources and prompts by policy, roles and scopes. The current
-   * availability is ignored. Each caller takes a separate turn, as calls continue meanwhile. Call it once.
+   * availability is ignored. Each group of callers with equal rights takes a separate turn, as calls continue meanwhile.
+   * Call it once.
    */
-  whoGains(): Promise<readonly AccessChange[]>
+  whoGains(): Promise<AccessChanges>
 }
 
 /**
- * Returns a comparison of two revisions, which no longer depends on the gate. `people`: those who signed in. @throws {ConfigError} for rules that a
- * gate rejects
+ * Returns a comparison of two revisions, which no longer depends on the gate. `people`: those who signed in.
+ *
+ * @throws {ConfigError} for rules that a gate rejects
  */
 export async function compareAccess(
   gate: Gate,
@@ -40,10 +48,9 @@ export async function compareAccess(
   return {
     async whoGains() {
       try {
-        const looks = [createLook(old, before), createLook(now, after)] as const
-        const groups = groupsOf(people, [before, after].some(tellsUsersApart))
-        const agents = [agentsOf(before), agentsOf(after)] as const
-        return await findChanges(looks, agents[0], agents[1], groups)
+        const keys = [await rightsKeyOf(old), await rightsKeyOf(now)] as const
+        const asked = [...askAgents(before, after), ...askPeople(people, keys)]
+        return await findChanges([createLook(old, keys[0]), createLook(now, keys[1])], asked)
       } finally {
         await Promise.all([old.close(), now.close()])
       }
@@ -51,26 +58,64 @@ export async function compareAccess(
   }
 }
 
-type Agents = ReadonlyMap<string, readonly Caller[]>
+/** The callers of one row, under the rules before and after. */
+interface AskedCallers {
+  readonly names: readonly string[]
+  /** The number of people. 0: configured callers with one name. */
+  readonly people: number
+  readonly had: readonly Caller[]
+  readonly has: readonly Caller[]
+}
+
+/** Returns the configured agents by name. */
+function askAgents(before: RulesOfRevision, after: RulesOfRevision): readonly AskedCallers[] {
+  const [old, now] = [agentsOf(before), agentsOf(after)]
+  const names = new Set([...old.keys(), ...now.keys()])
+  return [...names].map((name) => ({ names: [name], people: 0, had: old.get(name) ?? [], has: now.get(name) ?? [] }))
+}
+
+/** Returns the people in groups whom neither revision can tell apart, the largest group first. */
+function askPeople(people: readonly Caller[], [oldKey, nowKey]: readonly [RightsKey, RightsKey]): AskedCallers[] {
+  const groups = Map.groupBy(people, (person) => JSON.stringify([oldKey(person), nowKey(person)]))
+  const asked = [...groups.values()].map((group): AskedCallers => {
+    const one = group.slice(0, 1)
+    return { names: group.slice(0, MAX_EXAMPLES).map(nameOf), people: group.length, had: one, has: one }
+  })
+  return asked.toSorted((a, b) => b.people - a.people)
+}
 
 async function findChanges(
-  [seesOld, seesNew]: readonly [CallerLook, CallerLook],
-  had: Agents,
-  has: Agents,
-  people: Agents,
-): Promise<readonly AccessChange[]> {
-  const changes: AccessChange[] = []
-  for (const name of [...new Set([...had.keys(), ...has.keys(), ...people.keys()])].slice(0, MAX_CALLERS)) {
-    const signedIn = had.has(name) || has.has(name) ? undefined : people.get(name)
-    const [lost, kept] = [await seesOld(signedIn ?? had.get(name)), await seesNew(signedIn ?? has.get(name))]
-    if (isSame(lost, kept)) continue
+  [seesOld, seesNow]: readonly [CallerLook, CallerLook],
+  asked: readonly AskedCallers[],
+): Promise<AccessChanges> {
+  const changes = new Map<string, Omit<AskedCallers, 'had' | 'has'> & Omit<AccessChange, 'caller' | 'people'>>()
+  let notCompared = 0
+  for (const { had, has, ...row } of asked) {
+    const [lost, kept] = [await seesOld(had), await seesNow(has)]
+    if (lost === undefined || kept === undefined) notCompared += row.people || 1
+    if (lost === undefined || kept === undefined || isSame(lost, kept)) continue
     const [before, now] = [new Set(lost), new Set(kept)]
-    const gains = kept.filter((id) => !before.has(id))
-    const loses = lost.filter((id) => !now.has(id))
-    if (gains.length + loses.length > 0)
-      changes.push({ caller: name, gains: gains.slice(0, MAX_NAMED), loses: loses.slice(0, MAX_NAMED) })
+    const [gains, loses] = [kept.filter((id) => !before.has(id)), lost.filter((id) => !now.has(id))]
+    if (gains.length + loses.length === 0) continue
+    // People who gain and lose the same are one row.
+    const key = JSON.stringify(row.people > 0 ? [gains, loses] : row.names)
+    const known = changes.get(key)
+    if (!known && changes.size >= MAX_CHANGES) notCompared += row.people || 1
+    else if (!known) changes.set(key, { ...row, gains, loses })
+    else
+      changes.set(key, {
+        ...known,
+        people: known.people + row.people,
+        names: [...known.names, ...row.names].slice(0, MAX_EXAMPLES),
+      })
   }
-  return changes
+  const access = [...changes.values()].map(({ names, people, gains, loses }): AccessChange => ({
+    caller: people > names.length ? `${people} people such as ${names.join(', ')}` : names.join(' and '),
+    ...(people > 0 && { people }),
+    gains: gains.slice(0, MAX_NAMED),
+    loses: loses.slice(0, MAX_NAMED),
+  }))
+  return { access, notCompared }
 }
 
 /** Returns a gate with the rules of a revision over some items. It runs and writes nothing. */
@@ -79,23 +124,14 @@ function openTrial(items: readonly Tool[], rules: RulesOfRevision): Gate {
   return createTrial(catalog, trial)
 }
 
-function agentsOf({ callers }: RulesOfRevision): Agents {
+function agentsOf({ callers }: RulesOfRevision): ReadonlyMap<string, readonly Caller[]> {
   const agents = callers.filter((one) => one.for === 'mcp').map(({ caller }) => caller)
-  return Map.groupBy(agents, ({ user, agent, tenant }) => {
-    const name = user ?? agent ?? 'anonymous'
-    return tenant === undefined ? name : `${name} of ${tenant}`
-  })
+  return Map.groupBy(agents, nameOf)
 }
 
-/** Returns the people who signed in, by name; those whom the rules cannot tell apart are one group. */
-function groupsOf(people: readonly Caller[], isApart: boolean): Agents {
-  const groups = Map.groupBy(people, ({ user, agent, ...rest }) => callerKey(isApart ? { user, agent, ...rest } : rest))
-  return new Map(
-    [...groups.values()].map(([first = {}, ...others]) => {
-      const name = first.tenant === undefined ? String(first.user) : `${first.user} of ${first.tenant}`
-      return [others.length === 0 ? name : `${name} and ${others.length} more`, [first]]
-    }),
-  )
+function nameOf({ user, agent, tenant }: Caller): string {
+  const name = user ?? agent ?? 'anonymous'
+  return tenant === undefined ? name : `${name} of ${tenant}`
 }
 
 /** Whether two lists are equal. Both have the order of the catalog, so equal lists are equal at each index. */
@@ -103,33 +139,24 @@ function isSame(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((id, i) => id === other[i])
 }
 
-type CallerLook = (callers: readonly Caller[] | undefined) => Promise<readonly string[]>
+/** Returns the items that callers see, in one order. `undefined`: too many others were looked at. */
+type CallerLook = (callers: readonly Caller[]) => Promise<readonly string[] | undefined>
 
-/**
- * Returns a function that returns the items that callers see, in one order. Callers whom the rules cannot distinguish
- * are computed once.
- */
-function createLook(gate: Gate, rules: RulesOfRevision): CallerLook {
-  const known = tellsUsersApart(rules) ? undefined : new Map<string, readonly string[]>()
-  return async (callers = []) => {
+/** Returns a look that computes callers whom the rules cannot tell apart once. */
+function createLook(gate: Gate, keyOf: RightsKey): CallerLook {
+  const known = new Map<string, readonly string[]>()
+  return async (callers) => {
     const seen: (readonly string[])[] = []
-    for (const caller of new Map(callers.map((one) => [callerKey(one), one])).values()) {
-      const { user: _user, agent: _agent, ...rest } = caller
-      const key = callerKey(rest)
-      const visible = known?.get(key) ?? (await visibleTo(gate, caller))
-      known?.set(key, visible)
+    for (const [key, caller] of new Map(callers.map((one) => [keyOf(one), one]))) {
+      const found = known.get(key)
+      if (!found && known.size >= MAX_GROUPS) return undefined
+      const visible = found ?? (await visibleTo(gate, caller))
+      known.set(key, visible)
       seen.push(visible)
     }
     const [only = [], ...more] = seen
     return more.length === 0 ? only : [...new Set(seen.flat())].toSorted()
   }
-}
-
-/** Matches a condition that reads a caller in any other way, and so may distinguish users. */
-const OTHER_READ = /caller(?!\.(?:roles|tenant|scopes|attributes)\b)/
-
-function tellsUsersApart({ policy, groups, apps }: RulesOfRevision): boolean {
-  return OTHER_READ.test(JSON.stringify([policy, groups, apps]))
 }
 
 async function visibleTo(gate: Gate, caller: Caller): Promise<readonly string[]> {
