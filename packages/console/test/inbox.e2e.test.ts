@@ -182,7 +182,7 @@ describeConsole('the inbox of approvals', (stage) => {
       .locator('.request')
       .evaluateAll((all) => all.filter((row) => row.getBoundingClientRect().bottom <= innerHeight).length)
     assert.ok(whole >= 30, `${whole} rows`)
-    await page.locator('.detail .approve').waitFor()
+    await page.locator('.detail .approve').last().waitFor()
     await checkForms(page, 'an inbox of 500', [1440, 2560])
   })
 

@@ -52,7 +52,7 @@ function Inbox(): ReactElement {
       <Pending answer={answer} what="the approvals" />
       {approvals && (
         <ApprovalList
-          key={JSON.stringify(filters)}
+          filter={JSON.stringify(filters)}
           pending={approvals.filter((approval) => matchesFilters(approval, filters))}
           all={approvals}
         />

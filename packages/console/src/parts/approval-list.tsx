@@ -19,6 +19,8 @@ import { isOpenTo, VerdictForm } from './verdict.tsx'
 interface ApprovalListProps {
   /** The requests that match the filter. */
   readonly pending: readonly ApprovalRow[]
+  /** The filter. Another one begins a new list. */
+  readonly filter: string
   /** All waiting requests. */
   readonly all: readonly ApprovalRow[]
 }
@@ -29,13 +31,19 @@ type Cards = readonly Card[]
  * Shows the waiting requests, oldest first, with the open one beside them. New ones are announced in a bar, so that nothing
  * moves under the pointer.
  */
-export function ApprovalList({ pending, all }: ApprovalListProps): ReactElement {
+export function ApprovalList({ pending, filter, all }: ApprovalListProps): ReactElement {
   const nowMs = useNow(1000)
   const { ended, held } = useVerdicts()
   const isFiltered = useIsFiltered(APPROVAL_FILTERS)
   const open = useChoices()('id')
   const [shown, setShown] = useState<readonly Batch[]>([])
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  const [filtered, setFiltered] = useState(filter)
+  if (filtered !== filter) {
+    setFiltered(filter)
+    setShown([])
+    setSelected(new Set())
+  }
   const { groups, fresh } = toQueue({ shown, pending, ended, held: new Set(held.keys()), nowMs })
   // On an empty page nothing can move, so requests are shown at once.
   if (shown.length === 0 && fresh.length > 0) setShown(addFresh([], fresh))
