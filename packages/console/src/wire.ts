@@ -2,6 +2,7 @@
 export type {
   AgentCallBody,
   ApprovalComparisonBody,
+  ApprovalNeeds,
   ApprovalRow,
   ApprovalsBody,
   ApprovalVerdictBody,
@@ -20,8 +21,12 @@ export type {
   ConnectionRow,
   ConnectionsBody,
   ErrorBody,
+  GrantableField,
+  GrantRow,
+  GrantsBody,
   GroupBadge,
   GroupRow,
+  GroupsBody,
   HaltBody,
   HaltReach,
   HaltReachBody,
@@ -34,18 +39,25 @@ export type {
   ListRow,
   NeedRow,
   NeedsBody,
+  NotificationsBody,
   NewKeyBody,
   NewKeyRequestBody,
+  NotificationsBody,
   PeopleBody,
   PersonRow,
   RunRow,
   RunsBody,
   PinRow,
   PinsBody,
+  MayGrant,
   MayStillRow,
   PlacedMayStill,
   PlacedReason,
   PolicyBody,
+  PolicyRevisionBody,
+  PolicyRevisionRow,
+  PolicyRevisionsBody,
+  ReadyBody,
   ClauseRow,
   LiveMessage,
   OverviewBody,
@@ -82,5 +94,5 @@ export type {
 } from '../../gateway/src/model/rows.ts'
 export type { Approval, OutcomeWord, Reason } from '@toolgate/core'
 export type { AuditEvent, AuditOutcome, AuditRecord } from '@toolgate/core/audit'
-export type { ApprovalStatus } from '@toolgate/core/stores'
+export type { ApprovalStatus, GrantedField, GrantRequest } from '@toolgate/core/stores'
 export type { ItemKind } from '@toolgate/core/toolset'
