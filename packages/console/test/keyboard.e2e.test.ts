@@ -301,11 +301,11 @@ describeConsole('with the keyboard alone, a person', (stage) => {
 
   /** Goes to the next request with J, and returns its text. */
   async function next(focused: Locator): Promise<string> {
-    const at = await page.evaluate(() => document.querySelector<HTMLElement>('.approval')?.dataset['id'])
+    const at = await page.evaluate(() => document.activeElement?.closest<HTMLElement>('.request')?.dataset['id'])
     await page.keyboard.press('j')
     await page.waitForFunction((old) => {
-      const now = document.querySelector<HTMLElement>('.approval')?.dataset['id']
-      return now !== old && document.activeElement?.closest<HTMLElement>('.request')?.dataset['id'] === now
+      const now = document.activeElement?.closest<HTMLElement>('.request')?.dataset['id']
+      return now !== undefined && now !== old && document.querySelector<HTMLElement>('.approval')?.dataset['id'] === now
     }, at)
     return focused.innerText()
   }

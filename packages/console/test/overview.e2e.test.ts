@@ -47,6 +47,24 @@ describeConsole('the overview', (stage) => {
     })
   })
 
+  it('says first what is wrong, since when, and leads to where a person acts', async () => {
+    await withPage(
+      { warnings: [{ code: 'selector_unmatched', path: 'policy[0]', text: 'no tool matches' }] },
+      {},
+      async ({ page }) => {
+        const troubles = page.getByRole('region', { name: /need a look$/ })
+        const [server, group] = ['The server remote is down', 'The group Web pages is not available'].map((hasText) =>
+          troubles.getByRole('listitem').filter({ hasText }),
+        )
+        assert.match((await server?.innerText()) ?? '', /since .*REMOTE_TOKEN is wrong/s)
+        assert.match((await group?.innerText()) ?? '', /ECONNREFUSED/)
+        await troubles.getByRole('link', { name: 'The configuration has a warning' }).waitFor()
+        await server?.getByRole('link').click()
+        assert.match(await page.evaluate(() => location.hash), /servers\?server=remote/)
+      },
+    )
+  })
+
   it('says so when nothing has happened', async () => {
     await withPage({ empty: true }, {}, async ({ page }) => {
       await page.getByText('No calls in this period').waitFor()

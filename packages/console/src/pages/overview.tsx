@@ -10,6 +10,7 @@ import { Segmented } from '../parts/filters.tsx'
 import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import { RowTable } from '../parts/row-table.tsx'
 import { TenantTag } from '../parts/tenant-tag.tsx'
+import { Troubles } from '../parts/troubles.tsx'
 import { Counting } from '../parts/when.tsx'
 import type { AttemptsRow, OverviewBody, OverviewPeriod, OverviewServerRow } from '../wire.ts'
 
@@ -44,6 +45,7 @@ export function OverviewPage(): ReactElement {
           )}
         </p>
       </PageHead>
+      <Troubles waiting={data?.waiting} />
       <Pending answer={answer} what="the overview" />
       {data && <Content body={data} />}
     </>
