@@ -2,7 +2,6 @@
 export type {
   AgentCallBody,
   ApprovalComparisonBody,
-  ApprovalNeeds,
   ApprovalRow,
   ApprovalsBody,
   ApprovalVerdictBody,
