@@ -132,6 +132,11 @@ describe('openapi.json', () => {
       const { preview } = (await send('POST /api/reload', { dryRun: true })) as ReloadBody
       await send('POST /api/reload', { dryRun: true, preview })
       await send('POST /api/reload', { preview: 'another' })
+      await send('GET /api/policy/revisions')
+      await send('GET /api/policy/revisions/1')
+      await send('POST /api/policy/revisions/1', { dryRun: true })
+      await send('POST /api/policy/revisions/none', {})
+      await send('DELETE /api/policy/restored')
     })
 
     it('to people: what they try', async () => {

@@ -71,6 +71,8 @@ export interface Halts {
   now(): EffectsOver
   /** Returns the halt that stops a call. */
   stopping(caller: Caller, tool: Tool): Halt | undefined
+  /** Returns the halt of a person, under any of their names, that covers a tool. An unknown tool counts as covered. */
+  ofPerson(person: Caller, tool: Tool | undefined): Halt | undefined
   /** Returns a test for calls that a halt of the target would stop. @throws {ConfigError} for an invalid target */
   wouldStop(target: HaltTarget): (caller: Caller, tool: Tool) => boolean
   /** Parses the selectors of the halts again, after the groups have changed. */
@@ -173,6 +175,17 @@ class StoredHalts implements Halts {
 
   stopping(caller: Caller, tool: Tool): Halt | undefined {
     for (const halt of this.#halts.values()) if (stopsCaller(halt, caller) && stopsTool(halt, tool)) return halt
+    return undefined
+  }
+
+  ofPerson(person: Caller, tool: Tool | undefined): Halt | undefined {
+    const names = new Set([person.user, ...(person.aliases ?? [])])
+    for (const halt of this.#halts.values()) {
+      const isNamed = halt.target.user !== undefined && names.has(halt.target.user)
+      // A name of the person stands for all of them.
+      const isStopped = isNamed && stopsCaller(halt, { ...person, user: halt.target.user })
+      if (isStopped && (tool === undefined || stopsTool(halt, tool))) return halt
+    }
     return undefined
   }
 
