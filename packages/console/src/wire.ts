@@ -39,7 +39,6 @@ export type {
   ListRow,
   NeedRow,
   NeedsBody,
-  NotificationsBody,
   NewKeyBody,
   NewKeyRequestBody,
   NotificationsBody,
