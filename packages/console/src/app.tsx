@@ -59,7 +59,7 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
       <button type="button" className="skip" onClick={() => main.current?.focus()}>
         Skip to the content
       </button>
-      <Header session={session} page={page} />
+      <Header session={session} page={page} firstView={FIRST_ANSWERED} />
       <StaleStrip />
       <Warnings />
       <Halts />

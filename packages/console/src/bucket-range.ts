@@ -1,10 +1,10 @@
-/** Buckets of a chart, from `first` until before `end`. */
+/** ChartBuckets of a chart, from `first` until before `end`. */
 export interface BucketRange {
   readonly first: number
   readonly end: number
 }
 
-interface Buckets {
+interface ChartBuckets {
   readonly since: number
   readonly bucketMs: number
   readonly buckets: readonly unknown[]
@@ -24,7 +24,7 @@ export function joined(a: number, b: number): BucketRange {
 export function toBucketRange(
   from: string,
   to: string,
-  { since, bucketMs, buckets }: Buckets,
+  { since, bucketMs, buckets }: ChartBuckets,
 ): BucketRange | undefined {
   const first = Math.max(0, Math.floor((Date.parse(from) - since) / bucketMs))
   const end = Math.min(buckets.length, Math.ceil((Date.parse(to) - since) / bucketMs))

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { type Answer, useApi, useNow } from './hooks.ts'
-import { type Change, toChanges, toTroubles, type Trouble, type TroubleSources, WINDOW_MS } from './troubles.ts'
+import { type GatewayChange, toChanges, toTroubles, type Trouble, type TroubleSources, WINDOW_MS } from './troubles.ts'
 import type { AuditBody, OverviewBody, PolicyRevisionsBody, ReadyBody } from './wire.ts'
 
 const REFRESH_MS = 15_000
@@ -8,7 +8,7 @@ const SOON_MS = 5000
 const MINUTE_MS = 60_000
 
 /** What is wrong now, and how much of that is known. */
-interface Troubles {
+interface TroubleReport {
   readonly troubles: readonly Trouble[]
   /** Whether every part has been answered. */
   readonly isChecked: boolean
@@ -17,7 +17,7 @@ interface Troubles {
 }
 
 /** Fetches what is wrong now. People see only what they may see on other pages. */
-export function useTroubles(waiting: OverviewBody['waiting'] | undefined, enabled = true): Troubles {
+export function useTroubles(waiting: OverviewBody['waiting'] | undefined, enabled = true): TroubleReport {
   const nowMs = useNow(REFRESH_MS)
   const ask = <Part extends keyof TroubleSources>(part: Part, key: readonly unknown[], path: string) => ({
     part,
@@ -88,7 +88,7 @@ const EVENTS = ['config_changed', 'tool_changed', 'server_changed'] as const
 const MAX_RECORDS = 50
 
 /** Fetches the latest changes of the configuration, tools, servers and policy. */
-export function useChanges(enabled: boolean): readonly Change[] {
+export function useChanges(enabled: boolean): readonly GatewayChange[] {
   const records = EVENTS.flatMap(
     (event) =>
       useApi<AuditBody>({

@@ -29,7 +29,7 @@ export interface Trouble {
 }
 
 /** A change of the gateway that may have caused a trouble. */
-export interface Change {
+export interface GatewayChange {
   readonly atMs: number
   readonly what: string
   readonly by?: string
@@ -226,14 +226,14 @@ function sum<One>(all: readonly One[], of: (one: One) => number): number {
 }
 
 /** Returns the changes of records and revisions, the latest first. The state of a server is an effect, not a change. */
-export function toChanges(records: readonly AuditRecord[], revisions?: PolicyRevisionsBody): readonly Change[] {
+export function toChanges(records: readonly AuditRecord[], revisions?: PolicyRevisionsBody): readonly GatewayChange[] {
   const recorded = records.filter(({ event, reason }) => event !== 'server_changed' || reason === 'identity_changed')
   return [...recorded.map(toChange), ...(revisions?.revisions ?? []).map(ofRevision)].toSorted(
     (a, b) => b.atMs - a.atMs,
   )
 }
 
-function toChange({ ts, seq, event, reason = '', detail = '', tool, user_id: by }: AuditRecord): Change {
+function toChange({ ts, seq, event, reason = '', detail = '', tool, user_id: by }: AuditRecord): GatewayChange {
   const [line = ''] = detail.split('\n')
   const about = event === 'tool_changed' ? `the definition of ${tool ?? 'a tool'} changed` : `${reason} ${line}`.trim()
   return {
@@ -250,7 +250,7 @@ function ofRevision({
   at,
   by,
   restores,
-}: PolicyRevisionsBody['revisions'][number]): Change & { readonly revision: number } {
+}: PolicyRevisionsBody['revisions'][number]): GatewayChange & { readonly revision: number } {
   return {
     revision,
     atMs: at,
@@ -266,7 +266,7 @@ const NEAR_MS = 3_600_000
 const SLACK_MS = 2000
 
 /** Returns the latest change in the hour before a time. `changes`: the latest first. */
-export function changeBefore(sinceMs: number, changes: readonly Change[]): Change | undefined {
+export function changeBefore(sinceMs: number, changes: readonly GatewayChange[]): GatewayChange | undefined {
   const last = changes.find(({ atMs }) => atMs <= sinceMs + SLACK_MS)
   return last && last.atMs >= sinceMs - NEAR_MS ? last : undefined
 }

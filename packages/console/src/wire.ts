@@ -38,7 +38,6 @@ export type {
   ListRow,
   NeedRow,
   NeedsBody,
-  NotificationsBody,
   NewKeyBody,
   NewKeyRequestBody,
   PeopleBody,

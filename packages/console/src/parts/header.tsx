@@ -2,7 +2,6 @@ import { useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, type ReactNode, useEffect, useRef, useState } from 'react'
 import { linkTo, type Page } from '../address.ts'
 import { postJson } from '../api.ts'
-import { FIRST_ANSWERED } from '../first.ts'
 import { useHealth, useLiveState, useNarrow } from '../hooks.ts'
 import { mayManageKeys } from '../keys.ts'
 import { useWaiting } from '../pending.ts'
@@ -31,7 +30,14 @@ export const NAVIGATED = (Object.keys(TITLES) as Page[]).filter((page) => page !
 /** Pages for operators only. The gateway decides who may see them; this only hides them. */
 export const OPERATORS: ReadonlySet<Page> = new Set(['replicas'])
 
-export function Header({ session, page }: { session: SessionBody; page: Page }): ReactElement {
+interface HeaderProps {
+  readonly session: SessionBody
+  readonly page: Page
+  /** Resolves when the first view has its data. What is wrong is fetched afterwards. */
+  readonly firstView: Promise<unknown>
+}
+
+export function Header({ session, page, firstView }: HeaderProps): ReactElement {
   const pending = useWaiting().data?.approvals
   const waiting = pending?.length ?? 0
   useNotices(pending)
@@ -43,7 +49,7 @@ export function Header({ session, page }: { session: SessionBody; page: Page }):
   const links = <Links key="links" session={session} page={page} waiting={waiting} />
   const account = (
     <Account key="account" session={session}>
-      {isNarrow && <Urgent waiting={waiting} />}
+      {isNarrow && <Urgent waiting={waiting} firstView={firstView} />}
     </Account>
   )
   return (
@@ -118,9 +124,9 @@ function Account({ session: { user, label = user, tenant, roles }, children }: A
 }
 
 /** Shows on a phone, where the links are scrolled, what waits and what is wrong. */
-function Urgent({ waiting }: { waiting: number }): ReactElement {
+function Urgent({ waiting, firstView }: Pick<LinksProps, 'waiting'> & Pick<HeaderProps, 'firstView'>): ReactElement {
   const [isReady, setReady] = useState(false)
-  useEffect(() => void FIRST_ANSWERED.then(() => setReady(true)), [])
+  useEffect(() => void firstView.then(() => setReady(true)), [firstView])
   const { troubles } = useTroubles(undefined, isReady)
   return (
     <>

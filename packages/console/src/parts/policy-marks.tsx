@@ -1,9 +1,9 @@
 import type { ReactElement } from 'react'
 import { formatTime } from '../format.ts'
-import type { Change } from '../troubles.ts'
+import type { GatewayChange } from '../troubles.ts'
 
 interface PolicyMarksProps {
-  readonly changes: readonly Change[]
+  readonly changes: readonly GatewayChange[]
   readonly since: number
   readonly until: number
 }

@@ -1,6 +1,6 @@
 import type { ReactElement } from 'react'
 import { count, formatDuration, toSentence } from '../format.ts'
-import { changeBefore, type Change, type Trouble } from '../troubles.ts'
+import { changeBefore, type GatewayChange, type Trouble } from '../troubles.ts'
 import { useChanges, useTroubles } from '../troubles-query.ts'
 import type { OverviewBody } from '../wire.ts'
 import { Exact } from './exact.tsx'
@@ -33,7 +33,7 @@ export function Troubles({ waiting }: { waiting: OverviewBody['waiting'] | undef
   )
 }
 
-function OfTrouble({ trouble, changes }: { trouble: Trouble; changes: readonly Change[] }): ReactElement {
+function OfTrouble({ trouble, changes }: { trouble: Trouble; changes: readonly GatewayChange[] }): ReactElement {
   const { what, why = '', sinceMs, href } = trouble
   const change = sinceMs === undefined ? undefined : changeBefore(sinceMs, changes)
   return (
@@ -57,7 +57,13 @@ function OfTrouble({ trouble, changes }: { trouble: Trouble; changes: readonly C
   )
 }
 
-function After({ change: { what, by, atMs, href }, sinceMs }: { change: Change; sinceMs: number }): ReactElement {
+function After({
+  change: { what, by, atMs, href },
+  sinceMs,
+}: {
+  change: GatewayChange
+  sinceMs: number
+}): ReactElement {
   const early = sinceMs - atMs
   return (
     <span className="sub">
