@@ -41,7 +41,6 @@ export type {
   NotificationsBody,
   NewKeyBody,
   NewKeyRequestBody,
-  NotificationsBody,
   PeopleBody,
   PersonRow,
   RunRow,
