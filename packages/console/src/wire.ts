@@ -44,6 +44,7 @@ export type {
   NewKeyRequestBody,
   NotificationsBody,
   PeopleBody,
+  PersonOrder,
   PersonRow,
   RunRow,
   RunsBody,
