@@ -138,8 +138,8 @@ describe('a receiver of signed JSON', () => {
     const gateway = await start(formats.map((format) => ({ format, input: true, url: `${receiver.url}/${format}` })))
     const headers = { authorization: `Bearer ${KEYS.viewer}`, 'content-type': 'application/json' }
     const body = '{"tool":"pay:send","input":{"cents":9007199254740993,"to":"bob"}}'
-    const { text } = await send(`${gateway.url}/api/call`, { headers, body })
-    assert.match(text, /"status":"waiting"/)
+    const answer = await send(`${gateway.url}/api/call`, { headers, body })
+    assert.match(answer.text, /"status":"waiting"/)
     const texts = (await got(3)).map(({ text }) => text)
     assert.deepEqual(
       texts.map((text) => text.includes('9007199254740993')),

@@ -88,7 +88,7 @@ stores: { postgres: "${postgres.url}" }
       }
       const seen = { ...env, TOOLGATE_URL: gateways[0].url }
       const { out: queried } = await runCommandIn(seen, 'audit', 'query', '--event', 'input_opened')
-      assert.match(queried, /^SEQ +REPLICA +TIME.*\n\d+ +toolgate-audit-open /)
+      assert.match(queried, /^SEQ +REPLICA +DAY +TIME.*\n\d+ +toolgate-audit-open /)
 
       const verify = async () => runCommandIn(env, 'audit', 'verify', '--config', file)
       const meanwhile = await verify()

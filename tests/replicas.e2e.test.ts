@@ -229,7 +229,7 @@ ${limits}
         const { out } = await runCommand(a.url, 'replicas', 'list')
         return /eu-2 +refuses/.test(out) ? out : undefined
       })
-      assert.match(shown, /eu-2 starts no call: it cannot apply the shared state \(.*ONLY_HERE/)
+      assert.match(shown ?? '', /eu-2 starts no call: it cannot apply the shared state \(.*ONLY_HERE/)
       await assert.rejects(startOther('eu-3'), {
         path: 'stores',
         problem: /^the published configuration [0-9a-f]{16} cannot be run here: .*ONLY_HERE/s,

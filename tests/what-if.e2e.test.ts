@@ -148,7 +148,7 @@ describe('POST /api/what-if', () => {
 
   it('is a command, for people and programs', async () => {
     const { code, out, err } = await toolgate('--policy', fileOf(tighter))
-    assert.deepEqual([code, err], [0, ''])
+    assert.deepEqual([code, err], [0, 'as owner (key in TOOLGATE_KEY)\n'])
     assert.match(out, /Who gains and who loses\n {2}viewer {2}loses slow:echo\n\n3 recorded calls, /)
     assert.match(out, /2 would have ended otherwise, 0 cannot be judged/)
     assert.match(out, /^2 +viewer +slow:echo +allow → deny +base#no-echo +\d+$/m)

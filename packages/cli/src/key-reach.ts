@@ -1,5 +1,5 @@
 import { hostname, networkInterfaces } from 'node:os'
-import { isLoopbackUrl, parseUrl } from './address.ts'
+import { isLoopbackUrl } from './address.ts'
 
 /** The address that a command calls, and who named it. */
 export interface CalledAddress {
@@ -12,17 +12,11 @@ export interface CalledAddress {
  * Returns why a key must not be sent to an address; `undefined` if it may be.
  *
  * Keys reach this machine, and what the user names. A file may come from somebody else, so it cannot send the user's keys
- * to another machine. And a key of a file is for the gateway of this file: `own` has its addresses.
+ * to another machine.
  */
-export function unreachedBy(
-  key: { readonly isNamed: boolean },
-  { url, isNamed }: CalledAddress,
-  own: readonly string[],
-): string | undefined {
-  if (isThisMachine(url)) return undefined
-  if (!isNamed) return `A file of this folder names ${url}, which is another machine: give the address with --url.`
-  if (key.isNamed || own.some((one) => URL.canParse(one) && parseUrl(one).origin === url)) return undefined
-  return `The keys of this folder are for its own gateway, and not for ${url}: give a key with --key or TOOLGATE_KEY, or add "publicUrl: ${url}" to the configuration.`
+export function unreachedBy({ url, isNamed }: CalledAddress): string | undefined {
+  if (isNamed || isThisMachine(url)) return undefined
+  return `A file of this folder names ${url}, which is another machine: give the address with --url.`
 }
 
 function isThisMachine(url: string): boolean {

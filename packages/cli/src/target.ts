@@ -81,8 +81,7 @@ function findKeys(given: TargetOptions, env: Io['env'], { own, known, ...called 
   const all = named !== undefined ? [{ ...known?.whose(named.key), ...named }] : (known?.keys ?? [])
   const usable = all.filter(({ key }) => isSendable(key))
   if (usable.length === 0 && all[0] !== undefined) checkSendable(all[0])
-  const addresses = [...(known?.addresses ?? []), ...(own === undefined ? [] : [own])]
-  const problem = all.length === 0 ? undefined : unreachedBy({ isNamed: named !== undefined }, called, addresses)
+  const problem = all.length === 0 ? undefined : unreachedBy(called)
   if (problem !== undefined) return { keys: [], problem }
   if (named !== undefined) return { keys: usable }
   const isOwn = own !== undefined && parseUrl(own).origin === url

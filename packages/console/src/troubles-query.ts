@@ -4,6 +4,7 @@ import { type Change, toChanges, toTroubles, type Trouble, type TroubleSources, 
 import type { AuditBody, OverviewBody, PolicyRevisionsBody, ReadyBody } from './wire.ts'
 
 const REFRESH_MS = 15_000
+const SOON_MS = 5000
 const MINUTE_MS = 60_000
 
 /** What is wrong now, and how much of that is known. */
@@ -30,7 +31,7 @@ export function useTroubles(waiting: OverviewBody['waiting'] | undefined, enable
     ask('receivers', ['notifications'], '/api/notifications'),
     ask('evidence', ['audit', 'evidence'], '/api/audit/evidence'),
     ask('warnings', ['warnings'], '/api/warnings'),
-    ask('revisions', ['policy', 'revisions'], '/api/policy/revisions'),
+    { part: 'revisions', answer: useRevisions(enabled) },
   ]
   const counts = useCounts(nowMs, enabled)
   const ready = useReady(enabled)
@@ -107,7 +108,8 @@ export function useRevisions(enabled = true): Answer<PolicyRevisionsBody> {
   return useApi({
     key: ['policy', 'revisions'],
     path: '/api/policy/revisions',
-    everyMs: REFRESH_MS,
+    // A revision is kept slightly after its record is announced.
+    everyMs: SOON_MS,
     isUnannounced: true,
     enabled,
   })

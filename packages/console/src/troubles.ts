@@ -200,7 +200,7 @@ function ofCalls(counts: AuditCountsBody | undefined, nowMs: number): readonly T
   const edge = nowMs - WINDOW_MS
   const [before, now] = [minutes.filter(({ atMs }) => atMs < edge), minutes.filter(({ atMs }) => atMs >= edge)]
   return KINDS.flatMap(({ key, of, verb }) => {
-    const bad = ({ outcomes }: (typeof minutes)[number]): number => of.reduce((sum, name) => sum + outcomes[name], 0)
+    const bad = ({ outcomes }: (typeof minutes)[number]): number => of.reduce((n, name) => n + outcomes[name], 0)
     const all = ({ outcomes }: (typeof minutes)[number]): number => Object.values(outcomes).reduce((a, b) => a + b, 0)
     const [badNow, allNow, badBefore, allBefore] = [sum(now, bad), sum(now, all), sum(before, bad), sum(before, all)]
     // Without earlier calls nothing is usual; then only most calls failing is a sign.
@@ -245,7 +245,7 @@ function toChange({ ts, seq, event, reason = '', detail = '', tool, user_id: by 
 }
 
 /** Returns a revision of the policy as a change. */
-export function ofRevision({
+function ofRevision({
   revision,
   at,
   by,

@@ -2,7 +2,6 @@
 export type {
   AgentCallBody,
   ApprovalComparisonBody,
-  ApprovalNeeds,
   ApprovalRow,
   ApprovalsBody,
   ApprovalVerdictBody,
@@ -42,7 +41,6 @@ export type {
   NotificationsBody,
   NewKeyBody,
   NewKeyRequestBody,
-  NotificationsBody,
   PeopleBody,
   PersonOrder,
   PersonRow,

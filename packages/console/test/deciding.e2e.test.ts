@@ -79,7 +79,11 @@ describeConsole('deciding in the inbox', (stage) => {
     assert.equal(await call('pay', { to: 'bob@corp', amount: 201 }), 'waiting')
     await page.getByRole('link', { name: 'Grants' }).click()
     const grant = page.locator('.grants li')
-    await grant.getByText(/amount from 0 to 200, 1 more time \(of 2\) until/).waitFor()
+    await grant
+      .getByText(
+        /with to = "bob@corp", amount from 0 to 200 and everything else as approved, 1 more time \(of 2\) until/,
+      )
+      .waitFor()
     await checkForms(page, 'the grants')
     await grant.getByRole('button', { name: 'Revoke the grant of bank:pay to ann' }).click()
     await page.getByText('No grant is live').waitFor()

@@ -38,7 +38,7 @@ describeConsole('with the keyboard alone, a person', (stage) => {
     await page.keyboard.press('ArrowRight')
     await type(focused.getByLabel('Reason'), 'as every quarter')
     await armed(focused)
-    await press(button(/^Approve/, focused))
+    await press(button(/^Approve payments/, focused))
     await focused.getByText('The call can run once.').waitFor()
     await checkFocus(page, 'approving')
     assert.match(await decided('approved'), /as every quarter/)

@@ -21,8 +21,6 @@ export interface ConsoleKeys {
   readonly count: number
   /** The address in the configuration, unless the port is chosen at the start. */
   readonly url: string | undefined
-  /** The addresses of the gateway that the configuration names: where it listens, and `publicUrl`. */
-  readonly addresses: readonly string[]
   /** Returns the person of a key, if the configuration has it. */
   whose(key: string): Pick<UsableKey, 'user' | 'tenant'> | undefined
 }
@@ -55,12 +53,10 @@ export function readConsoleKeys(file: string, env: Io['env']): ConsoleKeys {
   const inOrder = plain.toSorted((a, b) => Number(hashOf(b.key) === first) - Number(hashOf(a.key) === first))
   const hashes = new Set([...byHash.keys(), ...beside.map(({ key }) => hashOf(key))])
   const url = config ? listenUrlOf(config.listen) : doc.errors.length > 0 ? undefined : listenUrl({ doc })
-  const publicUrl = config ? config.publicUrl : textOf(rootOf(doc)['publicUrl'])
   return {
     keys: [...beside, ...inOrder],
     count: hashes.size,
     url: url?.endsWith(':0') ? undefined : url,
-    addresses: [url, publicUrl].filter((one) => one !== undefined),
     whose,
   }
 }

@@ -116,7 +116,11 @@ function Servers({ rows }: { rows: readonly OverviewServerRow[] }): ReactElement
     <section>
       <h2>Servers</h2>
       {rows.length === 0 ? (
-        <Empty title="No servers" />
+        <Empty title="No servers yet">
+          <p>
+            Add one: <code>toolgate add NAME -- COMMAND</code>.
+          </p>
+        </Empty>
       ) : (
         <RowTable
           label="Servers"
@@ -205,7 +209,11 @@ function Tools({ body: { tools, moreTools } }: { body: OverviewBody }): ReactEle
   return (
     <section>
       <h2>Tools</h2>
-      {tools.length === 0 && <Empty title="No calls in this period" />}
+      {tools.length === 0 && (
+        <Empty title="No calls in this period">
+          <p>Connect an MCP client to the gateway and call a tool, or choose a longer period.</p>
+        </Empty>
+      )}
       {tools.length > 0 && (
         <RowTable
           label="Tools"

@@ -12,13 +12,15 @@ export function Troubles({ waiting }: { waiting: OverviewBody['waiting'] | undef
   const changes = useChanges(troubles.length > 0)
   return (
     <section className={`card troubles${troubles.length > 0 ? ' some' : ''}`} aria-labelledby="troubles">
-      <h2 id="troubles" role="status">
-        {troubles.length > 0
-          ? `${count(troubles.length, 'thing')} ${troubles.length === 1 ? 'needs' : 'need'} a look`
-          : isChecked
-            ? unknown.length === 0 && 'Nothing is wrong.'
-            : 'Checking…'}
-      </h2>
+      <div role="status">
+        <h2 id="troubles">
+          {troubles.length > 0
+            ? `${count(troubles.length, 'thing')} ${troubles.length === 1 ? 'needs' : 'need'} a look`
+            : isChecked
+              ? unknown.length === 0 && 'Nothing is wrong.'
+              : 'Checking…'}
+        </h2>
+      </div>
       {troubles.length > 0 && (
         <ul>
           {troubles.map((trouble) => (
