@@ -245,7 +245,7 @@ function toChange({ ts, seq, event, reason = '', detail = '', tool, user_id: by 
 }
 
 /** Returns a revision of the policy as a change. */
-function ofRevision({
+export function ofRevision({
   revision,
   at,
   by,
