@@ -264,6 +264,10 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       text: { ...text, description: 'A part of the name, tenant, client or a role, in any case.' },
       tenant: text,
       role: text,
+      order: {
+        schema: { enum: ['lastCall', 'lastSeen', 'calls', 'tokens', 'expiry'] },
+        description: 'What people are sorted by, instead of their names.',
+      },
       from: { ...whole(0), description: 'How many people are left out.' },
       limit: whole(1, 2000),
     },

@@ -2,7 +2,7 @@ import { type Address, type Page, parseAddress } from './address.ts'
 import { getJson, type GetOptions } from './api.ts'
 import { queryOf } from './calls.ts'
 import { callerOf } from './callers-query.ts'
-import { matrixQuery } from './people.ts'
+import { matrixQuery, orderOf } from './people.ts'
 import { PAGE_CONTENT } from './pages.ts'
 
 /** A request of the first view. It has the same React Query key as the view's own query. */
@@ -76,10 +76,8 @@ function ofPeople(of: (name: string) => string): readonly First[] {
     const query = matrixQuery(of)
     return [{ key: ['columns', query], path: '/api/matrix', query }]
   }
-  const [text, tenant, role] = ['text', 'tenant', 'role'].map(of)
-  return view === ''
-    ? [{ key: ['people', { text, tenant, role }], path: '/api/people', query: { text, tenant, role }, toData: toPages }]
-    : []
+  const query = { text: of('text'), tenant: of('tenant'), role: of('role'), order: orderOf(of('order')) }
+  return view === '' ? [{ key: ['people', query], path: '/api/people', query, toData: toPages }] : []
 }
 
 const ADDRESS = parseAddress(location.hash)

@@ -3,7 +3,8 @@ import { describe, it } from 'node:test'
 import {
   countByPerson,
   haltsOn,
-  inOrder,
+  joinPages,
+  orderOf,
   largestList,
   lastSeenOf,
   parsePersonId,
@@ -76,24 +77,19 @@ describe('countByPerson', () => {
   })
 })
 
-describe('inOrder', () => {
-  it('orders by calls, tokens and expiry, and leaves equal ones by name', () => {
-    const rows = [
-      person('a', { keys: { count: 1, unusable: 0, expiresAt: 9 } }),
-      person('b', { calls: 2, callers: [{ as: 'b', for: 'mcp', roles: [], visible: 3, tokens: 300 }] }),
-      person('c', { calls: 2, lastCallAt: 5, keys: { count: 1, unusable: 0, expiresAt: 5 } }),
-    ]
-    const names = (order: string) =>
-      inOrder(rows, order)
-        .map(({ name }) => name)
-        .join('')
-    assert.deepEqual(['', 'latest call', 'most calls', 'most tokens', 'next expiry'].map(names), [
-      'abc',
-      'cab',
-      'bca',
-      'bac',
-      'cab',
-    ])
+describe('orderOf', () => {
+  it('names the order of the gateway, and none for names', () => {
+    assert.deepEqual(['most tokens', '', 'age'].map(orderOf), ['tokens', undefined, undefined])
+  })
+})
+
+describe('joinPages', () => {
+  it('has a person of two pages once', () => {
+    const pages = [{ people: [person('b', {}), person('a', {})] }, { people: [person('a', {}), person('c', {})] }]
+    assert.deepEqual(
+      joinPages(pages).map(({ name }) => name),
+      ['b', 'a', 'c'],
+    )
   })
 })
 

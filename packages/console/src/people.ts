@@ -1,4 +1,4 @@
-import type { HaltRow, PersonRow } from './wire.ts'
+import type { HaltRow, PeopleBody, PersonOrder, PersonRow } from './wire.ts'
 
 /** The person that a row or a record is about. */
 export interface Who {
@@ -64,25 +64,25 @@ export function lastSeenOf({ lastCallAt = 0, lastSeenAt = 0 }: PersonRow): numbe
   return Math.max(lastCallAt, lastSeenAt) || undefined
 }
 
-const ORDERS: ReadonlyMap<string, (row: PersonRow) => number> = new Map<string, (row: PersonRow) => number>([
-  ['latest call', ({ lastCallAt = 0 }) => -lastCallAt],
-  ['last seen', (row) => -(lastSeenOf(row) ?? 0)],
-  ['most calls', ({ calls }) => -calls],
-  ['most tokens', (row) => -(largestList(row)?.tokens ?? 0)],
-  ['next expiry', ({ keys }) => keys?.expiresAt ?? Infinity],
+/** The orders of people, besides by name, as the page and `GET /api/people` name them. */
+const ORDERS: ReadonlyMap<string, PersonOrder> = new Map<string, PersonOrder>([
+  ['latest call', 'lastCall'],
+  ['last seen', 'lastSeen'],
+  ['most calls', 'calls'],
+  ['most tokens', 'tokens'],
+  ['next expiry', 'expiry'],
 ])
 
-/** The orders of people, besides by name. */
 export const ORDER_NAMES: readonly string[] = [...ORDERS.keys()]
 
-/** Returns people in an order. Equal people are sorted by name. */
-export function inOrder(people: readonly PersonRow[], name: string): readonly PersonRow[] {
-  const of = ORDERS.get(name)
-  if (!of) return people
-  return people
-    .map((row) => ({ row, at: of(row) }))
-    .toSorted((a, b) => (a.at === b.at ? 0 : a.at - b.at))
-    .map(({ row }) => row)
+/** Returns the `order` of `GET /api/people` for the name of an order. By name: `undefined`. */
+export function orderOf(name: string): PersonOrder | undefined {
+  return ORDERS.get(name)
+}
+
+/** Returns the people of several pages. A person who moved to a later page between two requests is in both: once here. */
+export function joinPages(pages: readonly Pick<PeopleBody, 'people'>[]): readonly PersonRow[] {
+  return [...new Map(pages.flatMap(({ people }) => people.map((row) => [personId(row), row] as const))).values()]
 }
 
 /** The number of columns of the matrix: at least so many, and more on a wide window. */

@@ -41,6 +41,7 @@ export type {
   NewKeyBody,
   NewKeyRequestBody,
   PeopleBody,
+  PersonOrder,
   PersonRow,
   RunRow,
   RunsBody,

@@ -8,17 +8,18 @@ import { wordOfUse } from '../keys.ts'
 import {
   countByPerson,
   haltsOn,
-  inOrder,
+  joinPages,
   largestList,
   lastSeenOf,
   ORDER_NAMES,
+  orderOf,
   OWN,
   personId,
   rolesOf,
   whoKey,
 } from '../people.ts'
 import { useWaiting } from '../pending.ts'
-import type { HaltRow, HaltsBody, PeopleBody, PersonRow } from '../wire.ts'
+import type { HaltRow, HaltsBody, PeopleBody, PersonOrder, PersonRow } from '../wire.ts'
 import { Badge } from './badges.tsx'
 import { type Column, None, Opener, TwoLines } from './cells.tsx'
 import { Exact } from './exact.tsx'
@@ -38,13 +39,17 @@ const NO_HALTS: readonly HaltRow[] = []
 /** Shows everybody who can use the gateway, or has used it recently. */
 export function PeopleList(): ReactElement {
   const of = useChoices()
-  const filters = useDeferredValue({ text: of('text'), tenant: of('tenant'), role: of('role') })
+  const filters = useDeferredValue({
+    text: of('text'),
+    tenant: of('tenant'),
+    role: of('role'),
+    order: orderOf(of('order')),
+  })
   const answer = usePeople(filters)
   const { data: pages, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = answer
   const data = pages?.pages[0]
   useWhileCounting(data?.isComplete, refetch)
-  const loaded = useMemo(() => pages?.pages.flatMap((page) => page.people) ?? [], [pages])
-  const people = useMemo(() => inOrder(loaded, of('order')), [loaded, of('order')])
+  const people = useMemo(() => joinPages(pages?.pages ?? []), [pages])
   const open = of('open')
   const loadMore = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
@@ -56,7 +61,7 @@ export function PeopleList(): ReactElement {
       {data && (
         <p className="row loose feed-bar dim" role="status">
           {data.total > people.length
-            ? `The first ${formatNumber(people.length)} of ${formatNumber(data.total)} by name, more below`
+            ? `The first ${formatNumber(people.length)} of ${formatNumber(data.total)} in this order, more below`
             : people.length === 1
               ? '1 person'
               : `${formatNumber(people.length)} people`}
@@ -81,7 +86,7 @@ export function PeopleList(): ReactElement {
             <PersonDrawer
               key={open}
               id={open}
-              held={loaded.find((row) => (open === OWN ? row.isSelf : personId(row) === open))}
+              held={people.find((row) => (open === OWN ? row.isSelf : personId(row) === open))}
             />
           )
         }
@@ -92,7 +97,7 @@ export function PeopleList(): ReactElement {
   )
 }
 
-function usePeople(filters: Readonly<Record<'role' | 'tenant' | 'text', string>>) {
+function usePeople(filters: Readonly<Record<'role' | 'tenant' | 'text', string> & { order: PersonOrder | undefined }>) {
   return useInfiniteQuery({
     queryKey: ['people', filters],
     queryFn: ({ pageParam, signal }) =>

@@ -1,6 +1,9 @@
 import type { KeyRow } from './key-row.ts'
 
-/** `GET /api/people?text=&tenant=&role=&from=&limit=`: by name. */
+/** What people are sorted by, instead of their names: the latest, the most, or for `expiry` the soonest first. */
+export type PersonOrder = 'lastCall' | 'lastSeen' | 'calls' | 'tokens' | 'expiry'
+
+/** `GET /api/people?text=&tenant=&role=&order=&from=&limit=`: by name, or in an order. */
 export interface PeopleBody {
   readonly people: readonly PersonRow[]
   /** The number of people that match. */

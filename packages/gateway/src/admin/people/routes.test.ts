@@ -109,6 +109,27 @@ describe('GET /api/people', () => {
     assert.equal((await connected({ user: 'boss', tenant: 'acme', roles: ['approver'] })).length, 3)
   })
 
+  it('sorts everybody before it takes a page', async () => {
+    const first = async (order: string) => {
+      const { people } = await ask(`order=${order}&limit=1`)
+      return people.map(({ name, tenant }) => `${tenant ?? ''}/${name}`)
+    }
+    assert.deepEqual(await first('calls'), ['acme/mail/nora'])
+    assert.deepEqual(await first('tokens'), ['acme/vera'])
+    assert.deepEqual(await first('expiry'), ['acme/vera'])
+    const seen = { by: 'token', scopes: [], clients: [], firstSeenAt: 1, rolesAt: 9, roles: [] } as const
+    const issuer = 'https://a.example'
+    const zoe = { ...seen, user: 'zoe', issuer, lastSeenAt: Number.MAX_SAFE_INTEGER }
+    const names = async (order: string) =>
+      (await ask(`order=${order}`, OWNER, [{ ...seen, user: 'abe', issuer, lastSeenAt: 1 }, zoe])).people.map(
+        ({ name }) => name,
+      )
+    assert.equal((await names('lastSeen'))[0], 'zoe')
+    assert.ok(['mail/nora', 'mail/otto'].includes((await names('lastCall'))[0] ?? ''))
+    const equal = (await names('calls')).slice(2)
+    assert.deepEqual(equal, equal.toSorted(), 'equal ones are by name')
+  })
+
   it('filters by text, tenant and role, and bounds its rows', async () => {
     const names = async (query: string) => (await ask(query)).people.map(({ name }) => name)
     assert.deepEqual(await names('text=OTTO'), ['mail/otto'])
@@ -116,6 +137,7 @@ describe('GET /api/people', () => {
     assert.deepEqual(await names('role=reader'), ['mail/nora'])
     const { people, total, from } = await ask('from=1&limit=1')
     assert.deepEqual([people.map(({ name }) => name), total, from], [['mail/nora'], 6, 1])
+    await assert.rejects(ask('order=age'), { code: 'query_invalid', message: /lastCall/ })
     await assert.rejects(ask('limit=2001'), { code: 'query_invalid' })
     await assert.rejects(ask('tenants=a'), { code: 'query_invalid' })
   })

@@ -11,9 +11,10 @@ import type { Heart } from '../../heart/heart.ts'
 import type { Room } from '../../heart/room.ts'
 import { isOperator } from '../http/may.ts'
 import { mayCallAs } from '../http/own-agent.ts'
-import { parseQuery, shortText, wholeNumber } from '../http/request.ts'
+import { oneOf, parseQuery, shortText, wholeNumber } from '../http/request.ts'
 import type { PeopleBody, PersonCaller, PersonRow } from '../../model/rows.ts'
 import { forgetRoute } from './forget.ts'
+import { inOrder, PERSON_ORDERS } from './order.ts'
 import { type Counts, room as overview } from '../overview/routes.ts'
 
 export const room: Room = {
@@ -49,8 +50,8 @@ type Writable<Row> = { -readonly [Field in keyof Row]: Row[Field] }
 type Person = Writable<Omit<PersonRow, 'callers'>> & { readonly callers: Writable<PersonCaller>[] }
 
 /**
- * `GET /api/people?text=&tenant=&role=&from=&limit=`: the people who can use the gateway, whom it has seen, and who used
- * it in the last week.
+ * `GET /api/people?text=&tenant=&role=&order=&from=&limit=`: the people who can use the gateway, whom it has seen, and who
+ * used it in the last week.
  */
 export function peopleRoute(heart: PeopleHeart, callers: NamedCallers, { counted, costs }: Counts): Answer {
   return async ({ query, person }) => {
@@ -58,10 +59,11 @@ export function peopleRoute(heart: PeopleHeart, callers: NamedCallers, { counted
       text: shortText,
       tenant: shortText,
       role: shortText,
+      order: oneOf(PERSON_ORDERS),
       from: ANY_PLACE,
       limit: wholeNumber(1, MAX_LIMIT),
     }
-    const { from = 0, limit = MAX_LIMIT, ...filter } = parseQuery(query, filters)
+    const { from = 0, limit = MAX_LIMIT, order, ...filter } = parseQuery(query, filters)
     const { callers: called, isComplete, countedTo } = await counted.readCallers(person.tenant)
     const people = new PersonRows()
     const named = callers(person)
@@ -81,11 +83,13 @@ export function peopleRoute(heart: PeopleHeart, callers: NamedCallers, { counted
     }
     const { all } = people
     const shown = all.filter((row) => matches(row, filter))
-    shown.sort((a, b) => compare(a.name, b.name) || compare(a.tenant, b.tenant) || compare(a.issuer, b.issuer))
-    const page = shown.slice(from, from + limit)
-    for (const row of page) addConnections(row, person, heart)
     const maxMs = isComplete ? LISTS_MS : LISTS_AFTER_WAIT_MS
-    const hasLists = await addLists(page, { heart, named, signedIn: people.signedIn, costs, maxMs })
+    const asked = { heart, named, signedIn: people.signedIn, costs, maxMs }
+    // The largest list may be anybody's, so this order needs everybody's.
+    const hasAllLists = order === 'tokens' && (await addLists(shown, asked))
+    const page = inOrder(shown, order).slice(from, from + limit)
+    for (const row of page) addConnections(row, person, heart)
+    const hasLists = order === 'tokens' ? hasAllLists : await addLists(page, asked)
     const since = all.reduce((first, { firstSeenAt = Infinity }) => Math.min(first, firstSeenAt), Infinity)
     return {
       people: page,
@@ -243,8 +247,4 @@ function rolesOf({ callers, seenRoles = [] }: PersonRow): readonly string[] {
 
 function distinct(texts: readonly (string | undefined)[]): readonly string[] {
   return [...new Set(texts)].filter((text) => text !== undefined).toSorted()
-}
-
-function compare(a = '', b = ''): number {
-  return a < b ? -1 : Number(a > b)
 }
