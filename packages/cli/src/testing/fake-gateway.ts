@@ -54,7 +54,7 @@ export const CALLERS: CallersBody = {
 
 const FROM = { by: 'token', issuer: 'https://id.example', at: Date.UTC(2026, 10, 28, 14, 3) } as const
 
-export const PEOPLE: PeopleBody = {
+const PEOPLE: PeopleBody = {
   people: [
     {
       name: 'corp/ann',
