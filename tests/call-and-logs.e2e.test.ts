@@ -58,6 +58,29 @@ async function toolgate(...args: string[]) {
 }
 
 describe('toolgate call', () => {
+  it('sends no key to another machine that only a file of the folder names', async () => {
+    const file = join(folder.path, 'foreign.yaml')
+    const callers = 'callers: [{ user: vera, key: key-of-vera-16-chars }]'
+    writeFileSync(file, `servers: {}\nlisten: { host: tools.invalid, port: 443 }\n${callers}\n`)
+    const run = async (env: Readonly<Record<string, string>>, ...args: string[]) => {
+      const io = fakeIo(env)
+      const signals = createStopSignals({ source: new EventEmitter(), exit: () => {}, nowMs: () => 0 })
+      const command = ['call', 'witness:echo', '--config', file, ...args]
+      const code = await runProgram(command, { io, version: '1', signals, start: () => assert.fail() })
+      return [code, io.err()] as const
+    }
+    for (const [code, err] of [
+      await run({ TOOLGATE_KEY: KEYS.viewer }),
+      await run({ TOOLGATE_KEY: KEYS.viewer }, '--as', 'vera'),
+    ]) {
+      assert.equal(code, 2)
+      assert.match(err, /No key is sent to http:\/\/tools\.invalid:443\.\n.*which is another machine/)
+    }
+    const [code, err] = await run({}, '--as', 'vera', '--url', 'http://other.invalid')
+    assert.equal(code, 2)
+    assert.match(err, /The keys of this folder are for its own gateway, and not for http:\/\/other\.invalid/)
+  })
+
   const call = (...args: string[]) => toolgate('call', ...args, '--key', KEYS.viewer)
 
   it('calls a tool by its id and by its name, and prints what it says', async () => {

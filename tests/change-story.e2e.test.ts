@@ -32,6 +32,12 @@ const HOUR_MS = 3_600_000
 const END_MS = Math.floor(Date.now() / 60_000) * 60_000 - 60_000
 const SHOWN_END_MS = Date.parse('2026-11-23T17:00:00Z')
 
+/** A row of the table that `toolgate audit query` prints. */
+const ROW = /^(\d+ +)(\d{4}-\d\d-\d\d| {10})( {2})(\d\d:\d\d:\d\d)/gm
+
+// The table has local times.
+process.env['TZ'] = 'UTC'
+
 describe('docs/guide/changing-a-policy.md', () => {
   const folder = tempFolder()
   const root = realpathSync(folder.path)
@@ -146,7 +152,7 @@ describe('docs/guide/changing-a-policy.md', () => {
   function shown(printed: string): string {
     const text = preview === '' ? printed : printed.replaceAll(preview, SHOWN_PREVIEW)
     return (
-      text
+      withShownDays(text)
         .replaceAll(root, '/srv/toolgate')
         .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d\.\d{3}Z)?/g, (time) => {
           const ms = Date.parse(time.length === 16 ? `${time}Z` : time)
@@ -159,6 +165,19 @@ describe('docs/guide/changing-a-policy.md', () => {
           '19 checkpoints up to record $1, the last of 2026-11-23T17:00:01.000Z',
         )
     )
+  }
+
+  /** Moves the days and times of a table to those of the page. A day stands in its first row only. */
+  function withShownDays(text: string): string {
+    let [day, before] = ['', '']
+    return text.replaceAll(ROW, (_row, seq: string, date: string, gap: string, time: string) => {
+      if (date.trim() !== '') day = date
+      const moved = new Date(Date.parse(`${day}T${time}Z`) - END_MS + SHOWN_END_MS).toISOString()
+      const shownDay = moved.slice(0, 10)
+      const cell = shownDay === before ? ' '.repeat(shownDay.length) : shownDay
+      before = shownDay
+      return `${seq}${cell}${gap}${moved.slice(11, 19)}`
+    })
   }
 
   it('tests the rule before it is there, and after', () => follow('1. Say what shall hold'))

@@ -12,7 +12,7 @@ const HOST_KEY = 'key-of-a-host'
 const NOTHING_KEY = 'key-that-may-do-nothing'
 
 interface Operation {
-  readonly requestBody?: object
+  readonly requestBody?: { readonly content: Readonly<Record<string, object>> }
   readonly security?: readonly Readonly<Record<string, unknown>>[]
 }
 
@@ -23,7 +23,7 @@ const { paths } = JSON.parse(readFileSync(new URL('../packages/gateway/openapi.j
 /** Every route with a body, with a key that opens it. */
 const routes = Object.entries(paths).flatMap(([path, methods]) =>
   Object.entries(methods)
-    .filter(([, { requestBody }]) => requestBody)
+    .filter(([, { requestBody }]) => requestBody?.content['application/json'])
     .map(([method, { security = [] }]) => ({
       method: method.toUpperCase(),
       path: path.replace('{id}', 'any'),

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import type { GatewayConfig } from '@toolgate/gateway'
 import { send } from './support/http.ts'
@@ -106,7 +107,9 @@ describe('a receiver of signed JSON', () => {
     assert.deepEqual([ended?.body.type, status, decidedBy, reason], ['approval.ended', 'rejected', 'owner', 'too much'])
     const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = requested.headers
     const key = Buffer.from(SECRET.slice('whsec_'.length), 'base64')
-    const expected = createHmac('sha256', key).update(`${id}.${at}.${requested.text}`).digest('base64')
+    const expected = createHmac('sha256', key)
+      .update(`${String(id)}.${String(at)}.${requested.text}`)
+      .digest('base64')
     assert.equal(signature, `v1,${expected}`)
     assert.notEqual(id, ended?.headers['webhook-id'])
   })
@@ -116,6 +119,20 @@ describe('a receiver of signed JSON', () => {
     await pay(gateway, 150, `ghp_${'a1B2'.repeat(9)}`)
     const [message] = await got(1)
     assert.deepEqual(dataOf(message)['input'], { cents: 150, to: '[redacted:github-token]' })
+  })
+
+  it('gets a number beyond 2^53 as it is, in each format', async () => {
+    const formats = ['json', 'slack', 'teams'] as const
+    const gateway = await start(formats.map((format) => ({ format, input: true, url: `${receiver.url}/${format}` })))
+    const headers = { authorization: `Bearer ${KEYS.viewer}`, 'content-type': 'application/json' }
+    const body = '{"tool":"pay:send","input":{"cents":9007199254740993,"to":"bob"}}'
+    const { text } = await send(`${gateway.url}/api/call`, { headers, body })
+    assert.match(text, /"status":"waiting"/)
+    const texts = (await got(3)).map(({ text }) => text)
+    assert.deepEqual(
+      texts.map((text) => text.includes('9007199254740993')),
+      [true, true, true],
+    )
   })
 
   it('gets no end while another approver must still approve', async () => {
@@ -301,6 +318,26 @@ describe('two gateways with one state', () => {
         receiver.got.map(({ body }) => body.type),
         ['approval.requested', 'approval.ended'],
       )
+    } finally {
+      await Promise.all(gateways.map((gateway) => gateway.close()))
+      folder.remove()
+    }
+  })
+
+  it('send a message that could not be queued at first', async () => {
+    const folder = tempFolder()
+    try {
+      const path = join(folder.path, 'state.db')
+      const gateway = await start([{}], { state: { store: 'sqlite', path } })
+      const db = new DatabaseSync(path, { timeout: 5000 })
+      const isOfQueue = `CAST(NEW.key AS TEXT) LIKE 'gateway/notifications/queue/%'`
+      db.exec(`CREATE TRIGGER full BEFORE INSERT ON state WHEN ${isOfQueue} BEGIN SELECT RAISE(ABORT, 'full'); END`)
+      await pay(gateway, 150)
+      await until(() => gateway.log.some(({ level }) => level === 'error'))
+      db.exec('DROP TRIGGER full')
+      db.close()
+      const [message] = await got(1)
+      assert.equal(message?.body.type, 'approval.requested')
     } finally {
       await Promise.all(gateways.map((gateway) => gateway.close()))
       folder.remove()

@@ -29,8 +29,9 @@ describe('openapi.json', () => {
 
   describe('describes a running gateway', () => {
     let gateway: TestGateway
+    let given: Partial<GatewayConfig>
     before(async () => {
-      const given: Partial<GatewayConfig> = {
+      given = {
         servers: [
           nodeServer('slow', [SLOW]),
           httpServer('mail', 'http://127.0.0.1:1/mcp', { per: 'user', listing: 'user', oauth: {} }),
@@ -39,6 +40,7 @@ describe('openapi.json', () => {
           ...CALLERS,
           callerConfig(HOST, { user: 'runner' }, 'host'),
           callerConfig('own-agent', { user: 'owner', roles: ['admin'] }),
+          callerConfig('guest-agent', { user: 'guest' }),
         ],
         apps: [{ name: 'small', import: [], tools: ['slow:echo'], policy: [] }],
         policy: [
@@ -89,10 +91,6 @@ describe('openapi.json', () => {
       await send('GET /api/runs?user=viewer')
       await send(`DELETE /api/runs/${id}`, undefined, HOST)
       await send(`DELETE /api/runs/${id}`, undefined, HOST)
-      const guest = (await send('POST /api/runs', { user: 'guest' }, HOST)) as StartedRunBody
-      await send('GET /api/list', undefined, guest.token)
-      await send('DELETE /api/people?user=guest')
-      await send('DELETE /api/people?user=guest')
     })
 
     it('to people: approvals', async () => {
@@ -136,6 +134,11 @@ describe('openapi.json', () => {
       const { preview } = (await send('POST /api/reload', { dryRun: true })) as ReloadBody
       await send('POST /api/reload', { dryRun: true, preview })
       await send('POST /api/reload', { preview: 'another' })
+      await send('GET /api/list', undefined, 'guest-agent')
+      await send('DELETE /api/people?user=guest')
+      given = { ...given, callers: given.callers?.filter(({ caller }) => caller.user !== 'guest') ?? [] }
+      await send('POST /api/reload', {})
+      await send('DELETE /api/people?user=guest')
     })
 
     it('to people: what they try', async () => {
@@ -237,10 +240,14 @@ describe('openapi.json', () => {
 })
 
 /**
- * This gateway is alone, and has no file: `replicas`, `what-if` and `changes-api.e2e.test.ts` check these.
+ * This gateway is alone, and has no file: `replicas`, `what-if`, `changes-api` and `policy-revisions` check these.
  */
 const CHECKED_ELSEWHERE: ReadonlySet<string> = new Set([
   ...['replicas/accept', 'what-if', 'compare', 'test', 'suggest'].map((what) => `POST /api/${what} 200`),
+  ...['GET /api/policy/revisions', 'GET /api/policy/revisions/{id}', 'POST /api/policy/revisions/{id}'].map(
+    (operation) => `${operation} 200`,
+  ),
+  'DELETE /api/policy/restored 200',
 ])
 
 function messageOf(body: unknown): string {

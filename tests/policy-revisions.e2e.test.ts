@@ -89,6 +89,17 @@ describe('an earlier policy', () => {
     assert.match(JSON.stringify(why), /toolgate\.yaml \(policy revision 1\)/)
   })
 
+  it('that no longer applies at a start leaves no trace in the list', async () => {
+    await restore(1)
+    await gateway.close()
+    writeFileSync(file, textOf(`${OPEN} # mended`))
+    await start()
+    const { revisions, restored } = await list()
+    const { at: _at, ...latest } = revisions[0] ?? assert.fail('none')
+    assert.deepEqual(latest, { revision: 4, through: 'start', isInForce: true })
+    assert.equal(restored, undefined)
+  })
+
   it('survives a restart and a reload of another section, and ends when the policy of the file changes', async () => {
     await restore(1)
     await gateway.close()
@@ -111,6 +122,21 @@ describe('an earlier policy', () => {
     assert.equal((await gateway.api('/api/policy/restored', { method: 'DELETE' })).status, 200)
     assert.ok(!(await isClosed()))
     assert.equal((await list()).restored, undefined)
+  })
+
+  it('brings nothing else back, where a file has its policy in a line with other sections', async () => {
+    const oneLine = (key: string, policy: string) =>
+      `{ "servers": {}, "callers": [{ "key": "${key}", "for": "console", "user": "owner", "roles": ["approver"] }], "policy": ${policy}, "audit": { "store": "memory" }, "listen": { "port": 0 }, "state": { "store": "sqlite", "path": "./state.db" } }\n`
+    await gateway.close()
+    writeFileSync(file, oneLine('demo-console', '[{ "allow": ["*"] }]'))
+    await start()
+    assert.equal((await post('/api/reload', {})).status, 200)
+    assert.equal(await policyInForce(), undefined)
+    const texts = (await list()).revisions.map(({ revision }) => revision)
+    assert.deepEqual(texts, [2, 1], 'those of the file before')
+    const { status, body } = await post('/api/policy/revisions/1', {})
+    assert.equal(status, 400)
+    assert.match(JSON.stringify(body), /policy: does not have lines of its own in the file/)
   })
 
   it('is not for people of a tenant, and an unknown one is named', async () => {

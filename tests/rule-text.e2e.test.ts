@@ -137,10 +137,10 @@ describe('a person of a tenant', () => {
     assert.match(whole ?? '', SECRET)
     const { approvals } = (await gateway.api('/api/approvals', { key: BETA })).body as ApprovalsBody
     assert.deepEqual(approvals.map(({ why }) => why).toSorted(), [
-      'A person looks at it.',
-      'A person orders. who is "bob"',
-      'A person sells again.',
-      'A person sells.',
+      'A person looks at it. (rule baseline#ask[0])',
+      'A person orders. who is "bob". (rule baseline#ask[3])',
+      'A person sells again. (rule baseline#ask[1])',
+      'A person sells. (rule baseline#ask[2])',
     ])
     const [first] = approvals
     assert.doesNotMatch(await raw(`/api/approvals/${first?.id}`, BETA, { decision: 'reject' }), SECRET)

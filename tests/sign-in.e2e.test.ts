@@ -273,3 +273,20 @@ describe('people of Google', () => {
     logged(/only Google itself can check its access tokens/)
   })
 })
+
+describe('the text of a waiting call', () => {
+  it('names a person who logged in and may approve, until a login refuses them', async () => {
+    const rules = { servers: [httpServer('up', server.url)], policy: [{ ask: ['up:open'] }] }
+    const { standIn, visitor, ask, close } = await startWorld(keycloak, undefined, rules)
+    closing.push(close)
+    const ann = standIn.people['ann']
+    const bob = await standIn.accessToken('bob')
+    const text = async () => (await ask(bob, 'tools/call', { name: 'up__open', arguments: {} })).text
+    assert.doesNotMatch(await text(), /acme\//)
+    assert.equal((await visitor.logIn('ann')).status, 303)
+    assert.match(await text(), new RegExp(`acme/${ann?.id}, owner or somebody with the role approver can decide`))
+    if (ann) standIn.people['ann'] = { ...ann, groups: [] }
+    assert.equal((await visitor.logIn('ann')).status, 403)
+    assert.doesNotMatch(await text(), /acme\//)
+  })
+})

@@ -40,7 +40,7 @@ interface QueryParameter {
 }
 
 const text = { schema: { type: 'string', minLength: 1, maxLength: 256 } }
-const target = { schema: { type: 'string', minLength: 1, maxLength: 300 } }
+const target = { schema: { type: 'string', minLength: 1, maxLength: 8192 } }
 const word = (type: string) => ({ schema: { $ref: `#/components/schemas/${type}` } })
 const whole = (minimum: number, maximum?: number) => ({ schema: { type: 'integer', minimum, maximum } })
 const needed = (parameter: QueryParameter) => ({ ...parameter, required: true }) as const
@@ -214,7 +214,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     who: 'everyone',
     summary: 'Ends the logins and tokens that the authorization server has ended. Served only if it is configured.',
     form: ['logout_token'],
-    faults: ['body_invalid', 'media_type_unsupported', 'body_too_large', 'issuer_unavailable'],
+    faults: ['body_invalid', 'media_type_unsupported', 'body_too_large', 'issuer_unavailable', 'route_unknown'],
   },
   'POST /api/logout': { who: 'everyone', summary: 'Ends the session of the cookie.', answer: 'LogoutBody' },
   'GET /api/session': { who: 'person', summary: 'Returns who is logged in.', answer: 'SessionBody' },

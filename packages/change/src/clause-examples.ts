@@ -3,9 +3,10 @@ import { probeInputs } from '@toolgate/core/call'
 import { parseGroups } from '@toolgate/core/groups'
 import { clauseText, parseAliases, type ParsedClause, parsePolicies, toGroupMap } from '@toolgate/core/policy'
 import { matchesSelector } from '@toolgate/core/toolset'
+import { checkShape } from '@toolgate/values'
 import { isObject } from '@toolgate/values/json'
 import type { PolicyTest } from './policy-test.ts'
-import { type PolicyTestOptions, testPolicies } from './run-tests.ts'
+import { type PolicyTestOptions, TEST_OPTIONS, testPolicies } from './run-tests.ts'
 import { createStage } from './stage.ts'
 
 /** A call, and what it comes to. */
@@ -44,6 +45,7 @@ const MAX_CALLS = 4000
 export async function findClauseExamples(
   options: Omit<PolicyTestOptions, 'tests'>,
 ): Promise<readonly ClauseExamples[]> {
+  checkShape('findClauseExamples', options, TEST_OPTIONS)
   const { catalog, policy, groups = {}, aliases, callers = {} } = options
   const { selectors } = parseGroups(toGroupMap(groups), parseAliases(aliases))
   const { items } = createStage(catalog)

@@ -56,7 +56,8 @@ export interface PolicyTestReport {
   readonly warnings: readonly LintWarning[]
 }
 
-const OPTIONS = shapeOf<PolicyTestOptions>({
+/** The keys of the options. */
+export const TEST_OPTIONS = shapeOf<PolicyTestOptions>({
   policy: true,
   groups: true,
   apps: true,
@@ -124,7 +125,7 @@ function addHits(clauses: Map<string, TestedClause>, counted: readonly ClauseCov
 }
 
 function openBench(options: PolicyTestOptions, listeners: Pick<Bench, 'onWarning' | 'onCoverage'>): Bench {
-  checkShape('testPolicies', options, OPTIONS)
+  checkShape('testPolicies', options, TEST_OPTIONS)
   const { catalog, tests: _tests, callers = {}, findUnlisted, onProgress: _rest, ...rules } = options
   if (!Array.isArray(catalog)) checkObject('testPolicies.catalog', catalog)
   const groups = toGroupMap(rules.groups ?? {})

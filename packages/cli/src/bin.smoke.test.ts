@@ -53,6 +53,7 @@ registerHooks({ load(url, context, next) { console.error('loaded ' + url); retur
     assert.deepEqual(others, [
       'core/src/entry/words.ts',
       'core/src/ports/ports.ts',
+      'core/src/ports/grants.ts',
       'core/src/tools/tool-id.ts',
       'values/src/errors.ts',
       'values/src/json/json-text.ts',

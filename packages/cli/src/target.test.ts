@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { hostname, networkInterfaces, tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { createApi } from './client.ts'
@@ -43,7 +43,7 @@ function subsets<Place>(places: readonly Place[]): readonly (readonly Place[])[]
 const URLS = {
   option: 'http://a.example',
   variable: 'http://b.example',
-  note: 'http://c.example',
+  note: 'http://127.0.0.1:9124',
   file: 'http://127.0.0.1:9123',
 } as const
 const KEYS = {
@@ -88,14 +88,16 @@ describe('findTarget', () => {
         const expected =
           first === undefined
             ? [url, ...(isHere ? ['demo-console', 'the quickstart'] : [undefined, undefined])]
-            : [url, KEYS[first], FROM[first]]
+            : isHere || first === 'option' || first === 'variable'
+              ? [url, KEYS[first], FROM[first]]
+              : [url, undefined, undefined]
         assert.deepEqual(find(given, env), expected, `${urls.join()} × ${keys.join()}`)
         assert.deepEqual(find({ ...given, config: 'toolgate.yaml' }, env), expected, 'the same with --config')
       }
     }
   })
 
-  it('gives another machine one key only, and the demo key to this machine only', (t) => {
+  it('gives another machine one key at most, and the demo key to this machine only', (t) => {
     enter(t)
     const keys = ['key-beside-1', 'key-beside-2'].map((key) => ({ user: 'owner', for: 'console', key }) as const)
     writeFileSync('toolgate.yaml', 'servers: {}\nlisten: { port: 9123 }\n')
@@ -107,13 +109,58 @@ describe('findTarget', () => {
       'http://localhost.example',
       'http://10.0.0.1',
     ])
-      assert.equal(count(url), 1, url)
+      assert.equal(count(url), 0, url)
+    writeFileSync('toolgate.yaml', 'servers: {}\nlisten: { port: 9123 }\npublicUrl: https://tools.example\n')
+    assert.equal(count('https://tools.example'), 1)
+    assert.equal(count('http://tools.example'), 0)
     assert.equal(count('http://127.0.0.1:9123'), 2)
     for (const url of ['http://127.0.0.1:8787', 'http://localhost:9000', 'http://[::1]:8787', 'http://127.8.9.10'])
       assert.equal(count(url), 3, url)
     rmSync('.toolgate', { recursive: true })
     for (const url of ['http://gateway.example', 'http://10.0.0.1'])
       assert.deepEqual(find({ url }), [url, undefined, undefined])
+  })
+
+  it('sends no key to another machine that only a file of the folder names', (t) => {
+    enter(t)
+    const callers = 'callers: [{ user: boss, for: console, key: key-of-boss-1 }]\n'
+    const hosts = ['host: evil.example, port: 443', 'host: 192.0.2.7, port: 80', 'host: "2001:db8::7", port: 80']
+    const folders = [
+      ...hosts.map((listen) => () => writeFileSync('toolgate.yaml', `servers: {}\nlisten: { ${listen} }\n${callers}`)),
+      () => {
+        writeFileSync('toolgate.yaml', `servers: {}\n${callers}`)
+        announce('toolgate.yaml', { url: 'https://evil.example', secret: SECRET })
+      },
+    ]
+    for (const make of folders) {
+      make()
+      for (const [given, env] of [
+        [{}, {}],
+        [{ key: 'my-key' }, {}],
+        [{}, { TOOLGATE_KEY: 'my-key' }],
+      ] as const) {
+        const { url, keys, keyHint } = findTarget(given, fakeIo(env))
+        assert.deepEqual(keys, [])
+        assert.equal(
+          keyHint,
+          `A file of this folder names ${url}, which is another machine: give the address with --url.`,
+        )
+        // Whoever gives the address says that it may have the key.
+        if (Object.keys({ ...given, ...env }).length > 0)
+          assert.equal(findTarget({ ...given, url }, fakeIo(env)).keys[0]?.key, 'my-key')
+      }
+    }
+  })
+
+  it('takes an address of this machine for what it is', (t) => {
+    enter(t)
+    const [address = '127.0.0.1'] = Object.values(networkInterfaces()).flatMap((all = []) =>
+      all.flatMap(({ address: one, family }) => (family === 'IPv4' ? [one] : [])),
+    )
+    for (const host of [address, hostname(), '0.0.0.0']) {
+      writeFileSync('toolgate.yaml', `servers: {}\nlisten: { host: ${host}, port: 9123 }\n`)
+      assert.equal(find({ key: 'my-key' })[1], 'my-key', host)
+    }
   })
 
   it('finds gateway and keys of a file that has a mistake now, or leaves the port to the machine', (t) => {

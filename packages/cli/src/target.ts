@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { DEFAULT_URL, isLoopbackUrl, parseUrl } from './address.ts'
 import { type Io, printable, printLine } from './io.ts'
+import { type CalledAddress, unreachedBy } from './key-reach.ts'
 import { nextCommand } from './next-command.ts'
 import { type ConsoleKeys, readConsoleKeys } from './project/console-keys.ts'
 import { readRunning } from './project/running-file.ts'
@@ -37,6 +38,7 @@ const DEMO_KEY: UsableKey = { key: 'demo-console', from: 'the quickstart' }
  * The address: `--url`, TOOLGATE_URL, the running gateway's own note, the configuration, the default. The key: `--key`,
  * TOOLGATE_KEY, `.toolgate/keys.json`, a plain console key of the configuration. The configuration is `--config`, or
  * `toolgate.yaml` in the current folder. A gateway on this machine also gets the public demo key of the quickstart.
+ * Another machine gets no key that was found in a folder, unless the configuration names the address.
  *
  * @throws {CliError} `usage`, also for a key that no request can carry
  */
@@ -44,12 +46,13 @@ export function findTarget(given: TargetOptions, { env, stderr }: Pick<Io, 'env'
   const config = given.config ?? (existsSync(DEFAULT_CONFIG) ? DEFAULT_CONFIG : undefined)
   const known = config === undefined ? undefined : readConsoleKeys(config, env)
   const own = config === undefined ? undefined : (readRunning(config)?.url ?? known?.url)
-  const url = parseUrl(given.url ?? (env['TOOLGATE_URL'] || (own ?? DEFAULT_URL))).origin
-  const keys = findKeys(given, env, { url, own, known })
+  const named = given.url ?? (env['TOOLGATE_URL'] || undefined)
+  const url = parseUrl(named ?? own ?? DEFAULT_URL).origin
+  const found = findKeys(given, env, { url, isNamed: named !== undefined, own, known })
   return {
     url,
-    keys,
-    keyHint: keyHintOf(keys, config),
+    keys: found.keys,
+    keyHint: found.problem ?? keyHintOf(found.keys, config),
     startHint:
       config === undefined
         ? 'Start one with "toolgate serve --config <file>" or "toolgate try", or give its address with --url.'
@@ -59,26 +62,33 @@ export function findTarget(given: TargetOptions, { env, stderr }: Pick<Io, 'env'
   }
 }
 
-interface FoundPlaces {
-  readonly url: string
+interface FoundPlaces extends CalledAddress {
   /** The address of the gateway of the configuration. */
   readonly own: string | undefined
   readonly known: ConsoleKeys | undefined
 }
 
-function findKeys(given: TargetOptions, env: Io['env'], { url, own, known }: FoundPlaces): readonly UsableKey[] {
+/** The keys that may be sent, or why none may be. */
+interface FoundKeys {
+  readonly keys: readonly UsableKey[]
+  readonly problem?: string | undefined
+}
+
+function findKeys(given: TargetOptions, env: Io['env'], { own, known, ...called }: FoundPlaces): FoundKeys {
+  const { url } = called
   const named = given.key !== undefined ? { key: given.key, from: '--key' } : variable(env)
-  if (named !== undefined) {
-    checkSendable(named)
-    return [{ ...known?.whose(named.key), ...named }]
-  }
-  const all = known?.keys ?? []
+  if (named !== undefined) checkSendable(named)
+  const all = named !== undefined ? [{ ...known?.whose(named.key), ...named }] : (known?.keys ?? [])
   const usable = all.filter(({ key }) => isSendable(key))
   if (usable.length === 0 && all[0] !== undefined) checkSendable(all[0])
+  const addresses = [...(known?.addresses ?? []), ...(own === undefined ? [] : [own])]
+  const problem = all.length === 0 ? undefined : unreachedBy({ isNamed: named !== undefined }, called, addresses)
+  if (problem !== undefined) return { keys: [], problem }
+  if (named !== undefined) return { keys: usable }
   const isOwn = own !== undefined && parseUrl(own).origin === url
-  if (isOwn && usable.length > 0) return usable
+  if (isOwn && usable.length > 0) return { keys: usable }
   // Another machine gets one key only: it must not collect the others.
-  return isLoopbackUrl(url) ? [...usable, DEMO_KEY] : usable.slice(0, 1)
+  return { keys: isLoopbackUrl(url) ? [...usable, DEMO_KEY] : usable.slice(0, 1) }
 }
 
 function variable(env: Io['env']): UsableKey | undefined {

@@ -28,7 +28,7 @@ const NAMES: ReadonlyMap<string, string> = new Map([
  * @throws {CliError} `usage`, with the place of the character but without the key
  */
 export function checkSendable({ key, from }: Pick<UsableKey, 'key' | 'from'>): void {
-  const characters = [...key]
+  const characters = Array.from(key)
   const at = characters.findIndex((one) => !isSendable(one))
   const found = characters[at]
   if (found === undefined) return

@@ -41,7 +41,14 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
   const main = useRef<HTMLElement>(null)
   const { isStale } = useHealth()
   useEffect(() => (hasEnded ? undefined : followLive(client)), [client, hasEnded])
-  useEffect(() => verdicts.onSettled(() => void client.invalidateQueries({ queryKey: ['approvals'] })), [client])
+  useEffect(
+    () =>
+      verdicts.onSettled(() => {
+        void client.invalidateQueries({ queryKey: ['approvals'] })
+        void client.invalidateQueries({ queryKey: ['grants'] })
+      }),
+    [client],
+  )
   const { Content, hasFailed } = useLater(PAGE_CONTENT[page])
   const isShown = Content !== undefined
   useFocusOnMove(isShown ? page : undefined, main)
@@ -69,7 +76,7 @@ function Shell({ session, hasEnded }: { session: SessionBody; hasEnded: boolean 
 }
 
 /** Pages of text, which is not read in lines as long as a wide window. */
-const TEXTS: ReadonlySet<Page> = new Set(['tool', 'approvals', 'policy', 'overview'])
+const TEXTS: ReadonlySet<Page> = new Set(['tool', 'policy', 'overview'])
 
 function classOf(page: Page, isStale: boolean): string | undefined {
   return `${TEXTS.has(page) ? 'text' : ''} ${isStale ? 'stale' : ''}`.trim() || undefined

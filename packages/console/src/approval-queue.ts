@@ -100,25 +100,26 @@ export function addFresh<Row extends Approval>(
  * Returns the key of equal requests. It has the hash of the input, because different inputs may look equal after
  * redaction, and the labels of the run, because they may differ.
  */
-function keyOf({ tenant, tool, definitionHash, inputHash, why, approver, asked, trail }: Approval): string {
+function keyOf({ tenant, tool, definitionHash, inputHash, why, approver, asked, trail, edit }: Approval): string {
   const read = trail?.read.map(({ label }) => label).toSorted()
   const sends = trail?.sends.map(({ field, origin }) => [field, origin])
   return JSON.stringify(
-    [tenant, tool, definitionHash, inputHash, why, approver, asked, trail?.isUnknown, read, sends].map(
+    [tenant, tool, definitionHash, inputHash, why, approver, asked, trail?.isUnknown, read, sends, edit?.input].map(
       (part) => part ?? null,
     ),
   )
 }
 
-export const APPROVAL_FILTERS = ['tool', 'user', 'run', 'tenant'] as const
+const APPROVAL_FIELDS = ['tool', 'user', 'run', 'tenant'] as const
+export const APPROVAL_FILTERS = [...APPROVAL_FIELDS, 'text'] as const
 export type ApprovalFilters = Readonly<Record<(typeof APPROVAL_FILTERS)[number], string>>
 
 /** Returns whether a request matches all filters that are not empty. */
 export function matchesFilters(approval: Approval, filters: ApprovalFilters): boolean {
-  return APPROVAL_FILTERS.every((name) => filters[name] === '' || filters[name] === approval[name])
-}
-
-/** Returns the values by which requests can be filtered, sorted. */
-export function valuesOf(approvals: readonly Approval[], name: (typeof APPROVAL_FILTERS)[number]): readonly string[] {
-  return [...new Set(approvals.flatMap((one) => one[name] ?? []))].toSorted()
+  const { tool, user = '', why = '' } = approval
+  const words = filters.text.toLowerCase()
+  return (
+    APPROVAL_FIELDS.every((name) => filters[name] === '' || filters[name] === approval[name]) &&
+    [tool, user, why].some((part) => part.toLowerCase().includes(words))
+  )
 }

@@ -1,3 +1,4 @@
+import { linkTo } from './address.ts'
 import { toVisible } from './exact-text.ts'
 import { count } from './format.ts'
 import { createListeners } from './store.ts'
@@ -30,7 +31,8 @@ export const desktopNotices = {
     const notice = new Notification(title, { body, tag: 'toolgate-approvals', icon: './gate.svg' })
     notice.addEventListener('click', () => {
       focus()
-      location.hash = '#/approvals'
+      const [only, ...others] = fresh
+      location.hash = linkTo('approvals', others.length === 0 && only ? { id: only.id } : {})
       notice.close()
     })
   },

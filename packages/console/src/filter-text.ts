@@ -177,7 +177,7 @@ function unknownKey(key: string, value: string, { keys, text }: FilterGrammar): 
 /** Returns whether a name was probably meant: one contains the other, or they have the same letters but for one or two. */
 function isNear(name: string, typed: string): boolean {
   if (name.startsWith(typed) || typed.startsWith(name)) return true
-  const rest = [...name]
+  const rest = Array.from(name)
   let others = 0
   for (const letter of typed) {
     const at = rest.indexOf(letter)

@@ -49,7 +49,7 @@ function ofAddress({ page, choices }: Address): readonly First[] {
     const query = { text, user, tenant, label, state, since: '' }
     return [{ key: ['runs', query], path: '/api/runs', query: { ...query, limit: 200 }, toData: toPages }]
   }
-  const [id, as, caller, app, kind] = ['id', 'as', 'caller', 'app', 'kind'].map(of)
+  const [id = '', as = '', caller = '', app = '', kind = ''] = ['id', 'as', 'caller', 'app', 'kind'].map(of)
   const isAsked = as !== '' || caller !== ''
   const callers: First = { key: ['callers', callerOf(as)], path: '/api/callers', query: { ...callerOf(as) } }
   if (page === 'tools')

@@ -134,7 +134,8 @@ function readText(field: Field, text: string): { readonly value: unknown } | { r
   const number = Number(text)
   if (text.trim() === '' || !Number.isFinite(number)) return { problem: 'This must be a number.' }
   if (field.kind === 'integer' && !Number.isInteger(number)) return { problem: 'This must be a whole number.' }
-  return { value: number }
+  // A number would lose digits of a longer one.
+  return { value: /^-?\d+$/.test(text) && !Number.isSafeInteger(number) ? BigInt(text) : number }
 }
 
 export function readJson(text: string): { readonly value: unknown } | { readonly problem: string } {

@@ -41,7 +41,7 @@ describe('the palette', () => {
     const [halt] = findEntries(entries, 'leak', 1).entries
     assert.deepEqual([halt?.href, halt?.focus], ['#/live', 'halt-h1'])
     const [approval] = findEntries(entries, 'vera write', 1).entries
-    assert.equal(approval?.href, '#/approvals?tool=files:write_file&user=vera')
+    assert.equal(approval?.href, '#/approvals?id=a1')
     const [tool] = findEntries(entries, 'mail:read', 1).entries
     assert.equal(tool?.href, '#/tool?id=mail:read')
   })

@@ -29,10 +29,12 @@ interface Places {
 export function toEntries({ pages, tools, callers, approvals, halts, here }: Places): readonly Entry[] {
   return [
     ...pages.map((page): Entry => ({ kind: 'page', ...page })),
-    ...approvals.map(({ tool, user = '' }): Entry => {
-      const asked = { tool, ...(user !== '' && { user }) }
-      return { kind: 'approval', text: tool, detail: user, href: linkTo('approvals', asked) }
-    }),
+    ...approvals.map(({ id, tool, user = '' }): Entry => ({
+      kind: 'approval',
+      text: tool,
+      detail: user,
+      href: linkTo('approvals', { id }),
+    })),
     ...halts.map(({ id, target, reason }): Entry => {
       return { kind: 'halt', text: wordsOfTarget(target), detail: reason, href: here, focus: `halt-${id}` }
     }),

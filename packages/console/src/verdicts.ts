@@ -23,6 +23,9 @@ interface VerdictsOptions extends Pick<HeldRejectionsOptions, 'holdMs' | 'later'
   readonly announce: (text: string) => void
 }
 
+/** What a person adds to an approval. */
+type ApproveMore = Pick<ApprovalVerdictBody, 'grant' | 'input'>
+
 /** The maximum number of stored decisions. The oldest are deleted, because their cards were cleared long ago. */
 const MAX_ENDED = 5000
 
@@ -53,10 +56,10 @@ export class Verdicts {
   }
 
   /** Approves requests one by one, because each is a separate decision. */
-  approve(approvals: readonly Approval[], reason = ''): void {
+  approve(approvals: readonly Approval[], reason = '', more: ApproveMore = {}): void {
     const own = approvals.filter((one) => this.#isOpen(one))
     this.#begin(own)
-    void this.#approveEach(own, reason)
+    void this.#approveEach(own, reason, more)
   }
 
   /** Rejects requests, once they can no longer be undone. */
@@ -65,7 +68,7 @@ export class Verdicts {
     this.#set({ problems: this.#problemsWithout(own) })
     for (const approval of own) this.#held.hold(approval, reason)
     const [first] = own
-    if (first) this.#announce(`Rejected${times(own.length)}: ${first.tool}`)
+    if (first) this.#announce(`Rejected${namesOf(own)}`)
   }
 
   undo(ids: readonly string[]): void {
@@ -89,6 +92,8 @@ export class Verdicts {
 
   /** Notes a decision by any person. */
   note(approval: Approval): void {
+    // It waits for further people: only the list says for whom.
+    if (approval.status === 'pending') return
     const ended = new Map(this.current.ended).set(approval.id, approval)
     const [oldest] = ended.keys()
     if (ended.size > MAX_ENDED && oldest !== undefined) ended.delete(oldest)
@@ -111,17 +116,18 @@ export class Verdicts {
     this.#set({ sending, problems: this.#problemsWithout(approvals) })
   }
 
-  async #approveEach(approvals: readonly Approval[], reason: string): Promise<void> {
-    let done = 0
+  async #approveEach(approvals: readonly Approval[], reason: string, more: ApproveMore): Promise<void> {
+    const done: Approval[] = []
     for (const [i, approval] of approvals.entries()) {
-      const outcome = await this.#send(approval, { decision: 'approve', ...withReason(reason) })
-      if (outcome === 'done') done++
+      // Who approves after a person who changed the input approves the same change.
+      const edit = approval.edit && { input: approval.edit.input }
+      const outcome = await this.#send(approval, { decision: 'approve', ...withReason(reason), ...edit, ...more })
+      if (outcome === 'done') done.push(approval)
       if (outcome !== 'broken') continue
       this.#set({ sending: without(this.current.sending, approvals.slice(i)) })
       break
     }
-    const [first] = approvals
-    if (first && done > 0) this.#announce(`Approved${times(done)}: ${first.tool}`)
+    if (done.length > 0) this.#announce(`Approved${namesOf(done)}`)
   }
 
   async #sendRejection({ approval, reason }: HeldRejection): Promise<void> {
@@ -163,8 +169,11 @@ function withReason(reason: string): Pick<ApprovalVerdictBody, 'reason'> {
   return reason.trim() === '' ? {} : { reason: reason.trim() }
 }
 
-function times(n: number): string {
-  return n === 1 ? '' : ` ${n}`
+/** Returns what was decided: ` 2: pay:send`, or ` 3 requests` of several tools. */
+function namesOf(approvals: readonly Approval[]): string {
+  const [tool, ...others] = new Set(approvals.map((one) => one.tool))
+  if (others.length > 0) return ` ${approvals.length} requests`
+  return `${approvals.length === 1 ? '' : ` ${approvals.length}`}: ${tool}`
 }
 
 function without(ids: ReadonlySet<string>, approvals: readonly Approval[]): ReadonlySet<string> {

@@ -2,6 +2,7 @@
 export type {
   AgentCallBody,
   ApprovalComparisonBody,
+  ApprovalNeeds,
   ApprovalRow,
   ApprovalsBody,
   ApprovalVerdictBody,
@@ -20,6 +21,9 @@ export type {
   ConnectionRow,
   ConnectionsBody,
   ErrorBody,
+  GrantableField,
+  GrantRow,
+  GrantsBody,
   GroupBadge,
   GroupRow,
   HaltBody,
@@ -36,12 +40,14 @@ export type {
   NeedsBody,
   NewKeyBody,
   NewKeyRequestBody,
+  NotificationsBody,
   PeopleBody,
   PersonRow,
   RunRow,
   RunsBody,
   PinRow,
   PinsBody,
+  MayGrant,
   MayStillRow,
   PlacedMayStill,
   PlacedReason,
@@ -82,5 +88,5 @@ export type {
 } from '../../gateway/src/model/rows.ts'
 export type { Approval, OutcomeWord, Reason } from '@toolgate/core'
 export type { AuditEvent, AuditOutcome, AuditRecord } from '@toolgate/core/audit'
-export type { ApprovalStatus } from '@toolgate/core/stores'
+export type { ApprovalStatus, GrantedField, GrantRequest } from '@toolgate/core/stores'
 export type { ItemKind } from '@toolgate/core/toolset'

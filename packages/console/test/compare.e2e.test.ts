@@ -124,13 +124,13 @@ describeConsole('the card of a call that would write a file', (stage) => {
   async function ask(name: string, content: string): Promise<Locator> {
     await call(join(folder, name), content)
     const fresh = page.getByRole('button', { name: /new request/ })
-    const card = page
-      .locator('.approval')
-      .filter({ hasText: name })
-      .filter({ has: page.locator('.approve') })
-    await fresh.or(card.last()).first().waitFor()
+    const rows = page.locator('.request:not(.over)')
+    await fresh.or(rows.last()).first().waitFor()
     if (await fresh.isVisible()) await fresh.click()
-    return card.last()
+    await rows.last().locator('.opener').click()
+    const card = page.locator('.approval').filter({ hasText: name })
+    await card.waitFor()
+    return card
   }
 
   function call(path: string, content: string): Promise<string> {

@@ -344,8 +344,17 @@ function makeWorld(
       if (isBroken) throw new Error('broken on purpose')
       return makeView(caller, [...tools, ...RESOURCES], isWeb, webSince)
     },
-    catalog: { revision: 9, own: [], snapshot: () => items.snapshot, items: () => items.items, of: () => items },
+    catalog: {
+      revision: 9,
+      own: [],
+      get: (id: string) => tools.find((tool) => tool.id === id),
+      snapshot: () => items.snapshot,
+      items: () => items.items,
+      of: () => items,
+    },
     approvals: shown,
+    grants: { rules: undefined, problem: () => undefined, list: () => [] },
+    subscribe: () => () => {},
     budgets: async () => budgets,
     pins: { list: () => [] },
     preferences: {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { checkPage, enter, press } from './browser.ts'
+import { checkForms, checkPage, enter, press } from './browser.ts'
 import { type FakeGateway, type FakeOptions, startFakeGateway } from './fake-gateway.ts'
 import { describeConsole } from './suite.ts'
 
-const MAX_RENDERED = 40
+const MAX_RENDERED = 60
 
 describeConsole('the inbox of approvals', (stage) => {
   let gateway: FakeGateway
@@ -21,6 +21,7 @@ describeConsole('the inbox of approvals', (stage) => {
       gateway.ask(id, undefined, { inputHash: 'same', run })
     gateway.ask('b4', undefined, { inputHash: 'other' })
     await page.getByRole('button', { name: '4 new requests – show' }).click()
+    await page.locator('.request').filter({ hasText: '3 requests' }).locator('.opener').click()
     const card = page.locator('.approval').filter({ hasText: '3 equal requests' })
     await card.locator('.asked-by-all > summary').click()
     assert.deepEqual(await card.locator('.asked-by-all .id').allInnerTexts(), ['run-1', 'run-2', 'run-3'])
@@ -56,6 +57,7 @@ describeConsole('the inbox of approvals', (stage) => {
       gateway.verdicts.map(({ decision }) => decision),
       ['approve', 'revoke'],
     )
+    await page.getByRole('link', { name: 'memory:delete_entities' }).click()
     await press(page.getByRole('button', { name: 'Reject memory:delete_entities' }))
     await page.locator('.undo').waitFor()
     await checkPage(page, 'a rejection that can be undone')
@@ -73,10 +75,12 @@ describeConsole('the inbox of approvals', (stage) => {
   it('is used with J, K, A, R and U alone', async () => {
     await open()
     const focused = (): Promise<string | undefined> =>
-      page.evaluate(() => document.activeElement?.closest('.approval')?.querySelector('h3')?.textContent)
+      page.evaluate(() => document.activeElement?.closest('.request')?.querySelector('.opener')?.textContent)
     const waitForFocus = async (tool: string): Promise<void> => {
       await page.waitForFunction(
-        (wanted) => document.activeElement?.closest('.approval')?.querySelector('h3')?.textContent === wanted,
+        (wanted) =>
+          document.activeElement?.closest('.request')?.querySelector('.opener')?.textContent === wanted &&
+          document.querySelector('.detail h2')?.textContent === wanted,
         tool,
       )
     }
@@ -96,7 +100,7 @@ describeConsole('the inbox of approvals', (stage) => {
     await page.locator('.approval .undo').waitFor({ state: 'detached' })
     await page.keyboard.press('j')
     await waitForFocus('memory:delete_entities')
-    await page.locator('.approval .approve[aria-disabled=false]').nth(1).waitFor()
+    await page.locator('.approval .approve[aria-disabled=false]').waitFor()
     await page.keyboard.press('a')
     await page.getByText('The call can run once.').waitFor()
     assert.deepEqual(
@@ -104,24 +108,31 @@ describeConsole('the inbox of approvals', (stage) => {
       [['a2', 'approve']],
     )
     // In a field they are letters.
-    await page.getByLabel('Reason').first().fill('')
-    await page.getByLabel('Reason').first().press('a')
-    assert.equal(await page.getByLabel('Reason').first().inputValue(), 'a')
+    await page.keyboard.press('k')
+    await page.keyboard.press('x')
+    const reason = page.getByRole('group', { name: 'The selected requests' }).getByLabel('Reason')
+    await reason.fill('')
+    await reason.press('a')
+    assert.equal(await reason.inputValue(), 'a')
     assert.equal(gateway.verdicts.length, 1)
   })
 
   it('filters by tool, caller, run and tenant, and keeps the filter in the address', async () => {
     await open({ moreApprovals: 40 })
-    await page.getByLabel('Caller').selectOption('viewer')
-    await page.getByLabel('Run').selectOption('run-105')
+    const filter = page.getByRole('combobox', { name: 'Filter' })
+    await filter.fill('user:viewer run:run-105')
+    await filter.press('Enter')
     await page.getByText('Waiting 1 of 42').waitFor()
     assert.match(await page.evaluate(() => location.hash), /user=viewer&run=run-105$/)
-    await page.getByRole('button', { name: 'Clear', exact: true }).click()
+    await filter.fill('')
+    await filter.press('Enter')
     await page.getByText('Waiting 42', { exact: true }).waitFor()
     await page.evaluate(() => location.assign('#/approvals?tool=none'))
     await page.getByRole('button', { name: 'Clear the filter' }).click()
     await page.getByText('Waiting 42', { exact: true }).waitFor()
-    await page.getByLabel('Tool').selectOption('files:move_file')
+    await filter.fill('tool:files:move_file')
+    await filter.press('Enter')
+    await page.getByText(/Waiting \d+ of 42/).waitFor()
     gateway.ask('b1', 'acme')
     gateway.ask('b2', undefined, { tool: 'files:edit_file' })
     await page.getByRole('button', { name: '1 new request – show' }).waitFor()
@@ -146,21 +157,33 @@ describeConsole('the inbox of approvals', (stage) => {
       while (!document.querySelector('.listing-rows')) await new Promise((resolve) => requestAnimationFrame(resolve))
       const started = performance.now()
       location.hash = '#/approvals'
-      while (!document.querySelector('.approval')) await new Promise((resolve) => requestAnimationFrame(resolve))
+      while (!document.querySelector('.request')) await new Promise((resolve) => requestAnimationFrame(resolve))
       return performance.now() - started
     })
     t.diagnostic(`500 requests on the page after ${Math.round(readyMs)} ms`)
-    assert.ok((await page.locator('.approval').count()) < MAX_RENDERED)
+    assert.ok((await page.locator('.request').count()) < MAX_RENDERED)
     await page.keyboard.press('j')
-    for (let i = 0; i < 30; i++) {
-      const at = await page.evaluate(() => document.activeElement?.getAttribute('data-index'))
+    for (let i = 1; i <= 30; i++) {
+      await page.waitForFunction(
+        (wanted) => document.activeElement?.closest('[data-index]')?.getAttribute('data-index') === wanted,
+        String(i - 1),
+      )
       await page.keyboard.press('j')
-      await page.waitForFunction((old) => document.activeElement?.getAttribute('data-index') !== old, at)
     }
-    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-index')), '30')
-    assert.ok((await page.locator('.approval').count()) < MAX_RENDERED)
-    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
-    await page.getByRole('heading', { name: 'History' }).waitFor()
+    await page.waitForFunction(() => document.activeElement?.closest('[data-index="30"]'))
+    assert.ok((await page.locator('.request').count()) < MAX_RENDERED)
+  })
+
+  it('has 30 rows on a usual screen, with the open request beside them', async () => {
+    await open({ moreApprovals: 500 })
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await page.getByText('Waiting 502').waitFor()
+    const whole = await page
+      .locator('.request')
+      .evaluateAll((all) => all.filter((row) => row.getBoundingClientRect().bottom <= innerHeight).length)
+    assert.ok(whole >= 30, `${whole} rows`)
+    await page.locator('.detail .approve').last().waitFor()
+    await checkForms(page, 'an inbox of 500', [1440, 2560])
   })
 
   it('counts in the title, and notifies once a button has allowed it', async () => {
@@ -198,7 +221,8 @@ describeConsole('the inbox of approvals', (stage) => {
     ;({ page } = await stage.open({ viewport: { width: 1280, height: 1000 } }))
     if (init) await page.addInitScript(init)
     await enter(page, `${gateway.url}/#/approvals`)
-    await page.locator('.approval').nth(1).waitFor()
+    await page.locator('.request').nth(1).waitFor()
+    await page.locator('.approval').waitFor()
     await page.getByText('Live', { exact: true }).last().waitFor()
   }
 })

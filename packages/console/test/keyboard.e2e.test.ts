@@ -32,9 +32,10 @@ describeConsole('with the keyboard alone, a person', (stage) => {
   it('approves with a note, rejects, undoes and revokes', async () => {
     await goTo('Approvals')
     const rejected = await decided('rejected')
-    const focused = page.locator('.approval:focus, .approval:focus-within')
+    const focused = page.locator('.detail')
     // The first ones are of the tenant acme, and not theirs to decide.
     while (!/reconcile/.test(await next(focused)));
+    await page.keyboard.press('ArrowRight')
     await type(focused.getByLabel('Reason'), 'as every quarter')
     await armed(focused)
     await press(button(/^Approve/, focused))
@@ -46,6 +47,7 @@ describeConsole('with the keyboard alone, a person', (stage) => {
     await focused.getByText('The approval was revoked.').waitFor()
     await checkFocus(page, 'revoking')
     assert.match(await next(focused), /equal requests/)
+    await page.keyboard.press('ArrowRight')
     await press(focused.locator('.asked-by-all > summary'))
     await armed(focused)
     await press(button('Reject only this one', focused).first())
@@ -62,11 +64,11 @@ describeConsole('with the keyboard alone, a person', (stage) => {
 
   it('hears of a new request, and what was read keeps its place', async () => {
     await goTo('Approvals')
-    await page.locator('.approval h3').first().waitFor()
-    const shown = await page.locator('.approval h3').allInnerTexts()
+    await page.locator('.request').first().waitFor()
+    const shown = await page.locator('.request .opener').allInnerTexts()
     await lively.call('demo-bert', 'payments:edit', { path: 'b.txt' })
     await page.locator('[role=status]').getByText('1 new request').waitFor({ state: 'attached' })
-    assert.deepEqual(await page.locator('.approval h3').allInnerTexts(), shown)
+    assert.deepEqual(await page.locator('.request .opener').allInnerTexts(), shown)
     await press(button(/^1 new/))
     await button(/^1 new/).waitFor({ state: 'detached' })
     await checkFocus(page, 'showing the new request')
@@ -299,12 +301,12 @@ describeConsole('with the keyboard alone, a person', (stage) => {
 
   /** Goes to the next request with J, and returns its text. */
   async function next(focused: Locator): Promise<string> {
-    const at = await page.evaluate(() => document.activeElement?.closest('[data-index]')?.getAttribute('data-index'))
+    const at = await page.evaluate(() => document.querySelector<HTMLElement>('.approval')?.dataset['id'])
     await page.keyboard.press('j')
-    await page.waitForFunction(
-      (old) => document.activeElement?.closest('[data-index]')?.getAttribute('data-index') !== old,
-      at,
-    )
+    await page.waitForFunction((old) => {
+      const now = document.querySelector<HTMLElement>('.approval')?.dataset['id']
+      return now !== old && document.activeElement?.closest<HTMLElement>('.request')?.dataset['id'] === now
+    }, at)
     return focused.innerText()
   }
 
@@ -323,7 +325,7 @@ const LISTS = [
   ['tools?as=bert', '.tool'],
   ['live', '.record'],
   ['calls', '.record'],
-  ['approvals', '.approval'],
+  ['approvals', '.request'],
   ['servers', 'tbody tr'],
   ['people?view=matrix', '.matrix tbody tr'],
   ['people?view=keys', 'tbody tr'],

@@ -158,9 +158,9 @@ if (executablePath !== undefined)
 
     it('counts every waiting approval, and renders those near the screen', async () => {
       const { page } = seat
-      await openFresh(page, gateway.url, { address: 'approvals', ready: '.approval' })
+      await openFresh(page, gateway.url, { address: 'approvals', ready: '.request' })
       await page.locator('#waiting-title').filter({ hasText: '500' }).waitFor()
-      assert.ok((await page.locator('.approval').count()) < 20)
+      assert.ok((await page.locator('.request').count()) < 60)
     })
 
     it('counts on the overview what its calls are, one by one', async () => {

@@ -174,7 +174,7 @@ describeConsole('people and runs', (stage) => {
       for (const [address, row] of [
         ['calls?user=clara', '.record'],
         ['live?user=clara', '.record'],
-        ['approvals', '.approval'],
+        ['approvals', '.request'],
         ['overview', 'tr'],
         ['runs', '.record'],
       ] as const) {

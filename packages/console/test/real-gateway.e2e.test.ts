@@ -41,7 +41,7 @@ describeConsole('the console of a real gateway', (stage) => {
     await page.getByText('No call is waiting').waitFor()
     const input = { amount: 12, note: 'for \u202Eevar' }
     assert.match(await call('up__pay', input), /Waiting for approval/)
-    const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'up:pay' }) })
+    const card = page.locator('.detail').filter({ has: page.getByRole('heading', { name: 'up:pay' }) })
     await card.getByText('"note": "for U+202Eevar"').waitFor()
     assert.equal(upstream.calls('pay').length, 0)
     await press(card.getByRole('button', { name: 'Approve up:pay' }))
@@ -52,6 +52,7 @@ describeConsole('the console of a real gateway', (stage) => {
       [input],
     )
     await card.getByText('The call has run.').waitFor()
+    await page.getByRole('link', { name: 'History' }).click()
     await page.locator('.decided').getByText('approved, used').last().waitFor()
     await page.getByRole('link', { name: 'Live' }).click()
     const row = page.getByRole('row').filter({ hasText: 'tool_result' }).filter({ hasText: 'up:pay' })

@@ -52,7 +52,7 @@ describeConsole('the console with much data', (stage) => {
       ['live', 'tr.record'],
       ['calls', 'tr.record'],
       ['overview', '.figure'],
-      ['approvals', '.approval'],
+      ['approvals', '.request'],
     ] as const
     // Each mostly waits for records, so they run at once.
     const all = pages.map(([address, ready]) =>
@@ -74,7 +74,7 @@ describeConsole('the console with much data', (stage) => {
       await session.send('Emulation.setCPUThrottlingRate', { rate: 4 })
       for (const [address, ready] of [
         ['overview', '.figure'],
-        ['approvals', '.approval'],
+        ['approvals', '.request'],
         ['calls', 'tr.record'],
         ['tools?as=operator', '.listing-rows'],
       ] as const) {

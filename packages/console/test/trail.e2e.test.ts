@@ -8,7 +8,8 @@ import { describeConsole } from './suite.ts'
 describeConsole('what a run has done', (stage) => {
   it('is on the card of an approval', async () => {
     const page = await open('approvals')
-    const card = page.locator('.approval').filter({ hasText: 'memory:delete_entities' })
+    await page.getByRole('link', { name: 'memory:delete_entities' }).click()
+    const card = page.locator('.detail .approval')
     const trail = card.locator('.trail')
     await trail.waitFor()
     const lines = await trail.locator(':scope > div').allInnerTexts()

@@ -197,12 +197,19 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
     {
       name: 'the inbox',
       address: 'approvals',
-      ready: '.approval',
-      shows: ['pages/approvals.tsx', 'parts/approval-card.tsx', 'parts/trail.tsx', 'parts/approval-history.tsx'],
-      async open(page) {
-        for (const name of [/equal requests/, /timeline/i, /rejected/]) await fold(page, name)
-      },
+      ready: '.request',
+      shows: ['pages/approvals.tsx', 'parts/approval-card.tsx'],
+      isModal: true,
+      open: (page) => press(page.locator('.request .opener').first()),
     },
+    {
+      name: 'the history of approvals',
+      address: 'approvals?view=history',
+      ready: '.decided-row',
+      shows: ['parts/approval-history.tsx'],
+      open: (page) => fold(page, /rejected/),
+    },
+    { name: 'no grant', address: 'approvals?view=grants', ready: '.panel' },
     { name: 'no request of a filter', address: 'approvals?tool=none', ready: '.panel' },
   ],
   policy: [

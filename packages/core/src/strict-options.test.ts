@@ -73,6 +73,7 @@ const {
   memoryCounters,
   memoryHistories,
   memoryLock,
+  memoryPeople,
   memoryState,
   metaTools,
   parseCaps,
@@ -341,6 +342,7 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
     ['options', 'clok', 'clock', () => memoryLock(loose({ clok: systemClock }))],
     ['acquire', 'deadlinMs', 'deadlineMs', () => memoryLock().acquire('s', loose({ deadlinMs: 1 }))],
   ],
+  memoryPeople: [['options', 'maks', 'max', () => memoryPeople(loose({ maks: 1 }))]],
   memoryState: [
     ['options', 'clok', 'clock', () => memoryState(loose({ clok: systemClock }))],
     ['set', 'expireAt', 'expiresAt', () => memoryState().set('k', 1, loose({ expireAt: 1 }))],
@@ -370,6 +372,14 @@ const MISSPELLINGS: Readonly<Record<string, readonly Misspelling[]>> = {
         change.testPolicies(
           loose({ catalog: [TOOL], tests: [{ shows: 'it', expect: { sees: ['search'] }, expct: {} }] }),
         ),
+    ],
+  ],
+  findClauseExamples: [
+    [
+      'options',
+      'policies',
+      'policy',
+      async () => changeInternal.findClauseExamples(loose({ catalog: [TOOL], policies: {} })),
     ],
   ],
   readRecords: [
@@ -568,6 +578,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'joinLetters',
   'joinOperands',
   'joined',
+  'joinedPerson',
   'kindOfId',
   'lintLimits',
   'listApps',
@@ -649,6 +660,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'toJsonText',
   'toNamedMap',
   'toNormalUri',
+  'toPersonKey',
   'toPlainGlob',
   'toPlainUri',
   'toSnapshot',

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type SeenPerson, toPersonKey } from '@toolgate/core/stores'
+import { readOwnJson } from '@toolgate/values/json'
 import { numberIn, type Row, textIn } from './rows.ts'
 
 /** How far back a read of changes reaches before its time, for notes that were still being written then. */
@@ -24,7 +25,7 @@ export function toRecord({ firstSeenAt: _, lastSeenAt: __, ...person }: SeenPers
 }
 
 export function toPerson(row: Row): SeenPerson {
-  const person = JSON.parse(textIn(row, 'record')) as Omit<SeenPerson, 'firstSeenAt' | 'lastSeenAt'>
+  const person = readOwnJson(textIn(row, 'record')) as Omit<SeenPerson, 'firstSeenAt' | 'lastSeenAt'>
   return { ...person, firstSeenAt: numberIn(row, 'first_seen_at'), lastSeenAt: numberIn(row, 'last_seen_at') }
 }
 

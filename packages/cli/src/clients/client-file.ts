@@ -5,7 +5,7 @@ import { nearestOf } from '@toolgate/values'
 import { CliError } from '../exit.ts'
 import { type Io, printable } from '../io.ts'
 import { readPlacedJson } from '../placed-json.ts'
-import { memberAt, setMember } from './edit-json.ts'
+import { memberAt, namesAt, setMember } from './edit-json.ts'
 import { type ClientRow, CLIENTS, type ClientMachine, PLAIN } from './table.ts'
 import { readFile } from './text-file.ts'
 
@@ -116,6 +116,21 @@ export function readClientFile(client: ClientRow, file: string, folder?: string)
       },
     )
   return { client, file, text, section, servers: new Map(Object.entries(servers)) }
+}
+
+/**
+ * Checks that each server is read and can be moved. Otherwise one would stay in the client, and go past the gateway.
+ *
+ * @throws {CliError} `usage`
+ */
+export function checkMovable({ file, section, text }: ClientFile): void {
+  const names = namesAt(withoutBom(text), section)
+  const place = `${printable(file)}: "${printable(section.join('.'))}"`
+  const twice = names.find((name, i) => names.indexOf(name) !== i)
+  const problem = names.includes('__proto__')
+    ? 'has "__proto__", which cannot be the name of a server'
+    : twice !== undefined && `has "${printable(twice)}" twice`
+  if (problem) throw new CliError('usage', `${place} ${problem}. It was not changed.`, { code: 'client_file_invalid' })
 }
 
 /** Returns the section with the servers. A plain file may use the key of any client. */

@@ -33,6 +33,13 @@ export function memberAt(value: JsonObject, section: readonly string[]): JsonObj
   return isObject(at) ? at : {}
 }
 
+/** Returns the names of the members of a section, as they are written. */
+export function namesAt(text: string, section: readonly string[]): readonly string[] {
+  const root = parseTree(text, [], LENIENT)
+  const at = root && findNodeAtLocation(root, [...section])
+  return (at?.children ?? []).flatMap(({ children = [] }) => (children[0] ? [String(children[0].value)] : []))
+}
+
 function withMember(value: JsonObject, [key, ...inner]: readonly string[], member: object): object {
   return key === undefined ? member : { ...value, [key]: withMember(memberAt(value, [key]), inner, member) }
 }

@@ -70,13 +70,18 @@ async function findEndpoint(
   const isElsewhere = address !== undefined || (config === undefined && !existsSync(DEFAULT_CONFIG))
   if (ownKey !== undefined) checkSendable({ key: ownKey, from: key === undefined ? 'TOOLGATE_KEY' : '--key' })
   if (ownKey !== undefined && isElsewhere) return { url: mcpUrlOf(address ?? DEFAULT_URL, app), key: ownKey }
-  const [{ openConfig }, { findAgent, listenUrl }, { readRunning }] = await Promise.all([
+  const [{ openConfig }, { findAgent, listenUrl, publicUrlOf }, { readRunning }, { unreachedBy }] = await Promise.all([
     import('../project/config-file.ts'),
     import('../project/callers.ts'),
     import('../project/running-file.ts'),
+    import('../key-reach.ts'),
   ])
   const file = openConfig(config ?? DEFAULT_CONFIG)
-  const endpoint = mcpUrlOf(address ?? readRunning(file.file)?.url ?? listenUrl(file), app)
+  const own = readRunning(file.file)?.url ?? listenUrl(file)
+  const endpoint = mcpUrlOf(address ?? own, app)
+  const called = { url: endpoint.origin, isNamed: address !== undefined }
+  const problem = unreachedBy({ isNamed: ownKey !== undefined }, called, [listenUrl(file), publicUrlOf(file)])
+  if (problem !== undefined) throw new CliError('usage', `No key is sent to ${endpoint.origin}.`, { hint: problem })
   if (ownKey !== undefined) return { url: endpoint, key: ownKey }
   const agent = findAgent(file, as)
   if (agent.key === undefined)

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { backupPath, applyChanges, undoLast } from '../clients/undo.ts'
 import { findClientFile, hostOf, readClientFile, withEntries } from '../clients/client-file.ts'
@@ -58,7 +59,9 @@ export function undoCommand(file: string, { json }: { readonly json?: boolean },
   const restored = undoLast(file)
   if (json) printJson(io.stdout, { restored })
   else
-    for (const one of restored)
-      printLine(io.stdout, `${painter(io.stdout, io.env)('green', 'restored')}  ${printable(one)}`)
+    for (const one of restored) {
+      const word = existsSync(one) ? 'restored' : 'removed'
+      printLine(io.stdout, `${painter(io.stdout, io.env)('green', word)}  ${printable(one)}`)
+    }
   return 'ok'
 }

@@ -83,6 +83,7 @@ describe('toolgate import', () => {
     await run({ undo: true })
     assert.deepEqual([read(FILE), read('toolgate.yaml')], [TEXT, CONFIG_TEXT])
     assert.ok(!existsSync(path.join(secrets, 'github-GITHUB_TOKEN')), 'undo removes the copies of secrets')
+    assert.match(io.out(), /removed {2}.*github-GITHUB_TOKEN\n(?:.*\n)*restored {2}.*mcp\.json\n/)
   })
 
   it('starts no server that lacks a variable, and says which', async (t) => {
@@ -154,6 +155,20 @@ describe('toolgate import', () => {
     write('toolgate.yaml', 'servers: {}\npolcy: []\n')
     await assert.rejects(run({ apply: true, keep: true }), /polcy/)
     assert.equal(read(FILE), TEXT)
+  })
+
+  it('leaves no server in the client that goes past the gateway unseen', async (t) => {
+    const { run, read, write } = world(t)
+    const faults = [
+      ['"__proto__": { "command": "x" }', /"mcpServers" has "__proto__", which cannot be the name of a server\./],
+      ['"a": { "command": "x" }, "b": {}, "\\u0061": { "command": "y" }', /"mcpServers" has "a" twice\./],
+    ] as const
+    for (const [servers, problem] of faults) {
+      const text = `{ "mcpServers": { ${servers}, "z": { "command": "z" } } }`
+      write(FILE, text)
+      for (const keep of [true, false]) await assert.rejects(run({ apply: true, keep }), problem)
+      assert.deepEqual([read(FILE), read('toolgate.yaml')], [text, CONFIG_TEXT])
+    }
   })
 
   it('says that there is nothing, and tells programs the plan', async (t) => {

@@ -1,7 +1,14 @@
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '@toolgate/values/json'
-import { type ClientFile, findClientFile, hostOf, readClientFile, withEntries } from '../clients/client-file.ts'
+import {
+  checkMovable,
+  type ClientFile,
+  findClientFile,
+  hostOf,
+  readClientFile,
+  withEntries,
+} from '../clients/client-file.ts'
 import { gatewayEntry, type GatewayEntry } from '../clients/gateway-entry.ts'
 import { importEntry, type ImportedServer, toServerName } from '../clients/import-entry.ts'
 import type { FileChange } from '../clients/text-file.ts'
@@ -60,15 +67,13 @@ export async function importCommand(
   const host = hostOf(io.env)
   const found = findClientFile(client, options, host)
   if (options.undo) return undoCommand(found.file, options, io)
-  const plan = planOf(
-    readClientFile(found.client, found.file, options.local ? host.cwd : undefined),
-    openConfig(options.config),
-    options,
-  )
+  const opened = readClientFile(found.client, found.file, options.local ? host.cwd : undefined)
+  checkMovable(opened)
+  const plan = planOf(opened, openConfig(options.config), options)
   const after = await configAfter(plan, options, { io, start })
   const isWritten = options.apply === true && plan.servers.length > 0
   if (isWritten) {
-    const { config, opened, entry } = plan
+    const { config, entry } = plan
     const secrets = secretChanges(
       config.file,
       plan.servers.flatMap((one) => (one.isThere ? [] : one.secrets)),

@@ -46,3 +46,10 @@ export function listenUrl({ doc }: Pick<ConfigFile, 'doc'>): string {
     ...(isObject(tls) && { tls }),
   })
 }
+
+/** Returns `publicUrl` of a configuration, or an empty text. Variables are not replaced. */
+export function publicUrlOf({ doc }: Pick<ConfigFile, 'doc'>): string {
+  const file: unknown = doc.toJS()
+  const url = isObject(file) ? file['publicUrl'] : undefined
+  return typeof url === 'string' ? url : ''
+}

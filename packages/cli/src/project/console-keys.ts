@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { errnoOf } from '@toolgate/values'
-import { isObject } from '@toolgate/values/json'
+import { isObject, type JsonObject } from '@toolgate/values/json'
 import { ConfigFileError, type GatewayConfig, loadConfig } from '@toolgate/gateway'
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
 import { listenUrlOf } from '../address.ts'
@@ -21,6 +21,8 @@ export interface ConsoleKeys {
   readonly count: number
   /** The address in the configuration, unless the port is chosen at the start. */
   readonly url: string | undefined
+  /** The addresses of the gateway that the configuration names: where it listens, and `publicUrl`. */
+  readonly addresses: readonly string[]
   /** Returns the person of a key, if the configuration has it. */
   whose(key: string): Pick<UsableKey, 'user' | 'tenant'> | undefined
 }
@@ -53,10 +55,12 @@ export function readConsoleKeys(file: string, env: Io['env']): ConsoleKeys {
   const inOrder = plain.toSorted((a, b) => Number(hashOf(b.key) === first) - Number(hashOf(a.key) === first))
   const hashes = new Set([...byHash.keys(), ...beside.map(({ key }) => hashOf(key))])
   const url = config ? listenUrlOf(config.listen) : doc.errors.length > 0 ? undefined : listenUrl({ doc })
+  const publicUrl = config ? config.publicUrl : textOf(rootOf(doc)['publicUrl'])
   return {
     keys: [...beside, ...inOrder],
     count: hashes.size,
     url: url?.endsWith(':0') ? undefined : url,
+    addresses: [url, publicUrl].filter((one) => one !== undefined),
     whose,
   }
 }
@@ -93,8 +97,8 @@ function personsOf({ callers }: GatewayConfig): readonly FilePerson[] {
 
 /** Returns the persons of a file that has mistakes. Keys with variables are left out. */
 function looseOf(doc: Document): readonly FilePerson[] {
-  const root: unknown = doc.errors.length > 0 ? undefined : doc.toJS()
-  const callers = isObject(root) && Array.isArray(root['callers']) ? (root['callers'] as readonly unknown[]) : []
+  const { callers: rows } = rootOf(doc)
+  const callers = Array.isArray(rows) ? (rows as readonly unknown[]) : []
   return callers.flatMap((one, index) => {
     if (!isObject(one) || one['for'] !== 'console') return []
     const [key, keyHash] = [textOf(one['key']), textOf(one['keyHash'])]
@@ -102,6 +106,11 @@ function looseOf(doc: Document): readonly FilePerson[] {
     const hash = plain === undefined ? (keyHash ?? String(index)).replace(/^sha256:/, '') : hashOf(plain)
     return [{ index, hash, key: plain, user: textOf(one['user']), tenant: textOf(one['tenant']) }]
   })
+}
+
+function rootOf(doc: Document): JsonObject {
+  const root: unknown = doc.errors.length > 0 ? undefined : doc.toJS()
+  return isObject(root) ? root : {}
 }
 
 function textOf(value: unknown): string | undefined {

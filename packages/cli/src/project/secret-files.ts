@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { errnoOf } from '@toolgate/values'
+import { readOwnJson } from '@toolgate/values/json'
 import { type FileChange, readFile } from '../clients/text-file.ts'
 import { CliError } from '../exit.ts'
 import { printable } from '../io.ts'
@@ -104,7 +105,7 @@ export function toTrial<T extends object>(
     JSON.stringify(entry),
   )
   return {
-    entry: JSON.parse(text) as T,
+    entry: readOwnJson(text) as T,
     env: Object.fromEntries(secrets.map(({ file, value }) => [name(file), value])),
   }
 }

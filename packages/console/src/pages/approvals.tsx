@@ -1,64 +1,63 @@
 import { type ReactElement, useSyncExternalStore } from 'react'
-import { APPROVAL_FILTERS, type ApprovalFilters, matchesFilters, valuesOf } from '../approval-queue.ts'
+import { linkTo } from '../address.ts'
+import { APPROVAL_FILTERS, type ApprovalFilters, matchesFilters } from '../approval-queue.ts'
 import { desktopNotices } from '../desktop-notices.ts'
-import { useFilter, useNarrow } from '../hooks.ts'
+import { useChoices, useFilter } from '../hooks.ts'
 import { usePending } from '../pending.ts'
 import { History } from '../parts/approval-history.tsx'
 import { ApprovalList } from '../parts/approval-list.tsx'
-import { FilterBar, OneOf, useIsFiltered } from '../parts/filters.tsx'
+import { GrantList } from '../parts/grant-list.tsx'
 import { PageHead, Pending } from '../parts/panels.tsx'
-import type { ApprovalRow } from '../wire.ts'
+import { DeadReceivers } from '../parts/receivers.tsx'
 
-/** Shows the waiting requests with their inputs, and past decisions. */
+const VIEWS = [
+  { name: '', title: 'Waiting', Content: Inbox },
+  { name: 'grants', title: 'Grants', Content: GrantList },
+  { name: 'history', title: 'History', Content: History },
+] as const
+
+/** Shows the waiting requests, the grants, and past decisions. */
 export function ApprovalsPage(): ReactElement {
+  const view = useChoices()('view')
+  const { name, Content } = VIEWS.find((one) => one.name === view) ?? VIEWS[0]
+  return (
+    <div className="inbox">
+      <PageHead title="Approvals">
+        <nav className="views" aria-label="Views of approvals">
+          {VIEWS.map((one) => (
+            <a
+              key={one.name}
+              href={linkTo('approvals', { view: one.name })}
+              aria-current={one.name === name ? 'page' : undefined}
+            >
+              {one.title}
+            </a>
+          ))}
+        </nav>
+        <NoticeButton />
+      </PageHead>
+      <DeadReceivers />
+      <Content />
+    </div>
+  )
+}
+
+/** Shows the waiting requests with their inputs. */
+function Inbox(): ReactElement {
   const answer = usePending()
   const filters: ApprovalFilters = useFilter(APPROVAL_FILTERS)
   const approvals = answer.data?.approvals
   return (
     <>
-      <PageHead
-        title="Approvals"
-        about="Calls that wait for a person. You approve this exact input, once. Secrets are masked."
-      >
-        <NoticeButton />
-      </PageHead>
       <Pending answer={answer} what="the approvals" />
       {approvals && (
-        <>
-          <Filters approvals={approvals} />
-          <ApprovalList
-            key={JSON.stringify(filters)}
-            pending={approvals.filter((approval) => matchesFilters(approval, filters))}
-            total={approvals.length}
-          />
-          <History />
-        </>
+        <ApprovalList
+          filter={JSON.stringify(filters)}
+          pending={approvals.filter((approval) => matchesFilters(approval, filters))}
+          all={approvals}
+        />
       )}
     </>
-  )
-}
-
-const LABELS: Readonly<Record<keyof ApprovalFilters, readonly [label: string, every: string]>> = {
-  tool: ['Tool', 'all tools'],
-  user: ['Caller', 'all callers'],
-  run: ['Run', 'all runs'],
-  tenant: ['Tenant', 'all tenants'],
-}
-
-/** Shows filters for the fields by which the waiting requests differ. Its size does not change when requests arrive. */
-function Filters({ approvals }: { approvals: readonly ApprovalRow[] }): ReactElement {
-  const isOpen = useIsFiltered(APPROVAL_FILTERS)
-  const isNarrow = useNarrow()
-  return (
-    <details className="filters" open={!isNarrow || isOpen}>
-      <summary>Filter</summary>
-      <FilterBar names={APPROVAL_FILTERS}>
-        {APPROVAL_FILTERS.map((name) => {
-          const [label, every] = LABELS[name]
-          return <OneOf key={name} name={name} label={label} every={every} values={valuesOf(approvals, name)} />
-        })}
-      </FilterBar>
-    </details>
   )
 }
 

@@ -1,77 +1,139 @@
-import { Fragment, type ReactElement, type Ref, useEffect, useId, useRef, useState } from 'react'
+import { Fragment, type ReactElement, useEffect, useRef, useState } from 'react'
 import { linkTo } from '../address.ts'
 import type { Card, CardState } from '../approval-queue.ts'
 import { useVerdicts } from '../approval-verdicts.ts'
 import { count, formatIn, toSentence } from '../format.ts'
+import { useChoices } from '../hooks.ts'
 import type { ApprovalRow } from '../wire.ts'
 import { ApprovalBadge } from './badges.tsx'
 import { Comparison } from './comparison.tsx'
+import { Drawer } from './drawer.tsx'
+import { Edited } from './edit-dialog.tsx'
 import { Exact, JsonBlock, Phrase } from './exact.tsx'
 import { ApprovalTrail } from './trail.tsx'
-import { OneVerdict, RevokeButton, UndoButton, VerdictForm } from './verdict.tsx'
+import { isOpenTo, OneVerdict, RevokeButton, UndoButton, VerdictForm } from './verdict.tsx'
 import { TenantTag, useManyTenants } from './tenant-tag.tsx'
 import { Ago } from './when.tsx'
 
-interface ApprovalCardProps {
-  /** The cards of equal requests, oldest first. */
-  readonly cards: readonly Card[]
+interface ApprovalDrawerProps {
+  /** The cards of equal requests, oldest first. Absent: no such request waits. */
+  readonly cards: readonly Card[] | undefined
   readonly nowMs: number
-  /** The position in the list, and the list's length, because the page has only a part of it. */
-  readonly index: number
-  readonly size: number
-  readonly measure: Ref<HTMLLIElement>
 }
 
-/**
- * Shows equal requests with everything that a person needs to decide. The card keeps its position and size after the
- * decision.
- */
-export function ApprovalCard({ cards, nowMs, index, size, measure }: ApprovalCardProps): ReactElement | null {
-  const id = useId()
-  const [first] = cards
-  if (!first) return null
-  const { tool, user, input, why } = first.approval
-  const isWaiting = cards.some(({ state }) => state === 'pending' || state === 'held')
-  const open = cards.filter(({ state, approval }) => state === 'pending' && approval.mayDecide)
-  const isForeign = cards.every(({ approval }) => !approval.mayDecide)
-  // The form stays as an empty space once the requests are decided.
-  const [hadForm, setHadForm] = useState(open.length > 0)
-  if (open.length > 0 && !hadForm) setHadForm(true)
+/** Shows the open request: beside the list, or over it. */
+export function ApprovalDrawer({ cards, nowMs }: ApprovalDrawerProps): ReactElement {
+  const open = useChoices()('id')
+  const { id = open, tool, user } = cards?.[0]?.approval ?? {}
   return (
-    <li
-      ref={measure}
-      data-index={index}
-      className={isWaiting ? 'card stack approval' : 'card stack approval over'}
-      aria-labelledby={`${id}-title`}
-      aria-setsize={size}
-      aria-posinset={index + 1}
-      tabIndex={-1}
-    >
-      <div className="approval-head">
-        <h3 id={`${id}-title`}>
+    <Drawer
+      id={id}
+      choice="id"
+      title={
+        tool === undefined ? (
+          'A request'
+        ) : (
           <a href={linkTo('tool', { id: tool, as: user ?? '' })}>
             <Exact text={tool} className="id" />
           </a>
-        </h3>
+        )
+      }
+      what="request"
+      row={cards ?? []}
+      isUnknown={false}
+    >
+      {(own) => (own.length === 0 ? <Elsewhere id={id} /> : <ApprovalCard cards={own} nowMs={nowMs} />)}
+    </Drawer>
+  )
+}
+
+/** Leads to the page of a request that is not in the list: it is decided, or not for this person to see. */
+function Elsewhere({ id }: { id: string }): ReactElement {
+  return (
+    <div className="stack">
+      <p>This request does not wait here any more.</p>
+      <p>
+        <a href={`/approvals/${encodeURIComponent(id)}`}>Open its page</a>, which shows how it ended, or look into the{' '}
+        <a href={linkTo('approvals', { view: 'history' })}>history</a>.
+      </p>
+    </div>
+  )
+}
+
+/**
+ * Shows equal requests with everything that a person needs to decide. It keeps its place and size after the decision.
+ */
+function ApprovalCard({ cards, nowMs }: { cards: readonly Card[]; nowMs: number }): ReactElement | null {
+  const open = cards.filter(isOpenTo)
+  // The form stays as an empty space once the requests are decided.
+  const [hadForm, setHadForm] = useState(open.length > 0)
+  if (open.length > 0 && !hadForm) setHadForm(true)
+  const [first] = cards
+  if (!first) return null
+  const { id, tool, input, why } = first.approval
+  const isWaiting = cards.some(({ state }) => state === 'pending' || state === 'held')
+  const isForeign = cards.every(({ approval }) => !approval.mayDecide)
+  return (
+    <div className={isWaiting ? 'stack approval' : 'stack approval over'} data-id={id}>
+      <div className="approval-head">
         {cards.length === 1 ? <Asked card={first} nowMs={nowMs} /> : <AskedByAll cards={cards} nowMs={nowMs} />}
-        {why !== undefined && (
-          <p className="why">
-            <span className="label">Why you are asked</span> <Exact text={toSentence(why)} />
-          </p>
-        )}
+        {why !== undefined && <Why why={why} />}
+        {cards.length === 1 && <Needs approval={first.approval} />}
       </div>
       {cards.length === 1 && <ApprovalTrail approval={first.approval} />}
       <p className="label">The input</p>
       <JsonBlock value={input} label={`The input of ${tool}`} />
+      {cards.length === 1 && <Edited approval={first.approval} />}
       {cards.length === 1 && <ComparisonPlace card={first} />}
       <div className="verdict-place">
-        {hadForm && <VerdictForm open={open.map(({ approval }) => approval)} tool={tool} />}
+        {hadForm && <VerdictForm open={open.map(({ approval }) => approval)} what={tool} isWhole />}
         {isForeign && isWaiting && <Deciders approval={first.approval} />}
         {open.length === 0 && !(isForeign && isWaiting) && (
           <Result key={first.state} cards={cards} nowMs={nowMs} tool={tool} />
         )}
       </div>
-    </li>
+    </div>
+  )
+}
+
+/** Shows the reason as a sentence, and the text of the rule below it to those who may read it. */
+function Why({ why }: { why: string }): ReactElement {
+  const at = why.search(/(?<=\S\s)policy "/)
+  const [told, rule] = at < 0 ? [why, ''] : [why.slice(0, at).trim(), why.slice(at)]
+  return (
+    <div className="why">
+      <span className="label">Why you are asked</span>
+      <div>
+        <Exact text={toSentence(told)} />
+        {rule !== '' && (
+          <p className="rule">
+            <Exact text={toSentence(rule)} />
+          </p>
+        )}
+      </div>
+    </div>
+  )
+}
+
+/** Shows who has approved so far, and who is still needed. */
+function Needs({ approval: { needs } }: { approval: ApprovalRow }): ReactElement | null {
+  if (!needs) return null
+  const { count: wanted, roles = {}, approvedBy } = needs
+  const places = Object.entries(roles).map(([role, n]) => `${n} with the role ${role}`)
+  return (
+    <div className="needs">
+      <span className="label">Approvals</span>
+      <span>
+        {approvedBy.length} of {wanted}
+        {places.length > 0 && <Exact text={` (${places.join(', ')})`} />}
+        {approvedBy.map(({ by, atMs, reason }) => (
+          <span key={by} className="sub">
+            <Exact text={by} className="strong" /> approved <Ago ms={atMs} />
+            <Phrase before=": “" text={reason} after="”" />
+          </span>
+        ))}
+      </span>
+    </div>
   )
 }
 
@@ -117,11 +179,14 @@ function AskedByAll({ cards, nowMs }: { cards: readonly Card[]; nowMs: number })
         {cards.map((card) => (
           <li key={card.approval.id} className="row loose">
             <Asked card={card} nowMs={nowMs} />
-            {card.state === 'pending' && card.approval.mayDecide && <OneVerdict approval={card.approval} />}
+            {isOpenTo(card) && <OneVerdict approval={card.approval} />}
+            <TakeBack card={card} />
             {card.state === 'held' && <UndoButton ids={[card.approval.id]} tool={card.approval.tool} isSmall />}
             {card.state === 'approved' && card.approval.mayDecide && <RevokeButton approval={card.approval} />}
             <StateOf state={card.state} />
+            <Needs approval={card.approval} />
             <ApprovalTrail approval={card.approval} />
+            <Edited approval={card.approval} />
             <ComparisonPlace card={card} />
           </li>
         ))}
@@ -158,11 +223,17 @@ const ENDS: Readonly<Record<Exclude<CardState, 'pending' | 'held'>, string>> = {
   rejected: 'The call will not run.',
   revoked: 'The approval was revoked. The call will not run.',
   expired: 'Nobody decided in time. The agent has to ask again.',
-  gone: 'It no longer waits. The history below may show why.',
+  gone: 'It no longer waits. The history may show why.',
+}
+
+interface ResultProps {
+  readonly cards: readonly Card[]
+  readonly nowMs: number
+  readonly tool: string
 }
 
 /** Shows the result of the requests in place of their buttons. */
-function Result({ cards, nowMs, tool }: Pick<ApprovalCardProps, 'cards' | 'nowMs'> & { tool: string }): ReactElement {
+function Result({ cards, nowMs, tool }: ResultProps): ReactElement {
   const line = useRef<HTMLDivElement>(null)
   const { held } = useVerdicts()
   // The pressed button is gone, so the focus moves here.
@@ -184,8 +255,20 @@ function Result({ cards, nowMs, tool }: Pick<ApprovalCardProps, 'cards' | 'nowMs
   )
 }
 
+/** Takes back this person's own approval of several. */
+function TakeBack({ card: { state, approval } }: { card: Card }): ReactElement | null {
+  if (state !== 'pending' || approval.needs?.mayTakeBack !== true) return null
+  return (
+    <>
+      <span>You have approved it. It waits for others.</span>
+      <RevokeButton approval={approval} label="Take back" />
+    </>
+  )
+}
+
 function OneResult({ card }: { card: Card | undefined }): ReactElement | null {
-  if (!card || card.state === 'pending') return null
+  if (!card) return null
+  if (card.state === 'pending') return <TakeBack card={card} />
   const { approval, state } = card
   const { decidedBy, reason } = approval
   return (

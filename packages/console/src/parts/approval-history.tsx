@@ -4,6 +4,7 @@ import { getJson } from '../api.ts'
 import { choose, useChoices, useLiveState } from '../hooks.ts'
 import type { ApprovalRow, ApprovalsBody, ApprovalStatus } from '../wire.ts'
 import { ApprovalBadge, wordOfApproval } from './badges.tsx'
+import { Edited } from './edit-dialog.tsx'
 import { Exact, JsonBlock, Phrase } from './exact.tsx'
 import { Select } from './form.tsx'
 import { RevokeButton } from './verdict.tsx'
@@ -77,6 +78,7 @@ function Decided({ approval }: { approval: ApprovalRow }): ReactElement {
           <Phrase before="“" text={reason} after="”" />
         </summary>
         <JsonBlock value={approval.input} label={`Input of ${tool}`} />
+        <Edited approval={approval} />
       </details>
       {status === 'approved' && approval.mayDecide && <RevokeButton approval={approval} />}
     </li>

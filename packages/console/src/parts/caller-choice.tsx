@@ -18,7 +18,7 @@ interface CallerChoiceProps {
 }
 
 /** A caller or person that can be chosen. */
-interface CallerOption {
+interface CallerChoiceOption {
   readonly text: string
   readonly about: string
   /** The choices in the address. Absent: a caller is written as JSON. */
@@ -60,7 +60,7 @@ function nameOf(custom: string): string | undefined {
 interface ChoiceProps {
   /** The chosen caller. */
   readonly text: string
-  readonly apply: (option: CallerOption) => void
+  readonly apply: (option: CallerChoiceOption) => void
 }
 
 function Choice({ text, apply }: ChoiceProps): ReactElement {
@@ -143,10 +143,10 @@ function Choice({ text, apply }: ChoiceProps): ReactElement {
   )
 }
 
-const OTHER: CallerOption = { text: 'another caller…', about: 'written as JSON' }
+const OTHER: CallerChoiceOption = { text: 'another caller…', about: 'written as JSON' }
 
 /** Returns the callers and people that match, and the entry for any other caller. */
-function useOptions(text: string, enabled: boolean): readonly CallerOption[] {
+function useOptions(text: string, enabled: boolean): readonly CallerChoiceOption[] {
   const callers = useCallers({ text, limit: SHOWN }, enabled).data?.callers
   const filter = { text, limit: `${SHOWN}` }
   const people = useApi<PeopleBody>({ key: ['people', filter], path: '/api/people', parameters: filter, enabled }).data
@@ -163,7 +163,7 @@ function useOptions(text: string, enabled: boolean): readonly CallerOption[] {
 }
 
 /** Returns a person who is not configured, with the roles that they were seen with. */
-function toPerson(row: PersonRow, nowMs: number): readonly CallerOption[] {
+function toPerson(row: PersonRow, nowMs: number): readonly CallerChoiceOption[] {
   const { as, user, tenant, label, seenRoles = [], rolesFrom, lastCallAt } = row
   if (user === undefined) return []
   const roles = seenRoles.length > 0 ? ` (${seenRoles.join(', ')})` : ''

@@ -141,7 +141,7 @@ export function FilterBox({ grammar, example, seen, isEager = false }: FilterBox
 const MAX_SEEN = 200
 
 /** Returns the different texts of a field in the loaded rows. */
-export function seenIn<Row extends object>(rows: readonly Row[], field: string): ReadonlySet<string> {
+export function seenIn(rows: readonly object[], field: string): ReadonlySet<string> {
   const seen = new Set<string>()
   for (const row of rows) {
     const value: unknown = new Map(Object.entries(row)).get(field)

@@ -1,9 +1,12 @@
 import { type ReactElement, type RefCallback, useEffect, useState } from 'react'
+import type { Card } from '../approval-queue.ts'
 import { useVerdicts, verdicts } from '../approval-verdicts.ts'
 import { useStillButtons } from '../hooks.ts'
 import type { ApprovalRow } from '../wire.ts'
 import { announce } from './announcer.tsx'
+import { EditButton } from './edit-dialog.tsx'
 import { Field } from './form.tsx'
+import { GrantButton } from './grant-dialog.tsx'
 
 const MOVED = 'The page has just moved. Nothing was sent: press again.'
 
@@ -33,22 +36,31 @@ function useStillPress(): StillPress {
   }
 }
 
+/** Whether a request waits for this person. Who has approved waits for others. */
+export function isOpenTo({ state, approval: { mayDecide, needs } }: Card): boolean {
+  return state === 'pending' && mayDecide && needs?.mayTakeBack !== true
+}
+
 interface VerdictFormProps {
   /** The requests that this person decides together. If empty, the form only keeps its space. */
   readonly open: readonly ApprovalRow[]
-  /** The tool of the card. */
-  readonly tool: string
+  /** What is decided, for screen readers: the tool, or `selected`. */
+  readonly what: string
+  /** Whether it also offers what is for one request only: to grant equal calls, and to change the input. */
+  readonly isWhole?: boolean
+  /** Called after a press. */
+  readonly onDone?: () => void
 }
 
 /** A form to approve or reject, with a reason. */
-export function VerdictForm({ open, tool }: VerdictFormProps): ReactElement {
+export function VerdictForm({ open, what, isWhole = false, onDone }: VerdictFormProps): ReactElement {
   const [reason, setReason] = useState('')
   const { ref, isStill, note, press } = useStillPress()
   const { sending, problems } = useVerdicts()
   const isOver = open.length === 0
   const isOff = !isStill || open.some((one) => sending.has(one.id))
   return (
-    <form className="verdict" inert={isOver} onSubmit={(event) => event.preventDefault()}>
+    <div className="verdict" inert={isOver}>
       <Field label="Reason (optional)" isGrowing>
         {(id) => <input id={id} value={reason} maxLength={500} onChange={(event) => setReason(event.target.value)} />}
       </Field>
@@ -60,17 +72,37 @@ export function VerdictForm({ open, tool }: VerdictFormProps): ReactElement {
             className={decision}
             aria-disabled={isOff}
             aria-keyshortcuts={key}
-            onClick={() => press(() => verdicts[decision](open, reason))}
+            onClick={() =>
+              press(() => {
+                verdicts[decision](open, reason)
+                onDone?.()
+              })
+            }
           >
             {label}
             {open.length > 1 && ` all ${open.length}`}
-            <span className="unseen"> {tool}</span>
+            <span className="unseen"> {what}</span>
           </button>
         ))}
         {note !== '' && <p className="moved-note">{note}</p>}
       </div>
+      {isWhole && <More open={open} reason={reason} />}
       <Problems texts={open.flatMap((one) => problems.get(one.id) ?? [])} />
-    </form>
+    </div>
+  )
+}
+
+/** What a person may do with a request besides approving or rejecting it as it is. */
+function More({ open, reason }: { open: readonly ApprovalRow[]; reason: string }): ReactElement | null {
+  const [one] = open
+  const granting = open.find(({ mayGrant }) => mayGrant !== undefined)
+  const isEditable = one?.mayEdit === true && open.length === 1
+  if (!granting && !isEditable) return null
+  return (
+    <div className="row loose more-verdicts">
+      {granting?.mayGrant && <GrantButton approval={granting} may={granting.mayGrant} reason={reason} />}
+      {isEditable && <EditButton approval={one} reason={reason} />}
+    </div>
   )
 }
 
@@ -97,8 +129,14 @@ export function OneVerdict({ approval }: { approval: ApprovalRow }): ReactElemen
   )
 }
 
-/** Revokes an approval that no call has used yet. */
-export function RevokeButton({ approval }: { approval: ApprovalRow }): ReactElement {
+interface RevokeButtonProps {
+  readonly approval: ApprovalRow
+  /** Default: `Revoke`. */
+  readonly label?: string
+}
+
+/** Revokes an approval that no call has used yet, or takes back one's own of several. */
+export function RevokeButton({ approval, label = 'Revoke' }: RevokeButtonProps): ReactElement {
   const { ref, isStill, note, press } = useStillPress()
   const { sending, problems } = useVerdicts()
   return (
@@ -109,7 +147,8 @@ export function RevokeButton({ approval }: { approval: ApprovalRow }): ReactElem
         aria-disabled={!isStill || sending.has(approval.id)}
         onClick={() => press(() => verdicts.revoke(approval))}
       >
-        Revoke<span className="unseen"> the approval of {approval.tool}</span>
+        {label}
+        <span className="unseen"> the approval of {approval.tool}</span>
       </button>
       {note !== '' && <span className="moved-note">{note}</span>}
       <Problems texts={[problems.get(approval.id) ?? []].flat()} />

@@ -32,7 +32,7 @@ export function withoutEdit(rule: ApproverRule | undefined): ApproverRule | unde
 }
 
 /** Leaves out the position, because a clause that moves is the same clause. */
-export function toClause({ policy, clause }: Reason): string {
+function toClause({ policy, clause }: Reason): string {
   return `clause ${policy}, ${clause?.id ?? clause?.match}`
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createGate } from '../gate/gate.ts'
 import { describe, it } from 'node:test'
 import type { Caller } from '../ports/caller.ts'
 import type { MayApprove } from '../ports/ports.ts'
@@ -24,6 +25,14 @@ describe('createApprovals', () => {
     )
     assert.equal((await desk.get('id-1'))?.tool, 'pay')
     assert.equal(await desk.get('id-2'), undefined)
+  })
+
+  it('names the place of a change that is not allowed', async () => {
+    const { desk } = await pending()
+    const input = JSON.parse('{"to":{"__proto__":{"x":1}}}') as Record<string, unknown>
+    await assert.rejects(desk.decide({ tenant: 'acme', user: 'vera' }, 'id-1', { decision: 'approve', input }), {
+      message: 'decide.input/to/__proto__: is a name that is not allowed',
+    })
   })
 
   const people: readonly (readonly [who: string, approver: Caller, may: boolean])[] = [
@@ -133,5 +142,37 @@ describe('shownInput', () => {
       null,
     ])
       assert.deepEqual(shownInput(input, redactor), redactor.redactValue(input))
+  })
+})
+
+describe('a halted person', () => {
+  const tools = { pay: { execute: () => 'paid' }, read: { execute: () => 'read' } }
+  const setUp = async () => {
+    const gate = createGate({ tools, policy: { ask: ['*'] } })
+    const view = await gate.view({ user: 'vera' })
+    await view.call({ tool: 'pay' })
+    const [approval] = await gate.approvals.list({ status: 'pending' })
+    return { gate, id: approval?.id ?? assert.fail('nothing waits') }
+  }
+  const ADA = { user: 'ada', roles: ['approver'], aliases: ['ada@corp.example'] }
+
+  it('approves nothing, under any of their names, and may reject', async () => {
+    for (const user of ['ada', 'ada@corp.example']) {
+      const { gate, id } = await setUp()
+      await gate.halt({ user, reason: 'stolen phone' })
+      await assert.rejects(gate.approvals.decide(ADA, id, { decision: 'approve' }), {
+        code: 'approval_forbidden',
+        message: 'You may approve nothing: you are halted: stolen phone.',
+      })
+      assert.equal((await gate.approvals.decide(ADA, id, { decision: 'reject' })).status, 'rejected')
+    }
+  })
+
+  it('approves where the halt is of another tool, of another tenant or of somebody else', async () => {
+    for (const target of [{ user: 'ada', tool: 'read' }, { user: 'ada', tenant: 'acme' }, { user: 'vera' }]) {
+      const { gate, id } = await setUp()
+      await gate.halt({ ...target, reason: 'a test' })
+      assert.equal((await gate.approvals.decide(ADA, id, { decision: 'approve' })).status, 'approved')
+    }
   })
 })

@@ -23,6 +23,7 @@ import type {
 } from '../ports/ports.ts'
 import { canonicalize, frozenCopy, toJsonText } from '@toolgate/values/json'
 import type { Redactor } from '@toolgate/values/redact'
+import type { Halt } from '../state/halts.ts'
 
 /** Lists and decides approvals, on behalf of people. */
 export interface Approvals {
@@ -79,6 +80,8 @@ interface ApprovalsPorts {
   readonly checkEdit?: ((approval: Approval, patch: NonNullable<ApprovalVerdict['input']>) => void) | undefined
   /** Absent: an approval makes no grant. */
   readonly granting?: GrantMaker | undefined
+  /** Returns the halt of a person that covers the tool of an approval. */
+  readonly haltOf?: ((person: Caller, approval: Approval) => Pick<Halt, 'reason'> | undefined) | undefined
 }
 
 const PORTS = shapeOf<ApprovalsPorts>({
@@ -88,6 +91,7 @@ const PORTS = shapeOf<ApprovalsPorts>({
   onRefused: true,
   checkEdit: true,
   granting: true,
+  haltOf: true,
 })
 
 /** Returns the approvals of a gate, over the store that its calls use. */
@@ -123,6 +127,9 @@ export function createApprovals(ports: ApprovalsPorts, mayApprove: MayApprove = 
             'approval_forbidden',
             mayApprove === mayApproveByDefault ? whoMay(approval) : 'You may not decide this approval.',
           )
+        const halt = decision === 'approve' ? ports.haltOf?.(defineCaller(approver), approval) : undefined
+        if (halt)
+          throw new ToolgateError('approval_forbidden', `You may approve nothing: you are halted: ${halt.reason}.`)
         // The message names the person's own names, which the store does not tell from those behind their credential.
         if (decision === 'approve' && approval.status === 'pending') checkOther(approval, approver)
         if (input !== undefined && approval.status === 'pending') ports.checkEdit?.(approval, input)
@@ -166,7 +173,7 @@ function toGrant(
 function frozenPatch(input: ApprovalVerdict['input']): ApprovalVerdict['input'] {
   if (input === undefined) return undefined
   const copy = frozenCopy(input)
-  if ('problem' in copy) throw new ConfigError('decide.input', copy.problem.message)
+  if ('problem' in copy) throw new ConfigError(`decide.input${copy.problem.pointer}`, copy.problem.message)
   return copy.value as ApprovalVerdict['input']
 }
 

@@ -144,6 +144,21 @@ describe('an edited call', () => {
     assert.equal((await call()).status, 'waiting')
   })
 
+  it('asks again where two rules have the same selector and no id', async () => {
+    const policy = {
+      ask: [
+        { match: 'pay', input: 'input.amount > 100.0', edit: true },
+        { match: 'pay', input: 'input.amount > 1000.0', edit: true, approvers: 2 },
+      ],
+    }
+    const { call, approve, pending, ran } = await setUp({ policy })
+    await call()
+    await approve({ amount: 5000 })
+    assert.equal((await call()).status, 'waiting')
+    assert.deepEqual((await pending()).approver, { by: 'other', count: 2 })
+    assert.deepEqual(ran, [])
+  })
+
   it('gives both approvals back where the call does not run', async () => {
     const policy = {
       ask: [

@@ -4,10 +4,10 @@ import { chain, cut, outputText, ToolgateError } from '@toolgate/values'
 import type { Approval, ApprovalEdit, ApprovalVerdict } from '../ports/ports.ts'
 import type { Tool } from '../tools/tool.ts'
 import { definitionHash } from '../tools/definition-hash.ts'
-import { toClause } from './approval-demand.ts'
 import { isShownWhole, shownInput } from './approvals.ts'
 import type { Attempt, CallPorts, CheckResult } from './attempt.ts'
 import { askHooks, newAskingReasons, replaceInput } from './deciding.ts'
+import { hashesOf } from './granted.ts'
 
 /**
  * Gives the call the input that its approvers chose, and decides it again. The approval stays that of the original input,
@@ -25,10 +25,11 @@ export function editCall(
   attempt.edited = { original, edit, changes: changesOf(attempt, original, input, edit) }
   const stop = replaceInput(attempt, tool, input)
   if (stop) return stop
-  const known = new Set(asking.map(toClause))
+  // Two rules may have the same selector and no id, so the whole text of a rule counts.
+  const known = new Set(hashesOf(asking))
   return chain(attempt.hooks.length > 0 ? askHooks(attempt, tool) : undefined, (denied) => {
     if (denied) return denied
-    return newAskingReasons(attempt).every((one) => known.has(toClause(one))) ? undefined : askAgain()
+    return hashesOf(newAskingReasons(attempt)).every((one) => known.has(one)) ? undefined : askAgain()
   })
 }
 

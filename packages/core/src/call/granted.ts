@@ -67,7 +67,7 @@ export function coversAsking(grant: Pick<Grant, 'clauses' | 'approver' | 'asked'
   return asking.every((one) => seen.has(hashOfReason(one))) && coversDemand(grant, demandOf(asking))
 }
 
-/** Returns what an approval keeps of the reasons that ask, so that a grant can be bound to them. */
+/** Returns what identifies the rules that ask, so that a grant or a changed call can be bound to them. */
 export function hashesOf(asking: readonly Reason[]): readonly string[] {
   return [...new Set(asking.map(hashOfReason))].toSorted()
 }

@@ -212,6 +212,7 @@ export function createParts(options: AnyOptions, gateOf: GateOf): GateParts {
         onDecided: recorder.decided,
         onRefused: recorder.refused,
         granting,
+        haltOf: (person, { tool }) => halts.ofPerson(person, catalog.snapshot().get(tool)),
         checkEdit: (approval, patch) => checkEdit(approval, patch, catalog.snapshot().get(approval.tool), ports),
       },
       options.mayApprove,

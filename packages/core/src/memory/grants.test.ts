@@ -28,10 +28,10 @@ describe('memoryGrants', () => {
         } satisfies NewGrant,
         0,
       )
-    for (let i = 0; i < 10_000; i++) make(i)
+    for (let i = 0; i < 10_000; i++) void make(i)
     assert.throws(() => make(10_000), { code: 'grant_too_many' })
-    store.take('g5', 0, 's')
-    make(10_000)
+    void store.take('g5', 0, 's')
+    void make(10_000)
     assert.equal(store.get('g5', 0), undefined)
     assert.throws(() => make(10_001), { code: 'grant_too_many' })
   })

@@ -1,4 +1,12 @@
+import { checkShape, shapeOf } from '@toolgate/values'
 import { MAX_PEOPLE, type PersonStore, type SeenPerson } from '../ports/people.ts'
+
+interface MemoryPeopleOptions {
+  /** The most people that are kept. Default: 100,000. */
+  readonly max?: number
+}
+
+const OPTIONS = shapeOf<MemoryPeopleOptions>({ max: true })
 
 /**
  * Keeps people in the memory of this process.
@@ -7,7 +15,9 @@ import { MAX_PEOPLE, type PersonStore, type SeenPerson } from '../ports/people.t
  * const people = memoryPeople()
  * people.note([{ user: 'vera', issuer: 'key', by: 'key', roles: [], scopes: [], clients: [], firstSeenAt: 1, lastSeenAt: 1 }])
  */
-export function memoryPeople({ max = MAX_PEOPLE }: { readonly max?: number } = {}): PersonStore {
+export function memoryPeople(options: MemoryPeopleOptions = {}): PersonStore {
+  checkShape('memoryPeople', options, OPTIONS)
+  const { max = MAX_PEOPLE } = options
   const kept = new Map<string, { readonly person: SeenPerson; readonly number: number }>()
   /** The number of notes. It stands for the time. */
   let number = 0

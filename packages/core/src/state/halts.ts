@@ -71,6 +71,8 @@ export interface Halts {
   now(): EffectsOver
   /** Returns the halt that stops a call. */
   stopping(caller: Caller, tool: Tool): Halt | undefined
+  /** Returns the halt of a person, under any of their names, that covers a tool. An unknown tool counts as covered. */
+  ofPerson(person: Caller, tool: Tool | undefined): Halt | undefined
   /** Returns a test for calls that a halt of the target would stop. @throws {ConfigError} for an invalid target */
   wouldStop(target: HaltTarget): (caller: Caller, tool: Tool) => boolean
   /** Parses the selectors of the halts again, after the groups have changed. */
@@ -176,6 +178,17 @@ class StoredHalts implements Halts {
     return undefined
   }
 
+  ofPerson(person: Caller, tool: Tool | undefined): Halt | undefined {
+    const names = [person.user, ...(person.aliases ?? [])]
+    for (const halt of this.#halts.values()) {
+      const isNamed = halt.target.user !== undefined && names.includes(halt.target.user)
+      // A name of the person stands for all of them.
+      const isStopped = isNamed && stopsCaller(halt, { ...person, user: halt.target.user })
+      if (isStopped && (tool === undefined || stopsTool(halt, tool))) return halt
+    }
+    return undefined
+  }
+
   wouldStop(target: HaltTarget): (caller: Caller, tool: Tool) => boolean {
     const halt = parseHalt({ ...target, reason: 'asked' }, 0, this.#options.groups())
     return (caller, tool) => stopsCaller(halt, caller) && stopsTool(halt, tool)
@@ -277,7 +290,7 @@ function parseReason(reason: unknown = ''): string {
 /** Parses a stored halt. @throws {ConfigError} if it is invalid */
 function restoreHalt(stored: unknown, groups: GroupSelectors): ParsedHalt {
   const { target, reason, by, byTenant, at } = (stored ?? {}) as Partial<Halt>
-  return parseHalt({ ...target, reason: reason as string, by, byTenant }, Number(at), groups)
+  return parseHalt({ ...target, reason, by, byTenant }, Number(at), groups)
 }
 
 function parseTarget(request: HaltTarget): HaltTarget {

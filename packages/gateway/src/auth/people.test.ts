@@ -88,17 +88,93 @@ describe('People', () => {
     await people.close()
   })
 
-  it('knows who logged in to the console with roles', async () => {
-    const { clock, store } = await setStage()
-    const people = new People({ clock, log: () => {}, otherNames: () => ['vera'] })
-    await people.open(store)
-    people.noteLogin(defineCaller({ user: 'a/vera', tenant: 'acme', roles: ['approver'] }), A)
-    people.noteLogin(defineCaller({ user: 'a/zoe', roles: [] }), A)
-    people.noteRequest(tokenOf({ user: 'a/otto', roles: ['approver'] }))
-    const vera = { user: 'a/vera', tenant: 'acme', roles: ['approver'], aliases: ['vera'] }
-    assert.deepEqual(people.deciders(), [{ for: 'console', caller: vera }])
-    await people.forget({ user: 'a/vera', tenant: 'acme' })
-    assert.deepEqual(people.deciders(), [])
+  describe('those who may decide', () => {
+    const DAY_MS = 24 * 60 * MINUTE_MS
+    const of = (user: string, tenant: string | undefined, ...roles: string[]) =>
+      defineCaller({ user, ...(tenant !== undefined && { tenant }), roles })
+    async function setConsole() {
+      const clock = manualClock()
+      const given = { roles: new Set(['approver', 'viewer']) }
+      const loginRoles = (issuer: string) => (issuer === A ? given.roles : new Set<string>())
+      const people = new People({ clock, log: () => {}, otherNames: () => ['vera'], loginRoles })
+      await people.open(memoryPeople())
+      const names = (tenant?: string) => people.deciders(tenant).map(({ caller }) => caller.user)
+      return { clock, people, given, names }
+    }
+
+    it('are people of a tenant who logged in to the console with roles', async () => {
+      const { people } = await setConsole()
+      people.noteLogin(of('a/vera', 'acme', 'approver'), A)
+      people.noteLogin(of('a/zoe', 'acme'), A)
+      people.noteRequest(tokenOf({ user: 'a/otto', tenant: 'acme', roles: ['approver'] }))
+      const vera = { user: 'a/vera', tenant: 'acme', roles: ['approver'], aliases: ['vera'] }
+      assert.deepEqual(
+        people.deciders('acme').map(({ caller }) => caller),
+        [vera],
+      )
+      assert.deepEqual([people.deciders(undefined), people.deciders('globex')], [[], []])
+      await people.forget({ user: 'a/vera', tenant: 'acme' })
+      assert.deepEqual(people.deciders('acme'), [])
+      await people.close()
+    })
+
+    it('are no longer those whom a login refused, who stayed away, or whose roles the file does not give', async () => {
+      const { clock, people, given, names } = await setConsole()
+      for (const user of ['ada', 'bob', 'eve']) people.noteLogin(of(user, undefined, 'approver'), A)
+      people.noteLogin(of('mia', undefined, 'approver'), 'https://former.example')
+      assert.deepEqual(names(), ['ada', 'bob', 'eve'])
+      people.noteRefusedLogin(of('eve', undefined, 'some-group'), A)
+      people.noteRefusedLogin(of('a-stranger', undefined), A)
+      assert.deepEqual(names(), ['ada', 'bob'])
+      assert.deepEqual(people.of('a-stranger'), [])
+      clock.advance(29 * DAY_MS)
+      people.noteLogin(of('bob', undefined, 'approver'), A)
+      clock.advance(2 * DAY_MS)
+      assert.deepEqual(names(), ['bob'])
+      given.roles = new Set(['viewer'])
+      people.noteLogin(of('zoe', undefined, 'viewer'), A)
+      assert.deepEqual(names(), ['zoe'])
+      await people.close()
+    })
+
+    it('are 100 of each tenant, approvers first, so that a large tenant hides nobody of another', async () => {
+      const { clock, people, names } = await setConsole()
+      people.noteLogin(of('ada', 'small', 'approver'), A)
+      people.noteLogin(of('ada', 'large', 'approver'), A)
+      for (let i = 0; i < 200; i++) {
+        clock.advance(1)
+        people.noteLogin(of(`u${i}`, 'large', 'viewer'), A)
+      }
+      assert.deepEqual(names('small'), ['ada'])
+      assert.deepEqual([names('large').length, ...names('large').slice(0, 2)], [100, 'ada', 'u199'])
+      await people.close()
+    })
+  })
+
+  it('does not bring somebody back whom a read in progress still has', async (t) => {
+    const { store, clock } = await setStage()
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    let answer = () => {}
+    const slow: PersonStore = {
+      ...store,
+      async read(since) {
+        const now = await store.read(since)
+        if (since !== undefined) await new Promise<void>((resolve) => (answer = resolve))
+        return { ...now, count: 100 }
+      },
+    }
+    const people = new People({ clock, log: () => {} })
+    await people.open(slow)
+    people.noteRequest(tokenOf({ user: 'a/vera' }))
+    await people.write()
+    t.mock.timers.tick(5000)
+    await new Promise(setImmediate)
+    const forgetting = people.forget({ user: 'a/vera' })
+    await new Promise(setImmediate)
+    answer()
+    assert.equal(await forgetting, 1)
+    await new Promise(setImmediate)
+    assert.deepEqual(people.of('a/vera'), [])
     await people.close()
   })
 

@@ -17,6 +17,8 @@ interface PeopleDeps {
   readonly log: (line: LogLine) => void
   /** Returns the other names of a user at the issuers of the configuration. Default: none. */
   readonly otherNames?: (user: string) => readonly string[]
+  /** Returns the roles that a login at an issuer can give now. Default: none. */
+  readonly loginRoles?: (issuer: string) => ReadonlySet<string>
 }
 
 /** The issuer of people who come with a key of the file. */
@@ -31,11 +33,16 @@ const MAX_BATCH = 500
 const MAX_UNWRITTEN = 10_000
 const MAX_CLIENTS = 8
 const MAX_DECIDERS = 100
+/** Somebody who has not logged in for so long may no longer be there to decide. */
+const DECIDER_MS = 30 * 24 * 60 * 60_000
+const NO_ROLES: ReadonlySet<string> = new Set()
 
 /** A person with the roles of their latest login to the console. */
 interface ConsolePerson {
   readonly for: 'console'
   readonly caller: Caller
+  /** Identifies their record. */
+  readonly key: string
 }
 
 /** How a person came. */
@@ -66,7 +73,8 @@ export class People {
   readonly #unwritten = new Map<string, SeenPerson>()
   readonly #timers: NodeJS.Timeout[] = []
   #readAt: number | undefined
-  #deciders: { readonly revision: number; readonly people: readonly ConsolePerson[] } | undefined
+  /** The people who logged in with roles, by tenant. */
+  #deciders: { readonly revision: number; readonly of: Map<string | undefined, ConsolePerson[]> } | undefined
   #turn: Promise<unknown> = Promise.resolve()
 
   constructor(deps: PeopleDeps) {
@@ -107,19 +115,47 @@ export class People {
     return [...this.#people.values()]
   }
 
-  /** Returns the people who logged in to the console with roles, the latest first, and at most 100. */
-  deciders(): readonly ConsolePerson[] {
-    if (this.#deciders?.revision !== this.revision) {
-      const { otherNames = () => [] } = this.#deps
-      const withRoles = this.list().filter(({ consoleRoles = [] }) => consoleRoles.length > 0)
-      const latest = withRoles.toSorted((a, b) => b.lastSeenAt - a.lastSeenAt).slice(0, MAX_DECIDERS)
-      const people = latest.map(({ user, tenant, consoleRoles: roles }): ConsolePerson => {
-        const [of, aliases] = [tenant === undefined ? {} : { tenant }, otherNames(user)]
-        return { for: 'console', caller: defineCaller({ user, ...of, roles, ...(aliases.length > 0 && { aliases }) }) }
-      })
-      this.#deciders = { revision: this.revision, people }
+  /** Notes that somebody may no longer log in to the console. Strangers are not noted. */
+  noteRefusedLogin(person: Caller, issuer: string): void {
+    const { user, tenant } = person
+    if (this.of(user ?? '').some((one) => one.issuer === issuer && one.tenant === tenant))
+      this.noteLogin(defineCaller({ ...person, roles: [] }), issuer)
+  }
+
+  /**
+   * Returns the people of one tenant, or of none, who logged in to the console with roles: approvers first, then the
+   * latest, and at most 100.
+   */
+  deciders(tenant: string | undefined): readonly ConsolePerson[] {
+    if (this.#deciders?.revision !== this.revision)
+      this.#deciders = { revision: this.revision, of: this.#readDeciders() }
+    const since = this.#deps.clock.wallMs() - DECIDER_MS
+    return (
+      this.#deciders.of.get(tenant)?.filter(({ key }) => (this.#people.get(key)?.consoleRolesAt ?? 0) > since) ?? []
+    )
+  }
+
+  #readDeciders(): Map<string | undefined, ConsolePerson[]> {
+    const { otherNames = () => [], loginRoles = () => NO_ROLES } = this.#deps
+    const found = this.list().flatMap((person) => {
+      const { issuer, consoleRoles = [], consoleRolesAt: at = 0 } = person
+      // The configuration may give fewer roles than at the login.
+      const given = consoleRoles.length > 0 ? loginRoles(issuer) : NO_ROLES
+      const roles = consoleRoles.filter((role) => given.has(role))
+      return roles.length > 0 ? [{ person, roles, at, rank: Number(roles.includes('approver')) }] : []
+    })
+    found.sort((a, b) => b.rank - a.rank || b.at - a.at)
+    const ofTenant = Map.groupBy(found, ({ person }) => person.tenant)
+    const toConsolePerson = ({ person, roles }: (typeof found)[number]): ConsolePerson => {
+      const { user, tenant } = person
+      const [of, aliases] = [tenant === undefined ? {} : { tenant }, otherNames(user)]
+      return {
+        for: 'console',
+        caller: defineCaller({ user, ...of, roles, ...(aliases.length > 0 && { aliases }) }),
+        key: toPersonKey(person),
+      }
     }
-    return this.#deciders.people
+    return new Map([...ofTenant].map(([tenant, all]) => [tenant, all.slice(0, MAX_DECIDERS).map(toConsolePerson)]))
   }
 
   /** Returns the people with a user name: of several tenants, or of several issuers. */
@@ -130,7 +166,10 @@ export class People {
   /** Removes a user of one tenant, or of none, until they come again. Returns the number of removed people. */
   async forget(who: { readonly user: string; readonly tenant?: string | undefined }): Promise<number> {
     await this.write()
-    const removed = (await this.#store?.forget(who)) ?? 0
+    // A read that has begun must not bring the person back.
+    const removing = this.#turn.then(() => this.#store?.forget(who) ?? 0)
+    await this.#inTurn(async () => void (await removing.catch(() => {})))
+    const removed = await removing
     for (const person of this.of(who.user)) if (person.tenant === who.tenant) this.#remove(toPersonKey(person))
     this.#noted = new WeakMap()
     return removed

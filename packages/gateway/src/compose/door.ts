@@ -33,7 +33,13 @@ export async function openDoor(
   const publicUrl = written ?? (isLoopback(host) ? toUrl(listen, port) : undefined)
   const keys = new Keys({ revisions, clock, onFault })
   const runs = new Runs({ revisions, clock, keys, onFault })
-  const people = new People({ clock, log, otherNames: (user) => otherNames(user, namingIssuers({ oauth, oidc })) })
+  const loginRoles = new Set([...(oidc?.roles.values() ?? [])].flat())
+  const people = new People({
+    clock,
+    log,
+    otherNames: (user) => otherNames(user, namingIssuers({ oauth, oidc })),
+    loginRoles: (issuer) => (issuer === oidc?.server.issuer ? loginRoles : new Set()),
+  })
   const opened = await openAuthenticator([keys, runs], {
     oauth,
     naming: namingIssuers({ oauth, oidc }),

@@ -100,7 +100,7 @@ export async function openHeart(known: HeartServices, options: HeartOptions): Pr
     whoDecides: (approval) =>
       whoDecides(approval, {
         approvals: made.approvals,
-        callers: [...revisions.current.callers, ...door.people.deciders()],
+        callers: [...revisions.current.callers, ...door.people.deciders(approval.tenant)],
         publicUrl: door.publicUrl,
       }),
     ...toGateOptions(config, rules),

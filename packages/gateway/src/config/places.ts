@@ -24,7 +24,7 @@ export interface PolicySource {
  * @throws {ConfigError} if the text has no such section
  */
 export function replaceSection(text: string, own: PolicySource | undefined, policy: string): string {
-  if (!own) throw new ConfigError('policy', 'is not in the file, so that nothing can take its place')
+  if (!own) throw new ConfigError('policy', 'does not have lines of its own in the file, so nothing can take its place')
   const lines = text.split('\n')
   const written = own.restored?.replaces ?? own.text
   const [start, count] = [own.line - 1, written.split('\n').length]
@@ -33,14 +33,27 @@ export function replaceSection(text: string, own: PolicySource | undefined, poli
   return [...lines.slice(0, start), policy, ...lines.slice(start + count)].join('\n')
 }
 
+/**
+ * Returns the `policy` section as it is written; `undefined` if it shares a line with another section. People who may read
+ * or restore a policy must get nothing else of the file.
+ */
 export function findPolicySource(source: Source, text: string): PolicySource | undefined {
   const place = source.placeOf(['policy'])
   if (!place) return undefined
   const { file, line } = place
   const lines = text.split('\n')
-  const begins = [...(source.root?.entries?.keys() ?? [])].flatMap((key) => source.placeOf([key])?.line ?? [])
-  const end = Math.min(...begins.filter((one) => one > line), lines.length + 1)
-  return { file, line, text: lines.slice(line - 1, end - 1).join('\n') }
+  const keys = [...(source.root?.entries?.keys() ?? [])].flatMap((key) => source.placeOf([key]) ?? [])
+  const after = keys.filter((one) => one.line > line).toSorted((a, b) => a.line - b.line || a.column - b.column)
+  const [next] = after
+  const isShared = keys.filter((one) => one.line === line).length > 1
+  const isOwn = [place, ...(next ? [next] : [])].every((one) => beginsLine(lines, one))
+  if (isShared || !isOwn) return undefined
+  return { file, line, text: lines.slice(line - 1, (next?.line ?? lines.length + 1) - 1).join('\n') }
+}
+
+/** Whether nothing but the brace of the whole file is before a key in its line. */
+function beginsLine(lines: readonly string[], { line, column }: ConfigPlace): boolean {
+  return ['', '{'].includes((lines[line - 1] ?? '').slice(0, column - 1).trim())
 }
 
 /** Returns the places of the policies of the gateway and of its apps. */

@@ -35,7 +35,7 @@ export const room: Room = {
   open(heart, rooms) {
     const approvals = redactApprovals(heart.gate.approvals, heart.redact)
     const { clock, door, onFault } = heart
-    const callers = () => [...heart.revisions.current.callers, ...heart.door.people.deciders()]
+    const callers = ({ tenant }: Approval) => [...heart.revisions.current.callers, ...door.people.deciders(tenant)]
     const { grants, catalog } = heart.gate
     const schemaOf = (tool: string) => catalog.get(tool)?.inputSchema
     const deps: ApprovalsDeps = { approvals, callers, comparisons: openComparisons(heart), clock, grants, schemaOf }
@@ -61,7 +61,8 @@ export const room: Room = {
 
 export interface ApprovalsDeps {
   readonly approvals: Approvals
-  readonly callers: () => readonly Pick<CallerConfig, 'for' | 'caller'>[]
+  /** Returns the callers of the file, and people of the approval's tenant who logged in to the console. */
+  readonly callers: (approval: Approval) => readonly Pick<CallerConfig, 'for' | 'caller'>[]
   readonly comparisons: Pick<Comparisons, 'askerOf' | 'compare' | 'has'>
   readonly clock: Pick<Clock, 'wallMs'>
   readonly grants: Pick<Grants, 'problem' | 'rules'>
@@ -213,7 +214,7 @@ function toApprovalRow(
   const people = needsOf(given, person, approvedBy)
   const needs = people ? { needs: people } : {}
   if (!isOpen(approval)) return { ...approval, ...needs, mayDecide: false, deciders: [] }
-  const able = [...decidersOf(given, { approvals, callers: callers() })]
+  const able = [...decidersOf(given, { approvals, callers: callers(given) })]
   const names = new Set(able.filter((caller) => maySee(person, caller)).map(toName))
   const mayDecide = approvals.mayDecide(person, given)
   const mayGrant = mayDecide ? mayGrantOf(grants, person, given, schemaOf(approval.tool)) : undefined

@@ -153,7 +153,7 @@ function parseHalt(body: ReadonlyMap<string, unknown>): HaltRequest {
       throw invalidBody(`The field "${field}" must be a text of 1 to ${MAX_TARGET_LENGTH} characters.`)
   }
   // The gate checks the combination of fields, and the reason.
-  return Object.fromEntries(body) as unknown as HaltRequest
+  return Object.fromEntries(body)
 }
 
 /** The roles that may create and release halts. */

@@ -203,7 +203,8 @@ ${key}
 ${edit}
 <label>Reason (optional) <input name="reason" maxlength="500" autocomplete="off"></label>
 ${approve}<button name="decision" value="reject">Reject</button>
-</form>`
+</form>
+<p><a href="/#/approvals?id=${encodeURIComponent(approval.id)}">Open it in the console</a>, where you can also compare, approve equal calls and change any field.</p>`
 }
 
 export function toTime(ms: number): string {

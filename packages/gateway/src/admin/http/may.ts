@@ -1,10 +1,10 @@
 import type { Caller } from '@toolgate/core'
 import { ApiFault, type ApiFaultCode } from '../../model/faults.ts'
 
-type NamedPerson = Caller & { readonly user: string }
+type OperatingCaller = Caller & { readonly user: string }
 
 /** Whether a person operates the gateway for all tenants. Only a person without a tenant does. */
-export function isOperator(person: Caller): person is NamedPerson {
+export function isOperator(person: Caller): person is OperatingCaller {
   const { user, tenant, roles = [] } = person
   return user !== undefined && tenant === undefined && roles.some((role) => role === 'operator' || role === 'approver')
 }

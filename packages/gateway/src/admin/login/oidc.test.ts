@@ -23,6 +23,7 @@ async function setup(t: TestContext, publicUrl: string) {
   const config = { server: issuer.config, clientId: 'console', scopes: ['openid'], roles: new Map([['admins', []]]) }
   const logged: string[] = []
   const came: unknown[] = []
+  const refused: unknown[] = []
   const deps = {
     config,
     publicUrl,
@@ -30,6 +31,7 @@ async function setup(t: TestContext, publicUrl: string) {
     state: memoryState({ clock }),
     log: (line: string) => logged.push(line),
     onLogin: (person: Caller, label: string | undefined) => came.push([person.user, label]),
+    onRefused: ({ user }: Caller) => refused.push(user),
   }
   const routes = createOidcRoutes(deps)
   const access = {
@@ -43,15 +45,16 @@ async function setup(t: TestContext, publicUrl: string) {
   return {
     logged,
     came,
+    refused,
     begin: (path = '/api/oidc/login', headers = {}) => routes.begin(request(path, headers), access),
     /** Comes back from the issuer with the cookie of a login that has begun. */
-    async finish(begun: Response, cookie: string) {
+    async finish(begun: Response, cookie: string, groups = 'admins') {
       const asked = new URL(begun.headers.get('location') ?? '').searchParams
       const claims = {
         aud: 'console',
         client_id: undefined,
         nonce: asked.get('nonce'),
-        groups: 'admins',
+        groups,
         name: 'Vera V.',
       }
       const token = await issuer.sign(claims, { typ: 'JWT' })
@@ -82,6 +85,15 @@ describe('createOidcRoutes', () => {
     assert.deepEqual(came, [['corp/vera', 'Vera V.']])
     assert.match(ended.headers.getSetCookie()[1] ?? '', /^__Host-session_oidc=; Path=\/; Max-Age=0;/)
     assert.equal((await finish(begun, cookie)).status, 403)
+  })
+
+  it('reports who may no longer log in, and nobody whose login failed', async (t) => {
+    const { begin, finish, refused } = await setup(t, 'https://tools.example.com')
+    const [first, second] = [await begin(), await begin()]
+    assert.equal((await finish(first, cookieOf(second)[0], 'others')).status, 403)
+    assert.deepEqual(refused, [])
+    assert.equal((await finish(first, cookieOf(first)[0], 'others')).status, 403)
+    assert.equal(refused.length, 1)
   })
 
   it('works without TLS on this machine', async (t) => {

@@ -23,6 +23,8 @@ interface OidcDeps {
   readonly onLogout?: (logout: ReportedLogout) => Promise<void>
   /** Called with each person who has logged in. */
   readonly onLogin?: (person: Caller, label: string | undefined) => void
+  /** Called with each person who may not log in. */
+  readonly onRefused?: (person: Caller) => void
 }
 
 /** The routes of a login with OpenID Connect. */
@@ -49,18 +51,19 @@ export function createOidcRoutes({
   log,
   onLogout,
   onLogin = () => {},
+  onRefused = () => {},
 }: OidcDeps): OidcRoutes {
   const isSecure = publicUrl.startsWith('https:')
   const logFailure = boundLines(log, clock)
   const open = once(async () => {
-    const [{ ATTEMPT_MS, OidcLogin }, { IssuerError }, { TokenProblem }] = await Promise.all([
+    const [{ ATTEMPT_MS, LoginProblem, OidcLogin }, { IssuerError }, { TokenProblem }] = await Promise.all([
       import('../../auth/oauth/oidc-login.ts'),
       import('../../auth/oauth/fetch-json.ts'),
       import('../../auth/oauth/token-problem.ts'),
     ])
     const [redirectUri, homeUrl] = [`${publicUrl}/api/oidc/callback`, `${publicUrl}/`]
     const login = new OidcLogin(config, { clock, state, redirectUri, homeUrl, naming })
-    return { login, IssuerError, TokenProblem, seconds: ATTEMPT_MS / 1000 }
+    return { login, IssuerError, LoginProblem, TokenProblem, seconds: ATTEMPT_MS / 1000 }
   })
   const offer = once(() =>
     log(
@@ -108,6 +111,7 @@ export function createOidcRoutes({
         headers.append('set-cookie', toCookie(access, '', 0))
         return redirect(back, headers)
       } catch (error) {
+        if (error instanceof (await open()).LoginProblem && error.person) onRefused(error.person)
         return fail(error, access)
       }
     },

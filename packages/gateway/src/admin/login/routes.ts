@@ -116,6 +116,7 @@ function openOidc(heart: Heart, sessions: readonly LoginSessions[]): OidcRoutes 
     state: stores.state,
     log: (message, level = 'warn') => log({ level, message }),
     onLogin: (person, label) => door.people.noteLogin(person, oidc.server.issuer, label),
+    onRefused: (person) => door.people.noteRefusedLogin(person, oidc.server.issuer),
     onLogout: (ended) => endLogins(ended, oidc, sessions, heart),
   })
 }

@@ -63,7 +63,7 @@ function matrixRoute({ callers, decisions, groups: groupRows, ...heart }: Matrix
     const rows = toRows(tools, groupRows())
     const opened = rows.find(({ key }) => key === open)
     const members = opened?.members.slice(0, MAX_TOOLS) ?? []
-    const columns = new Map<string, Column>()
+    const columns = new Map<string, MatrixHead>()
     for (const group of groups.slice(from, from + limit)) {
       const [{ caller, for: kind }] = group as [NamedCaller]
       // Lets other requests run, because cached decisions resolve without a pause.
@@ -97,7 +97,7 @@ function matrixRoute({ callers, decisions, groups: groupRows, ...heart }: Matrix
   }
 }
 
-type Column = MatrixBody['columns'][number]
+type MatrixHead = MatrixBody['columns'][number]
 
 /** The maximum number of names in a column. */
 const MAX_NAMES = 5
@@ -121,10 +121,10 @@ function matches(
 
 /** Adds people to the column that shows what they see. Tenant and roles stay if all of them have the same. */
 function joined(
-  known: Column | undefined,
+  known: MatrixHead | undefined,
   group: readonly NamedCaller[],
-  shows: Pick<Column, 'cells' | 'tools'>,
-): Column {
+  shows: Pick<MatrixHead, 'cells' | 'tools'>,
+): MatrixHead {
   const [{ name, for: kind, caller }] = group as [NamedCaller]
   const names = [...(known?.names ?? []), ...group.slice(0, MAX_NAMES).map((one) => one.name)].slice(0, MAX_NAMES)
   const { tenant } = caller

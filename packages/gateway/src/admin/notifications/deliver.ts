@@ -1,4 +1,5 @@
 import { messageOf } from '@toolgate/values'
+import { toJsonText } from '@toolgate/values/json'
 import type { ReceiverConfig } from '../../config/config.ts'
 import { VERSION } from '../../files.ts'
 import { requestBounded } from '../../util/bounded-request.ts'
@@ -31,7 +32,7 @@ export async function deliver(
 ): Promise<Delivery> {
   const url = new URL(receiver.url)
   try {
-    const body = JSON.stringify(bodyFor(receiver, message, atMs))
+    const body = toJsonText(bodyFor(receiver, message, atMs))
     const headers = {
       'content-type': 'application/json',
       'user-agent': `toolgate/${VERSION}`,

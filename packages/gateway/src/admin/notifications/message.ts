@@ -1,4 +1,5 @@
 import type { Approval } from '@toolgate/core'
+import { toJsonText } from '@toolgate/values/json'
 
 /** What receivers are told, in no format yet. Its texts come from outside: each format escapes them. */
 export type NoticeMessage = ApprovalMessage | GroupMessage
@@ -85,7 +86,7 @@ export function factsOf(message: NoticeMessage): readonly (readonly [label: stri
     ['Decided by', about === 'ended' ? decidedBy : undefined],
     ['Reason', about === 'ended' ? reason : undefined],
     ['Until', about === 'ended' ? undefined : timeOf(expiresAt)],
-    ['Input', input === undefined ? undefined : inputText(input)],
+    ['Input', input === undefined ? undefined : toJsonText(input)],
   ]
   return facts.flatMap(([label, text = '']) => {
     const plain = plainText(text, label === 'Input' ? MAX_INPUT_CHARS : undefined)
@@ -95,10 +96,6 @@ export function factsOf(message: NoticeMessage): readonly (readonly [label: stri
 
 /** The longest input in a chat. */
 const MAX_INPUT_CHARS = 1_500
-
-function inputText(input: unknown): string {
-  return JSON.stringify(input) ?? ''
-}
 
 function timeOf(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`

@@ -150,9 +150,15 @@ export class Notifications {
     if (this.#seen.size > MAX_SEEN && oldest !== undefined) this.#seen.delete(oldest)
     const receivers = this.#receiversOf(tenant)
     if (receivers.length === 0) return
-    await this.#outbox.open(approval)
+    try {
+      for (const receiver of receivers) await this.#queue(receiver, 'requested', approval)
+      // This is noted last, so that the request is queued again if this process ends before.
+      await this.#outbox.open(approval)
+    } catch (error) {
+      this.#seen.delete(id)
+      throw error
+    }
     this.#expiresMs = Math.min(this.#expiresMs, approval.expiresAt)
-    for (const receiver of receivers) await this.#queue(receiver, 'requested', approval)
   }
 
   async #onEnded(approval: Approval): Promise<void> {

@@ -67,6 +67,27 @@ function setUp(format: 'slack' | 'json' = 'json') {
 }
 
 describe('sendDue', () => {
+  it('goes on when the clock was set back, for chats and after a failure', async () => {
+    const chat = setUp('slack')
+    for (let i = 0; i < 10; i++) await chat.add(`a${i}`)
+    await chat.send()
+    chat.pass(-60 * MINUTE_MS)
+    await chat.add('b')
+    await chat.send()
+    assert.equal(chat.got.length, 11)
+
+    const program = setUp()
+    program.told.answer = DOWN
+    await program.add('a', 24 * 60 * MINUTE_MS)
+    await program.send()
+    program.pass(-60 * MINUTE_MS)
+    program.told.answer = SENT
+    await program.send()
+    program.pass(11 * MINUTE_MS)
+    await program.send()
+    assert.deepEqual(program.outcomes, ['a retried', 'a sent'])
+  })
+
   it('sends a message once, and its end after it', async () => {
     const { send, add, end, got, outcomes } = setUp()
     await add('a')

@@ -59,7 +59,7 @@ export async function sendDue(receiver: Receiver, deps: SenderDeps): Promise<voi
   try {
     for (;;) {
       const state = await outbox.stateOf(receiver.key)
-      if (isClosed() || state.notBeforeMs > clock.wallMs()) return
+      if (isClosed() || isPaused(state, clock.wallMs())) return
       const room = roomOf(receiver, state, clock.wallMs())
       // The last message of a minute is about all that wait.
       const together = room === 0 ? [] : await findReady(receiver, room === 1 ? Number.POSITIVE_INFINITY : 1, deps)
@@ -71,10 +71,20 @@ export async function sendDue(receiver: Receiver, deps: SenderDeps): Promise<voi
   }
 }
 
+/** Whether a receiver is left alone. No pause is longer than the longest one, even if the clock was set back. */
+function isPaused({ notBeforeMs }: ReceiverState, nowMs: number): boolean {
+  return notBeforeMs > nowMs && notBeforeMs <= nowMs + GONE_MS
+}
+
 /** Returns how many messages may leave now. */
 function roomOf({ config }: Receiver, { window }: ReceiverState, nowMs: number): number {
   if (config.format === 'json') return Number.POSITIVE_INFINITY
-  return nowMs - window.atMs >= MINUTE_MS ? MAX_A_MINUTE : Math.max(0, MAX_A_MINUTE - window.count)
+  return isOver(window, nowMs) ? MAX_A_MINUTE : Math.max(0, MAX_A_MINUTE - window.count)
+}
+
+/** Whether the minute of a window is over. One that begins in the future is, as the clock was set back. */
+function isOver({ atMs }: ReceiverState['window'], nowMs: number): boolean {
+  return nowMs - atMs >= MINUTE_MS || nowMs < atMs
 }
 
 /**
@@ -174,8 +184,8 @@ async function note(
 }
 
 function nextState(state: ReceiverState, delivery: Delivery, nowMs: number): ReceiverState {
-  const isFresh = nowMs - state.window.atMs >= MINUTE_MS
-  const window = isFresh ? { atMs: nowMs, count: 1 } : { ...state.window, count: state.window.count + 1 }
+  const { count } = state.window
+  const window = isOver(state.window, nowMs) ? { atMs: nowMs, count: 1 } : { ...state.window, count: count + 1 }
   if (delivery.outcome === 'sent') return { failures: 0, notBeforeMs: 0, sentAtMs: nowMs, window }
   const failures = state.failures + 1
   const { sinceMs } = state.failing ?? { sinceMs: nowMs }

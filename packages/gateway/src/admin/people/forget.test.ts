@@ -31,7 +31,7 @@ describe('DELETE /api/people', () => {
     const { people, audit, forget } = await setStage()
     assert.deepEqual(await forget('user=a/nora&tenant=acme'), { user: 'a/nora', tenant: 'acme', removed: 1 })
     assert.deepEqual(people.of('a/nora'), [])
-    const [{ event, reason, detail, user_id: by } = {} as never] = await audit.query({})
+    const [{ event, reason, detail, user_id: by } = {} as never] = audit.query({})
     assert.deepEqual([event, reason, detail, by], ['config_changed', 'person_forgotten', '"a/nora" of "acme"', 'owner'])
     await people.close()
   })

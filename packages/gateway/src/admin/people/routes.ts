@@ -217,7 +217,7 @@ async function addLists(
     const person = signedIn.get(row)
     const agents = row.callers.flatMap((one) => {
       const caller = one.for === 'mcp' ? named.get(one.as)?.caller : undefined
-      return caller ? [{ row: one as Partial<PersonCaller>, caller }] : []
+      return caller ? [{ row: one, caller }] : []
     })
     for (const { row: target, caller } of person ? [{ row, caller: person.caller }, ...agents] : agents) {
       const list = await listOf(caller)

@@ -67,7 +67,11 @@ export class Reloader {
   /** Applies the policy that was restored before the gateway stopped. @throws {ConfigError} if this file cannot have it */
   async open(): Promise<void> {
     const restored = await this.#policies?.restored()
-    if (restored) await this.reload({ through: 'restore', by: restored.by, restores: restored.revision })
+    const config = restored && (await this.#read())
+    if (restored && config?.policySource?.restored) {
+      const { by, revision } = restored
+      await this.#inTurn(() => this.#reload({ through: 'restore', by, restores: revision }, config))
+    }
     await this.#note({ through: 'start' })
   }
 

@@ -43,7 +43,7 @@ function listRoute({ revisions: rules }: Heart, policies: PolicyRevisions): Answ
     return {
       revisions: known.map((one, i) => toRow(one, i === 0 && one.text === inForce)),
       mayRestore: isOperator(person),
-      ...(restored && { restored: { revision: restored.revision, at: restored.at, ...by(restored) } }),
+      ...(restored && { restored: { revision: restored.revision, at: restored.at, ...namedBy(restored) } }),
     } satisfies PolicyRevisionsBody
   }
 }
@@ -101,6 +101,6 @@ function toRow({ text: _text, ...row }: PolicyRevision, isInForce: boolean): Pol
   return { ...row, isInForce }
 }
 
-function by(one: { readonly by?: string }): { readonly by?: string } {
+function namedBy(one: { readonly by?: string }): { readonly by?: string } {
   return one.by === undefined ? {} : { by: one.by }
 }

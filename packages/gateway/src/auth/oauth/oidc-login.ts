@@ -51,8 +51,15 @@ export interface OidcPerson {
 }
 
 /** A failed login. The message is for the log. */
-class LoginProblem extends Error {
+export class LoginProblem extends Error {
   override readonly name = 'LoginProblem'
+  /** The person, if they proved who they are but may not log in. */
+  readonly person: Caller | undefined
+
+  constructor(message: string, person?: Caller) {
+    super(message)
+    this.person = person
+  }
 }
 
 /**
@@ -257,7 +264,7 @@ export class OidcLogin {
     const groups = (caller.roles ?? []).filter((group) => rolesOf.has(group))
     if (groups.length === 0) {
       const lack = lackOf(own, { roles: groups }, server)
-      throw new LoginProblem(`this person may not log in here: ${lack}`)
+      throw new LoginProblem(`this person may not log in here: ${lack}`, caller)
     }
     const roles = [...new Set(groups.flatMap((group) => rolesOf.get(group) ?? []))]
     const { user, tenant, aliases } = caller

@@ -1,3 +1,4 @@
+import { toJsonText } from '@toolgate/values/json'
 import { type ApprovalMessage, type GroupMessage, type NoticeMessage, plainText } from '../message.ts'
 
 /** The longest input in a message for programs, in characters of JSON. */
@@ -18,7 +19,7 @@ function groupData({ about: _, ...data }: GroupMessage): object {
 
 function approvalData({ about: _, input, ...message }: ApprovalMessage): object {
   const { requestedAt, expiresAt, why, tool, ...rest } = message
-  const text = input === undefined ? undefined : JSON.stringify(input)
+  const text = input === undefined ? undefined : toJsonText(input)
   return {
     ...rest,
     tool: plainText(tool),
