@@ -57,6 +57,7 @@ describe('People', () => {
     assert.equal((await store.read()).people[0]?.label, 'Vera V.')
     const [again] = (await open()).of('a/vera')
     assert.ok(again)
+    assert.equal(toCaller(again), toCaller(again), 'one object, by which views are found')
     assert.deepEqual(toCaller(again), { user: 'a/vera', roles: ['viewer'], scopes: [] })
   })
 

@@ -272,8 +272,19 @@ export class People {
   }
 }
 
-/** Returns the caller with the rights of the latest token; without one, with the roles of the latest login. */
-export function toCaller({ user, tenant, roles, scopes, attributes, rolesAt, consoleRoles = [] }: SeenPerson): Caller {
+const callersOf = new WeakMap<SeenPerson, Caller>()
+
+/**
+ * Returns the caller with the rights of the latest token; without one, with the roles of the latest login. The same object
+ * until the person comes again.
+ */
+export function toCaller(person: SeenPerson): Caller {
+  let caller = callersOf.get(person)
+  if (!caller) callersOf.set(person, (caller = makeCaller(person)))
+  return caller
+}
+
+function makeCaller({ user, tenant, roles, scopes, attributes, rolesAt, consoleRoles = [] }: SeenPerson): Caller {
   const ofRights = { roles: rolesAt === undefined ? consoleRoles : roles, scopes, ...(attributes && { attributes }) }
   return defineCaller({ user, ...(tenant !== undefined && { tenant }), ...ofRights })
 }
