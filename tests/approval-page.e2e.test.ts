@@ -87,6 +87,7 @@ describe('the page of an approval', () => {
       assert.match(answer.text, /Approve this call\?/)
       assert.match(answer.text, /pay:send/)
       assert.match(answer.text, /vera of acme/)
+      assert.ok(answer.text.includes(`href="/#/approvals?id=${path.split('/').at(-1)}"`), 'it leads to the console')
       assert.match(answer.text, /A rule asks for approval of it\./)
       assert.ok(!answer.text.includes('hunter2'), 'secrets are masked')
       assert.ok(!answer.text.includes('<b onclick') && !answer.text.includes('\u202E'), 'nothing is markup')

@@ -136,10 +136,10 @@ async function ask(url: string, who: Who, era: Era, method: string, params: Para
   return (isStream ? answer.events() : [answer.json()]).map((one) => masked(one as RpcAnswer))
 }
 
-/** Removes each server's name and how long its lists may be cached. */
+/** Removes each server's name, how long its lists may be cached, and who decides, which only a gateway knows. */
 function masked({ result, ...message }: RpcAnswer): RpcAnswer {
   if (!result) return message
-  const { ttlMs: _, _meta: meta = {}, ...kept } = result
+  const { ttlMs: _, _meta: meta = {}, ...kept } = readAgain(result)
   const { 'io.modelcontextprotocol/serverInfo': __, 'dev.toolgate/approval': approval, ...rest } = meta
   return {
     ...message,
@@ -148,6 +148,14 @@ function masked({ result, ...message }: RpcAnswer): RpcAnswer {
       _meta: { ...rest, ...(approval !== undefined && { 'dev.toolgate/approval': Object.keys(approval as object) }) },
     },
   }
+}
+
+function readAgain(result: NonNullable<RpcAnswer['result']>): NonNullable<RpcAnswer['result']> {
+  const text = JSON.stringify(result).replaceAll(
+    / owner or somebody with the role approver can decide at \S+?\.(?=")/g,
+    '',
+  )
+  return JSON.parse(text) as NonNullable<RpcAnswer['result']>
 }
 
 const CALLS: readonly (readonly [shows: string, params: Params])[] = [

@@ -121,13 +121,25 @@ describe('a receiver of signed JSON', () => {
     assert.deepEqual(dataOf(message)['input'], { cents: 150, to: '[redacted:github-token]' })
   })
 
+  it('gets no secret that is a name', async () => {
+    const token = `ghp_${'a1B2'.repeat(9)}`
+    const vera = callerConfig('key-of-vera', { user: token, agent: `${token} desk` })
+    const gateway = await start([{}], { callers: [...CALLERS, vera] })
+    const headers = { authorization: 'Bearer key-of-vera' }
+    await gateway.ask('viewer', MODERN, 'tools/call', { name: 'pay__send', arguments: { cents: 500 } }, { headers })
+    const [message] = await got(1)
+    const { user, client } = dataOf(message)
+    assert.deepEqual([user, client], ['[redacted:github-token]', '[redacted:github-token] desk'])
+    assert.ok(!message?.text.includes(token))
+  })
+
   it('gets a number beyond 2^53 as it is, in each format', async () => {
     const formats = ['json', 'slack', 'teams'] as const
     const gateway = await start(formats.map((format) => ({ format, input: true, url: `${receiver.url}/${format}` })))
     const headers = { authorization: `Bearer ${KEYS.viewer}`, 'content-type': 'application/json' }
     const body = '{"tool":"pay:send","input":{"cents":9007199254740993,"to":"bob"}}'
-    const { text } = await send(`${gateway.url}/api/call`, { headers, body })
-    assert.match(text, /"status":"waiting"/)
+    const answer = await send(`${gateway.url}/api/call`, { headers, body })
+    assert.match(answer.text, /"status":"waiting"/)
     const texts = (await got(3)).map(({ text }) => text)
     assert.deepEqual(
       texts.map((text) => text.includes('9007199254740993')),

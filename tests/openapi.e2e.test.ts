@@ -134,6 +134,11 @@ describe('openapi.json', () => {
       const { preview } = (await send('POST /api/reload', { dryRun: true })) as ReloadBody
       await send('POST /api/reload', { dryRun: true, preview })
       await send('POST /api/reload', { preview: 'another' })
+      await send('GET /api/policy/revisions')
+      await send('GET /api/policy/revisions/1')
+      await send('POST /api/policy/revisions/1', { dryRun: true })
+      await send('POST /api/policy/revisions/none', {})
+      await send('DELETE /api/policy/restored')
       await send('GET /api/list', undefined, 'guest-agent')
       await send('DELETE /api/people?user=guest')
       given = { ...given, callers: given.callers?.filter(({ caller }) => caller.user !== 'guest') ?? [] }

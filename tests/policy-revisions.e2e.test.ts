@@ -124,6 +124,14 @@ describe('an earlier policy', () => {
     assert.equal((await list()).restored, undefined)
   })
 
+  it('cannot make way if none is restored, and the file is not read then', async () => {
+    writeFileSync(file, textOf(CLOSED))
+    const { status, body } = await gateway.api('/api/policy/restored', { method: 'DELETE' })
+    assert.equal(status, 404)
+    assert.match(JSON.stringify(body), /No earlier policy is restored, so nothing was reloaded\./)
+    assert.ok(!(await isClosed()))
+  })
+
   it('brings nothing else back, where a file has its policy in a line with other sections', async () => {
     const oneLine = (key: string, policy: string) =>
       `{ "servers": {}, "callers": [{ "key": "${key}", "for": "console", "user": "owner", "roles": ["approver"] }], "policy": ${policy}, "audit": { "store": "memory" }, "listen": { "port": 0 }, "state": { "store": "sqlite", "path": "./state.db" } }\n`

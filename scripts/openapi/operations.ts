@@ -530,7 +530,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     who: 'person',
     summary: 'Applies the policy of the file again, in place of a restored one.',
     answer: 'ReloadBody',
-    faults: ['config_invalid', 'reload_forbidden', 'reload_refused', 'state_unavailable'],
+    faults: ['config_invalid', 'reload_forbidden', 'reload_refused', 'revision_unknown', 'state_unavailable'],
   },
   'POST /api/reload': {
     who: 'person',

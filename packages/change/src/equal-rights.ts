@@ -29,10 +29,10 @@ export async function rightsKeyOf(gate: Gate): Promise<RightsKey> {
   }
 }
 
-type VisiblePart = (caller: Caller) => unknown
+type RightsPart = (caller: Caller) => unknown
 
 /** Returns the part of a field that rules can see. `undefined`: none. */
-function partOf(field: ReadField, reads: CallerReads): VisiblePart | undefined {
+function partOf(field: ReadField, reads: CallerReads): RightsPart | undefined {
   const isRead = [...reads.keys()].some((path) => path === field || path.startsWith(`${field}.`))
   const values = reads.get(field)
   // Tools may require any scope.

@@ -53,8 +53,9 @@ function handle(key: string, target: HTMLElement, { ids, focus, toggle }: InboxK
   const at = row ?? (inDetail ? opened?.dataset['id'] : undefined)
   const step = STEPS.get(key)
   if (step !== undefined) {
-    const from = at ?? undefined
-    const to = from === undefined ? 0 : Math.max(0, Math.min(ids.length - 1, ids.indexOf(from) + step))
+    // From elsewhere, the first press goes to the open request.
+    const from = ids.indexOf(at ?? opened?.dataset['id'] ?? '')
+    const to = Math.max(0, Math.min(ids.length - 1, at === undefined ? from : from + step))
     choose({ id: ids[to] ?? '' })
     // A drawer over the list keeps the focus.
     if (target.closest('.drawer') === null) focus(to)

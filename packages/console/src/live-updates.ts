@@ -45,6 +45,7 @@ export function followLive(client: QueryClient): () => void {
   const refetchPending = atMostEvery(REFETCH_MS, () => {
     for (const queryKey of LISTS_OF_WAITING) void client.invalidateQueries({ queryKey })
   })
+  const refetchPolicy = atMostEvery(REFETCH_MS, () => client.invalidateQueries({ queryKey: ['policy'] }))
   const refetchHistory = atMostEvery(REFETCH_MS, () => client.invalidateQueries({ queryKey: ['approvals', 'history'] }))
   let wasLost = false
   const stopState = live.subscribe(() => {
@@ -69,6 +70,7 @@ export function followLive(client: QueryClient): () => void {
       refetchHistory()
     } else {
       if (CHANGES_TOOLS.has(message.record.event)) refetchTools()
+      if (message.record.event === 'config_changed') refetchPolicy()
       // The record of a call is the only sign that its approval was used.
       if (message.record.approval_id !== undefined) refetchHistory()
     }
@@ -87,6 +89,7 @@ export function followLive(client: QueryClient): () => void {
     live.close()
     refetchTools.cancel()
     refetchHistory.cancel()
+    refetchPolicy.cancel()
     refetchPending.cancel()
   }
 }

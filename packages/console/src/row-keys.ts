@@ -1,7 +1,7 @@
 import type { KeyboardEvent } from 'react'
 
 /** The part of a virtualizer that scrolls to a row. */
-export interface Rows {
+interface Rows {
   readonly options: { readonly count: number }
   scrollToIndex(index: number, options?: { align?: 'auto' }): void
 }
@@ -38,7 +38,7 @@ export function isStep(key: string): boolean {
 }
 
 /** Returns the index of a row's element. */
-export function rowOf(row: HTMLElement): number {
+function rowOf(row: HTMLElement): number {
   return Number(row.dataset['index'])
 }
 

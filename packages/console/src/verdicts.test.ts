@@ -22,6 +22,28 @@ describe('verdicts', () => {
     assert.equal(sent.length, 2)
   })
 
+  it('adds a grant to an approval, and sends the change of an earlier approver again', () => {
+    const bodies: ApprovalVerdictBody[] = []
+    const post = (_: string, body: ApprovalVerdictBody): Promise<Approval> => {
+      bodies.push(body)
+      return new Promise(() => {})
+    }
+    const verdicts = new Verdicts({ holdMs: 1, announce: () => {}, post })
+    const grant = { covers: 'tool', uses: 1, forMs: 1 } as const
+    verdicts.approve([{ ...request('a'), edit: { by: 'ada', atMs: 1, input: { cents: 3 } } }])
+    verdicts.approve([request('b')], '', { grant })
+    assert.deepEqual(bodies, [
+      { decision: 'approve', input: { cents: 3 } },
+      { decision: 'approve', grant },
+    ])
+  })
+
+  it('does not keep a request as decided that waits for further people', () => {
+    const { verdicts } = make()
+    verdicts.note(request('a'))
+    assert.equal(verdicts.current.ended.size, 0)
+  })
+
   it('goes on after one that was refused, and says why', async () => {
     const { verdicts, answer } = make()
     verdicts.approve([request('a'), request('b')])

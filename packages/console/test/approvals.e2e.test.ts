@@ -120,6 +120,22 @@ describeConsole('approvals under the pointer', (stage) => {
     assert.deepEqual(gateway.verdicts, [])
   })
 
+  it('are disabled as another request opens whose buttons are at the same place', async () => {
+    await page.clock.install()
+    await open()
+    gateway.ask('b1')
+    gateway.ask('b2')
+    await page.getByRole('button', { name: '2 new requests – show' }).click()
+    await page.locator('.request .opener').nth(2).click()
+    const { x, y } = await armed(page.getByRole('button', { name: 'Approve files:move_file' }))
+    await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 5000)
+    await page.locator('.request .opener').nth(3).click()
+    await page.locator('.approval[data-id=b2]').waitFor()
+    await page.mouse.click(x, y)
+    await page.locator('.moved-note').getByText(MOVED).waitFor()
+    assert.deepEqual(gateway.verdicts, [])
+  })
+
   it('keep their result in place and the focus in the card, until the person clears them', async () => {
     await open()
     const reject = page.getByRole('button', { name: 'Reject files:write_file' })

@@ -66,7 +66,7 @@ describeConsole('the card of a call that would write a file', (stage) => {
     writeFileSync(join(folder, 'app.conf'), PROPOSED)
     await page.keyboard.press('c')
     await page.getByText('There is no difference.').waitFor()
-    assert.equal(await page.evaluate(() => document.activeElement?.closest('.approval') !== null), true)
+    assert.equal(await page.evaluate(() => document.activeElement?.closest('.request') !== null), true)
     writeFileSync(join(folder, 'app.conf'), 'three\nmore\nlines')
     await page.keyboard.press('Tab')
     while (!(await focused('Read again'))) await page.keyboard.press('Tab')
@@ -122,11 +122,11 @@ describeConsole('the card of a call that would write a file', (stage) => {
 
   /** Asks for a write as an agent does, and returns its card. */
   async function ask(name: string, content: string): Promise<Locator> {
+    const rows = page.locator('.request')
+    const before = await rows.count()
     await call(join(folder, name), content)
-    const fresh = page.getByRole('button', { name: /new request/ })
-    const rows = page.locator('.request:not(.over)')
-    await fresh.or(rows.last()).first().waitFor()
-    if (await fresh.isVisible()) await fresh.click()
+    if (before > 0) await page.getByRole('button', { name: /new request/ }).click()
+    await rows.nth(before).waitFor()
     await rows.last().locator('.opener').click()
     const card = page.locator('.approval').filter({ hasText: name })
     await card.waitFor()

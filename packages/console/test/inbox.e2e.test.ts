@@ -117,6 +117,25 @@ describeConsole('the inbox of approvals', (stage) => {
     assert.equal(gateway.verdicts.length, 1)
   })
 
+  it('never decides another request than the one that has the focus', async () => {
+    await open()
+    await page.locator('.approval .approve[aria-disabled=false]').waitFor()
+    await page.locator('.request .opener').nth(1).focus()
+    assert.equal(await page.locator('.detail h2').innerText(), 'files:write_file')
+    await page.keyboard.press('a')
+    await page.keyboard.press('r')
+    await page.keyboard.press('Enter')
+    await page.locator('.detail h2').getByText('memory:delete_entities').waitFor()
+    await page.locator('.approval .approve[aria-disabled=false]').waitFor()
+    await page.keyboard.press('a')
+    await page.getByText('The call can run once.').waitFor()
+    assert.deepEqual(
+      gateway.verdicts.map(({ id, decision }) => [id, decision]),
+      [['a2', 'approve']],
+    )
+    assert.equal(await page.locator('.undo').count(), 0)
+  })
+
   it('filters by tool, caller, run and tenant, and keeps the filter in the address', async () => {
     await open({ moreApprovals: 40 })
     const filter = page.getByRole('combobox', { name: 'Filter' })

@@ -38,7 +38,7 @@ describeConsole('with the keyboard alone, a person', (stage) => {
     await page.keyboard.press('ArrowRight')
     await type(focused.getByLabel('Reason'), 'as every quarter')
     await armed(focused)
-    await press(button(/^Approve/, focused))
+    await press(button(/^Approve payments/, focused))
     await focused.getByText('The call can run once.').waitFor()
     await checkFocus(page, 'approving')
     assert.match(await decided('approved'), /as every quarter/)
@@ -301,11 +301,11 @@ describeConsole('with the keyboard alone, a person', (stage) => {
 
   /** Goes to the next request with J, and returns its text. */
   async function next(focused: Locator): Promise<string> {
-    const at = await page.evaluate(() => document.querySelector<HTMLElement>('.approval')?.dataset['id'])
+    const at = await page.evaluate(() => document.activeElement?.closest<HTMLElement>('.request')?.dataset['id'])
     await page.keyboard.press('j')
     await page.waitForFunction((old) => {
-      const now = document.querySelector<HTMLElement>('.approval')?.dataset['id']
-      return now !== old && document.activeElement?.closest<HTMLElement>('.request')?.dataset['id'] === now
+      const now = document.activeElement?.closest<HTMLElement>('.request')?.dataset['id']
+      return now !== undefined && now !== old && document.querySelector<HTMLElement>('.approval')?.dataset['id'] === now
     }, at)
     return focused.innerText()
   }

@@ -8,6 +8,7 @@ import { Witness } from '../../../tests/support/items-witness.ts'
 import { hostModern } from '../../../tests/support/mcp-host.ts'
 import { CHECKER, startAccountServer } from '../../../tests/support/account-server.ts'
 import { startAuthorizationServer } from '../../../tests/support/authorization-server.ts'
+import { toMessage } from '../../../tests/support/rpc.ts'
 import { startRecordingServer } from '../../../tests/support/recording-server.ts'
 import { LONG_NAME, PAYMENTS } from './payments.ts'
 
@@ -90,7 +91,7 @@ async function live({ api, call, gateway }: LivelyGateway): Promise<void> {
     oldText: 'daily: 500\nweekly: 2000\n',
     newText: 'daily: 5000\nweekly: 2000\nnote: raised\n',
   })
-  await call('demo-bert', `payments:${LONG_NAME}`, { quarter: '2026-Q3' })
+  await callAsClient(gateway.url, { key: 'demo-bert', name: `payments__${LONG_NAME}`, input: { quarter: '2026-Q3' } })
   for (const user of ['guest', 'gina'])
     await call(`demo-${user}`, 'payments:edit', { path: 'a', oldText: '1', newText: '2' })
   for (const [path, decision] of [
@@ -99,11 +100,25 @@ async function live({ api, call, gateway }: LivelyGateway): Promise<void> {
   ] as const) {
     await call('demo-bert', 'payments:edit', { path })
     const { approvals } = (await api('GET', '/api/approvals?status=pending')) as ApprovalsBody
-    await api('POST', `/api/approvals/${approvals[0]?.id}`, { decision, reason: 'as agreed on Monday' })
+    const grant = { covers: 'input', uses: 3, forMs: 3_600_000 }
+    const more = decision === 'approve' ? { grant } : {}
+    await api('POST', `/api/approvals/${approvals[0]?.id}`, { decision, reason: 'as agreed on Monday', ...more })
     await call('demo-bert', 'payments:edit', { path })
   }
   await api('POST', '/api/keys', { user: 'clara', tenant: 'acme', id: 'clara-laptop' })
   await gateway.gate.halt({ tool: 'proc:wait', reason: 'it never comes back', by: 'olga' })
+}
+
+interface ClientCall {
+  readonly key: string
+  readonly name: string
+  readonly input: object
+}
+
+/** Makes a call as a client of MCP does, whose input an approver may change. */
+async function callAsClient(url: string, { key, name, input }: ClientCall): Promise<void> {
+  const { headers, body } = toMessage('2026-07-28', 'tools/call', { name, arguments: input })
+  await send(`${url}/mcp`, { headers: { ...headers, authorization: `Bearer ${key}` }, body: JSON.stringify(body) })
 }
 
 function fileOf({ payments, files, mail }: Readonly<Record<'files' | 'mail' | 'payments', string>>): string {
@@ -154,8 +169,9 @@ policy:
     ask:
       - { match: "payments:transfer", input: "input.amount >= 50" }
       - { match: "payments:edit", when: "caller.user != ''" }
-      - { match: "payments:${LONG_NAME}" }
+      - { match: "payments:${LONG_NAME}", edit: true }
       - { match: "payments:refund", when: "'untrusted' in run.labels" }
+grants: { max: 8h }
 limits:
   - "payments:balance:100/60"
   - { match: "payments:transfer", max: 500, windowMs: 86400000, per: [user], cost: "input.amount" }

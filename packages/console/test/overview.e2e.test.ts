@@ -47,6 +47,63 @@ describeConsole('the overview', (stage) => {
     })
   })
 
+  it('takes a range of the chart by pointer and by keyboard, and shows the exact counts of a bar', async () => {
+    await withPage({}, {}, async ({ page }) => {
+      const bars = page.locator('.bars')
+      const box = await bars.boundingBox()
+      assert.ok(box)
+      await page.mouse.move(box.x + box.width * 0.5, box.y + 50)
+      await page
+        .locator('.bars-value')
+        .getByText(/: (no calls|\d+ )/)
+        .waitFor()
+      await page.mouse.down()
+      await page.mouse.move(box.x + box.width - 2, box.y + 50)
+      await page.mouse.up()
+      await page.getByRole('link', { name: 'Show these calls' }).waitFor()
+      assert.match(await page.evaluate(() => location.hash), /from=20.*&to=20/)
+      await checkForms(page, 'a chosen range')
+      await page.getByRole('button', { name: 'Whole period' }).click()
+      await page.locator('.bars-chosen').waitFor({ state: 'detached' })
+      await bars.focus()
+      for (const key of ['End', 'Shift+ArrowLeft', 'Shift+ArrowLeft', 'Enter']) await page.keyboard.press(key)
+      await page.locator('.bars-chosen').waitFor()
+      await page.getByRole('link', { name: 'Show these calls' }).click()
+      assert.match(await page.evaluate(() => location.hash), /calls\?range=.*from=20/)
+    })
+  })
+
+  it('shows on a phone what waits and what is wrong', async () => {
+    await withPage({}, { viewport: { width: 390, height: 800 } }, async ({ page }) => {
+      await page
+        .locator('.account')
+        .getByRole('link', { name: /\d+ waiting/ })
+        .waitFor()
+      await page
+        .locator('.account')
+        .getByRole('link', { name: /\d+ wrong/ })
+        .waitFor()
+    })
+  })
+
+  it('says first what is wrong, since when, and leads to where a person acts', async () => {
+    await withPage(
+      { warnings: [{ code: 'selector_unmatched', path: 'policy[0]', text: 'no tool matches' }] },
+      {},
+      async ({ page }) => {
+        const troubles = page.getByRole('region', { name: /need a look$/ })
+        const [server, group] = ['The server remote is down', 'The group Web pages is not available'].map((hasText) =>
+          troubles.getByRole('listitem').filter({ hasText }),
+        )
+        assert.match((await server?.innerText()) ?? '', /since .*REMOTE_TOKEN is wrong/s)
+        assert.match((await group?.innerText()) ?? '', /ECONNREFUSED/)
+        await troubles.getByRole('link', { name: 'The configuration has a warning' }).waitFor()
+        await server?.getByRole('link').click()
+        assert.match(await page.evaluate(() => location.hash), /servers\?server=remote/)
+      },
+    )
+  })
+
   it('says so when nothing has happened', async () => {
     await withPage({ empty: true }, {}, async ({ page }) => {
       await page.getByText('No calls in this period').waitFor()

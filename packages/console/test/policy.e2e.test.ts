@@ -193,6 +193,42 @@ describeConsole('the policy page', (stage) => {
     assert.ok(!(await page.content()).includes('0123456789abcdef'))
   })
 
+  it('lists the revisions, goes back to one after a preview, and uses the policy of the file again', async () => {
+    await start(POLICY)
+    await openPage()
+    write(TIGHTER)
+    await reload()
+    await page.getByRole('button', { name: 'Revisions' }).click()
+    await page.getByRole('link', { name: 'Revision 1' }).focus()
+    await page.keyboard.press('Enter')
+    const one = page.getByRole('region', { name: 'Revision 1', exact: true })
+    assert.match(await one.getByRole('group', { name: 'From revision 2 to revision 1' }).innerText(), /mode: shadow/)
+    await checkForms(page, 'the revisions')
+    await one.getByRole('button', { name: 'Go back to this one…' }).click()
+    await one.getByText('This would change:').waitFor()
+    assert.match(await one.getByRole('group', { name: 'Changes' }).innerText(), /guest gains up:look/)
+    assert.equal(await page.getByText('in place of the policy of the file').count(), 0)
+    await one.getByRole('button', { name: 'Go back to revision 1' }).click()
+    await one.getByText('It is in force.').waitFor()
+    await page.getByText('Revision 1 applies in place of the policy of the file, restored by vera').waitFor()
+    await page.getByRole('row').filter({ hasText: 'went back to revision 1' }).getByText('in force').waitFor()
+    await checkForms(page, 'a restored policy')
+    await page.getByRole('button', { name: 'Use the file’s policy' }).click()
+    await page.getByText('in place of the policy of the file').waitFor({ state: 'detached' })
+  })
+
+  it('says on the start page that a restored policy applies, and by whom', async () => {
+    await start(POLICY)
+    write(TIGHTER)
+    await reload()
+    await post('/api/policy/revisions/1', {})
+    await enter(page, `${gateway.url}/#/overview`, 'demo-owner')
+    const trouble = page.getByRole('listitem').filter({ hasText: "applies in place of the file's, restored by vera" })
+    assert.match(await trouble.innerText(), /since .*After .*by vera/s)
+    await trouble.getByRole('link').first().click()
+    await page.getByRole('region', { name: 'Revisions' }).waitFor()
+  })
+
   it('shows people without the role the clauses, and no text', async () => {
     await start(POLICY)
     await openPage('demo-looker')
@@ -254,6 +290,14 @@ describeConsole('the policy page', (stage) => {
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
         body: JSON.stringify({ tool, input: {} }),
       })
+  }
+
+  const reload = () => post('/api/reload', {})
+
+  async function post(path: string, body: object): Promise<void> {
+    const headers = { authorization: 'Bearer demo-owner', 'content-type': 'application/json' }
+    const answer = await send(`${gateway.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+    assert.equal(answer.status, 200)
   }
 
   async function openPage(key = 'demo-owner'): Promise<void> {

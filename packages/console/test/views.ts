@@ -19,6 +19,9 @@ export interface View {
   readonly isModal?: boolean
 }
 
+/** The widths at which a request is beside its list. */
+const WIDE = [1440]
+
 /** Every page, with every dialog, drawer and folded part. A page that is not here does not compile. */
 export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
   login: [
@@ -198,9 +201,34 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
       name: 'the inbox',
       address: 'approvals',
       ready: '.request',
-      shows: ['pages/approvals.tsx', 'parts/approval-card.tsx'],
+      shows: ['parts/approval-card.tsx'],
       isModal: true,
       open: (page) => press(page.locator('.request .opener').first()),
+    },
+    {
+      name: 'a request of a run',
+      address: 'approvals',
+      ready: '.approval',
+      shows: ['parts/trail.tsx'],
+      open: (page) => fold(page, /timeline/),
+    },
+    {
+      name: 'granting equal calls',
+      address: `approvals?tool=payments:${LONG_NAME}`,
+      ready: '.request',
+      shows: ['parts/grant-dialog.tsx'],
+      widths: WIDE,
+      isModal: true,
+      open: (page) => press(page.getByRole('button', { name: 'Approve equal calls…' })),
+    },
+    {
+      name: 'changing an input',
+      address: `approvals?tool=payments:${LONG_NAME}`,
+      ready: '.request',
+      shows: ['parts/edit-dialog.tsx'],
+      widths: WIDE,
+      isModal: true,
+      open: (page) => press(page.getByRole('button', { name: 'Change the input…' })),
     },
     {
       name: 'the history of approvals',
@@ -209,7 +237,13 @@ export const VIEWS: Readonly<Record<PageName | 'login', readonly View[]>> = {
       shows: ['parts/approval-history.tsx'],
       open: (page) => fold(page, /rejected/),
     },
-    { name: 'no grant', address: 'approvals?view=grants', ready: '.panel' },
+    {
+      name: 'the grants',
+      address: 'approvals?view=grants',
+      ready: '.grants',
+      shows: ['parts/grant-list.tsx'],
+      open: (page) => fold(page, /must be equal/),
+    },
     { name: 'no request of a filter', address: 'approvals?tool=none', ready: '.panel' },
   ],
   policy: [

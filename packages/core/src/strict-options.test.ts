@@ -633,6 +633,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'reasonsAt',
   'refusedNow',
   'retryAfterSeconds',
+  'rightsKeyOf',
   'ruleText',
   'runWithDeadline',
   'safely',

@@ -4,7 +4,7 @@ import { lineOf, openConfig } from '../project/config-file.ts'
 type FailedServer = GatewayConfig['servers'][number]
 
 /** A trouble of a server over HTTP, and what mends it. */
-interface Trouble {
+interface ServerTrouble {
   readonly reason: RegExp
   /** The key of the server to write. */
   readonly key: 'url' | 'proxy' | 'ca' | 'headers'
@@ -15,7 +15,7 @@ interface Trouble {
 const LOGIN = 'http://<user>:<password>@<proxy>:<port>'
 
 /** The first row that fits counts. The reasons are those of the transport to servers. */
-const TROUBLES: readonly Trouble[] = [
+const TROUBLES: readonly ServerTrouble[] = [
   {
     reason: /redirects to (\S+); write (?:that|(\S+)) as "url"/,
     key: 'url',

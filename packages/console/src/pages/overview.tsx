@@ -10,6 +10,7 @@ import { Segmented } from '../parts/filters.tsx'
 import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import { RowTable } from '../parts/row-table.tsx'
 import { TenantTag } from '../parts/tenant-tag.tsx'
+import { Troubles } from '../parts/troubles.tsx'
 import { Counting } from '../parts/when.tsx'
 import type { AttemptsRow, OverviewBody, OverviewPeriod, OverviewServerRow } from '../wire.ts'
 
@@ -44,6 +45,7 @@ export function OverviewPage(): ReactElement {
           )}
         </p>
       </PageHead>
+      <Troubles waiting={data?.waiting} />
       <Pending answer={answer} what="the overview" />
       {data && <Content body={data} />}
     </>
@@ -114,7 +116,11 @@ function Servers({ rows }: { rows: readonly OverviewServerRow[] }): ReactElement
     <section>
       <h2>Servers</h2>
       {rows.length === 0 ? (
-        <Empty title="No servers" />
+        <Empty title="No servers yet">
+          <p>
+            Add one: <code>toolgate add NAME -- COMMAND</code>.
+          </p>
+        </Empty>
       ) : (
         <RowTable
           label="Servers"
@@ -203,7 +209,11 @@ function Tools({ body: { tools, moreTools } }: { body: OverviewBody }): ReactEle
   return (
     <section>
       <h2>Tools</h2>
-      {tools.length === 0 && <Empty title="No calls in this period" />}
+      {tools.length === 0 && (
+        <Empty title="No calls in this period">
+          <p>Connect an MCP client to the gateway and call a tool, or choose a longer period.</p>
+        </Empty>
+      )}
       {tools.length > 0 && (
         <RowTable
           label="Tools"

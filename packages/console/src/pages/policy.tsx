@@ -1,19 +1,25 @@
 import { type ReactElement, useContext, useMemo, useState } from 'react'
 import { count } from '../format.ts'
-import { useApi, useChoices } from '../hooks.ts'
+import { choose, useApi, useChoices } from '../hooks.ts'
 import { mayManageKeys } from '../keys.ts'
 import { Phrase } from '../parts/exact.tsx'
 import { readDraft } from '../policy-draft.ts'
-import { Chip } from '../parts/filters.tsx'
+import { Chip, Segmented } from '../parts/filters.tsx'
+import { Restored } from '../parts/go-back.tsx'
 import { Empty, PageHead, Pending } from '../parts/panels.tsx'
 import { ClauseNote } from '../parts/policy-clause.tsx'
 import { PolicyEditor } from '../parts/policy-editor.tsx'
 import { PolicyText } from '../parts/policy-text.tsx'
+import { Revisions } from '../parts/revisions.tsx'
 import { isShown, notesOn, SHOWN, toLines, toUnplaced, WORDS } from '../policy.ts'
 import { Session } from '../session.ts'
 import type { ClauseRow, PolicyBody } from '../wire.ts'
 
 const REFRESH_MS = 5000
+const VIEWS = [
+  ['', 'In force'],
+  ['revisions', 'Revisions'],
+] as const
 
 /** Shows the policy in force: its text, the matches of each clause, and the effect of another text. */
 export function PolicyPage(): ReactElement {
@@ -24,11 +30,13 @@ export function PolicyPage(): ReactElement {
   const [wasEdited, setWasEdited] = useState(false)
   const draft = readDraft(session?.user ?? '')
   const hasDraft = draft !== undefined && draft.text !== data?.text
+  const isOfAll = session?.tenant === undefined
+  const isList = useChoices()('view') === 'revisions' && isOfAll
   const mayEdit = session !== undefined && mayManageKeys(session) && data?.text !== undefined
   return (
     <>
       <PageHead title="Policy" about={data && <Source body={data} />}>
-        {mayEdit && !isEdited && data.isRedacted !== true && (
+        {mayEdit && !isEdited && !isList && data.isRedacted !== true && (
           <>
             {hasDraft && <p className="end">You have a draft that is not in force.</p>}
             <button
@@ -44,7 +52,17 @@ export function PolicyPage(): ReactElement {
         )}
         {mayEdit && data.isRedacted && <p>Some of it is redacted, so it can be changed in the file only.</p>}
       </PageHead>
-      <Pending answer={answer} what="the policy" />
+      {isOfAll && <Restored />}
+      {isOfAll && !isEdited && (
+        <Segmented
+          label="View"
+          options={VIEWS}
+          value={isList ? 'revisions' : ''}
+          apply={(view) => choose({ view, revision: '' })}
+        />
+      )}
+      {!isList && <Pending answer={answer} what="the policy" />}
+      {isList && !isEdited && <Revisions />}
       {data && isEdited && session && (
         <PolicyEditor
           body={data}
@@ -55,7 +73,7 @@ export function PolicyPage(): ReactElement {
           }}
         />
       )}
-      {data && !isEdited && (session?.tenant === undefined ? <InForce body={data} /> : <OfAllTenants />)}
+      {data && !isEdited && !isList && (isOfAll ? <InForce body={data} /> : <OfAllTenants />)}
     </>
   )
 }

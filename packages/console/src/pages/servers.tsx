@@ -43,7 +43,7 @@ export function ServersPage(): ReactElement {
       {data && data.servers.length === 0 && (
         <Empty title="No servers">
           <p>
-            Add one under <code>servers:</code> in toolgate.yaml.
+            Add one with <code>toolgate add NAME -- COMMAND</code>, or under <code>servers:</code> in toolgate.yaml.
           </p>
         </Empty>
       )}

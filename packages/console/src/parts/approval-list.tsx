@@ -36,6 +36,7 @@ export function ApprovalList({ pending, filter, all }: ApprovalListProps): React
   const { ended, held } = useVerdicts()
   const isFiltered = useIsFiltered(APPROVAL_FILTERS)
   const open = useChoices()('id')
+  const isBeside = useBeside()
   const [shown, setShown] = useState<readonly Batch[]>([])
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   const [filtered, setFiltered] = useState(filter)
@@ -56,6 +57,12 @@ export function ApprovalList({ pending, filter, all }: ApprovalListProps): React
   const over = groups.filter(isOver).length
   const chosen = findGroup(groups, open) ?? findNew(all, open)
   const toggle = (id: string): void => setSelected((before) => before.symmetricDifference(new Set([id])))
+  function clear(): void {
+    const still = stillWaiting(groups)
+    setShown(still)
+    // Nothing stays open of what is cleared.
+    if (!still.flat().some(({ id }) => id === open)) choose({ id: (isBeside && still[0]?.[0]?.id) || '' })
+  }
   return (
     <section aria-labelledby="waiting-title">
       <div className="queue-bar">
@@ -79,7 +86,7 @@ export function ApprovalList({ pending, filter, all }: ApprovalListProps): React
           </button>
         )}
         {over > 0 && (
-          <button type="button" className="end" onClick={() => setShown(stillWaiting(groups))}>
+          <button type="button" className="end" onClick={() => clear()}>
             Clear {over}
             <span className="wide"> finished</span>
           </button>

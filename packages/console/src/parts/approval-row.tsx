@@ -51,7 +51,12 @@ export function RequestRow({ cards, index, size, isSelected, toggle }: RequestRo
       </Opener>
       <span className="request-who">
         {users.size > 1 ? `${users.size} users` : <Exact text={user ?? 'nobody'} />}
-        {isTagged && tenant !== undefined && <TenantTag tenant={tenant} />}
+        {isTagged && tenant !== undefined && (
+          <>
+            {' '}
+            <TenantTag tenant={tenant} />
+          </>
+        )}
       </span>
       <span className="request-why dim">{why !== undefined && <Exact text={toSentence(why)} />}</span>
       <span className="request-marks">

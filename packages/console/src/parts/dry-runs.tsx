@@ -24,7 +24,7 @@ export function DryRuns({ runs }: { runs: readonly DryRunView[] }): ReactElement
               <OutcomeBadge outcome={latest.body.outcome} />
               <Exact text={`${WORDS[latest.body.outcome]} Nothing was run.${afterOf(latest)}`} />
             </p>
-            <Reasons reasons={latest.body.reasons} none={NO_RULE} />
+            <Reasons reasons={latest.body.reasons} none={latest.body.mayStill ? undefined : NO_RULE} />
             <MayStill mayStill={latest.body.mayStill} />
             <WouldAllow ways={latest.body.wouldAllow} />
             <SaidYes body={latest.body} />

@@ -97,7 +97,7 @@ function GrantForm({ approval, may, reason, close }: GrantButtonProps & { close:
           In other runs of this user, too
         </label>
       )}
-      <Promise approval={approval} may={may} made={made} />
+      <GrantWords approval={approval} may={may} made={made} />
       <Problem text={problem} />
       <DialogButtons cancel="Cancel" close={close}>
         <button type="submit" className="approve" disabled={isSending}>
@@ -108,12 +108,12 @@ function GrantForm({ approval, may, reason, close }: GrantButtonProps & { close:
   )
 }
 
-interface PromiseProps extends Pick<GrantButtonProps, 'approval' | 'may'> {
+interface GrantWordsProps extends Pick<GrantButtonProps, 'approval' | 'may'> {
   readonly made: ReturnType<typeof toGrant>
 }
 
 /** Says what the grant lets happen. */
-function Promise({ approval: { user = 'nobody', tool, run }, may, made }: PromiseProps): ReactElement {
+function GrantWords({ approval: { user = 'nobody', tool, run }, may, made }: GrantWordsProps): ReactElement {
   const nowMs = useNow(1000)
   if ('problem' in made) return <p className="grant-words dim">{made.problem}</p>
   const { grant } = made

@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { ReactElement } from 'react'
 import { type ApiError, deleteJson } from '../api.ts'
+import { writeDigits } from '../digits.ts'
 import { plural, formatDuration } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import type { GrantedField, GrantRow, GrantsBody } from '../wire.ts'
@@ -95,11 +96,22 @@ function GrantItem({ grant }: { grant: GrantRow }): ReactElement {
   )
 }
 
-/** Returns what a grant covers: `with one input, but amount from 0 to 200`. */
-function coveredText({ covers, fields = {} }: Pick<GrantRow, 'covers' | 'fields'>): string {
+/** Returns what a grant covers: `with to = "bob@corp", amount from 0 to 200 and everything else as approved`. */
+function coveredText({ covers, fields = {}, input }: Pick<GrantRow, 'covers' | 'fields' | 'input'>): string {
   if (covers === 'tool') return 'with any input'
-  if (covers === 'input') return 'with one input'
-  return `with one input, but ${Object.entries(fields).map(fieldText).join(', ')}`
+  if (covers === 'input') return 'with exactly the approved input'
+  const fixed = typeof input === 'object' && input !== null ? Object.entries(input).flatMap(fixedText) : []
+  const parts = [...fixed.slice(0, MAX_FIXED), ...Object.entries(fields).map(fieldText)]
+  return `with ${parts.join(', ')} and everything else as approved`
+}
+
+const MAX_FIXED = 4
+const MAX_CHARS = 60
+
+/** A field that stays equal, if it is short. The rest is below. */
+function fixedText([name, value]: readonly [string, unknown]): readonly string[] {
+  const text = typeof value === 'object' ? '' : writeDigits(value)
+  return text === '' || text.length > MAX_CHARS ? [] : [`${name} = ${text}`]
 }
 
 function fieldText([pointer, field]: readonly [string, GrantedField]): string {

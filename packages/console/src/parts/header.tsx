@@ -1,12 +1,14 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { type ReactElement, useEffect, useRef } from 'react'
+import { type ReactElement, type ReactNode, useEffect, useRef, useState } from 'react'
 import { linkTo, type Page } from '../address.ts'
 import { postJson } from '../api.ts'
+import { FIRST_ANSWERED } from '../first.ts'
 import { useHealth, useLiveState, useNarrow } from '../hooks.ts'
 import { mayManageKeys } from '../keys.ts'
 import { useWaiting } from '../pending.ts'
 import { desktopNotices } from '../desktop-notices.ts'
 import { dropDraft } from '../policy-draft.ts'
+import { useTroubles } from '../troubles-query.ts'
 import type { LogoutBody, SessionBody, WaitingApprovalRow } from '../wire.ts'
 import { Exact } from './exact.tsx'
 
@@ -39,7 +41,11 @@ export function Header({ session, page }: { session: SessionBody; page: Page }):
   // It is beside the links on a wide screen and above them on a narrow one. The order of the Tab key is the same.
   const isNarrow = useNarrow()
   const links = <Links key="links" session={session} page={page} waiting={waiting} />
-  const account = <Account key="account" session={session} />
+  const account = (
+    <Account key="account" session={session}>
+      {isNarrow && <Urgent waiting={waiting} />}
+    </Account>
+  )
   return (
     <header className="top">
       <div className="brand">
@@ -85,16 +91,52 @@ function Links({ session, page, waiting }: LinksProps): ReactElement {
   )
 }
 
-function Account({ session: { user, label = user, roles } }: { session: SessionBody }): ReactElement {
+interface AccountProps {
+  readonly session: SessionBody
+  readonly children: ReactNode
+}
+
+function Account({ session: { user, label = user, tenant, roles }, children }: AccountProps): ReactElement {
   const named = label === user ? [] : [user]
+  const rights = [...(tenant === undefined ? [] : [`of ${tenant}`]), ...roles].join(', ')
   return (
     <div className="account">
+      {children}
       <Connection />
-      <span className="who" title={[...named, ...roles].join(', ')}>
+      <span className="who" title={[...named, rights].join(', ')}>
         <Exact text={label} />
+        {rights !== '' && (
+          <span className="rights dim">
+            {' '}
+            <Exact text={rights} />
+          </span>
+        )}
       </span>
       <LogOut />
     </div>
+  )
+}
+
+/** Shows on a phone, where the links are scrolled, what waits and what is wrong. */
+function Urgent({ waiting }: { waiting: number }): ReactElement {
+  const [isReady, setReady] = useState(false)
+  useEffect(() => void FIRST_ANSWERED.then(() => setReady(true)), [])
+  const { troubles } = useTroubles(undefined, isReady)
+  return (
+    <>
+      {waiting > 0 && (
+        <a href={linkTo('approvals')} className="pending-count urgent">
+          {waiting}
+          <span className="unseen"> waiting</span>
+        </a>
+      )}
+      {troubles.length > 0 && (
+        <a href={linkTo('overview')} className="pending-count urgent wrong">
+          {troubles.length}
+          <span className="unseen"> wrong</span>
+        </a>
+      )}
+    </>
   )
 }
 

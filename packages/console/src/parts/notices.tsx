@@ -1,4 +1,4 @@
-import type { ReactElement } from 'react'
+import { type ReactElement, useState } from 'react'
 import { formatTime, count } from '../format.ts'
 import { useHealth, useApi } from '../hooks.ts'
 import type { WarningsBody, AuditEvidenceBody } from '../wire.ts'
@@ -23,12 +23,27 @@ export function StaleStrip(): ReactElement {
 
 const REFRESH_MS = 15_000
 
-/** Shows the warnings about the configuration on every page. It is absent without warnings. */
+const DISMISSED = 'toolgate-dismissed-warnings'
+
+/**
+ * Shows the warnings about the configuration on every page, until they are dismissed in this tab. Other warnings are
+ * shown again. The start page lists them all the same.
+ */
 export function Warnings(): ReactElement | null {
   const { data } = useApi<WarningsBody>({ key: ['warnings'], path: '/api/warnings', everyMs: REFRESH_MS })
+  const [dismissed, setDismissed] = useState(() => sessionStorage.getItem(DISMISSED))
   if (!data || data.warnings.length === 0) return null
+  const now = JSON.stringify(data.warnings.map(({ path, text }) => [path, text]))
+  if (dismissed === now) return null
+  const dismiss = (): void => {
+    sessionStorage.setItem(DISMISSED, now)
+    setDismissed(now)
+  }
   return (
     <section className="strip warnings" aria-label="Warnings">
+      <button type="button" className="quiet dismiss" onClick={dismiss}>
+        Dismiss<span className="unseen"> the warnings</span>
+      </button>
       <details>
         <summary>{count(data.warnings.length, 'warning')} about the configuration</summary>
         <ul>

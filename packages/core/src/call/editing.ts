@@ -34,7 +34,7 @@ export function editCall(
 }
 
 /** One changed field, redacted. `undefined`: the input lacks it. */
-interface FieldChange {
+interface ChangedField {
   readonly field: string
   readonly from: unknown
   readonly to: unknown
@@ -45,7 +45,7 @@ function changesOf(
   original: unknown,
   input: unknown,
   { input: patch }: ApprovalEdit,
-): readonly FieldChange[] {
+): readonly ChangedField[] {
   const [before, after] = [original, input].map((one) => shownInput(one, ports.redactor, ports.onFault))
   return patchedFields(patch).map((path) => ({
     field: path.join('.'),

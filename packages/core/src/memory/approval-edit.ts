@@ -16,7 +16,9 @@ export function editOf(approval: EditedApproval, { input, by, atMs }: ApprovalVe
   const { approver, approvedBy = [], edit } = approval
   const patch = input && Object.keys(input).length > 0 ? input : undefined
   if (patch && approver?.edit !== true)
-    throw refused('The input of this call may not be changed: every rule that asks must have "edit: true".')
+    throw refused(
+      'The input of this call may not be changed: every rule that asks must have "edit: true", and the program that calls must take changed inputs. Clients of MCP do; "/api/call" and the adapters do not.',
+    )
   if (patch) checkPatch(patch)
   if (approvedBy.length === 0) return patch && { by, atMs, input: patch }
   if (edit === undefined) {

@@ -179,9 +179,9 @@ class StoredHalts implements Halts {
   }
 
   ofPerson(person: Caller, tool: Tool | undefined): Halt | undefined {
-    const names = [person.user, ...(person.aliases ?? [])]
+    const names = new Set([person.user, ...(person.aliases ?? [])])
     for (const halt of this.#halts.values()) {
-      const isNamed = halt.target.user !== undefined && names.includes(halt.target.user)
+      const isNamed = halt.target.user !== undefined && names.has(halt.target.user)
       // A name of the person stands for all of them.
       const isStopped = isNamed && stopsCaller(halt, { ...person, user: halt.target.user })
       if (isStopped && (tool === undefined || stopsTool(halt, tool))) return halt

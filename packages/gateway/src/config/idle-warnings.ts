@@ -5,7 +5,7 @@ import type { GatewayConfig } from './config.ts'
 import type { ConfigPlaces } from './places.ts'
 import type { ConfigPath, ConfigWarning } from './problems.ts'
 
-type Ruled = Pick<GatewayConfig, 'policy' | 'apps' | 'groups' | 'aliases' | 'callers' | 'oauth' | 'limits'>
+type IdleRules = Pick<GatewayConfig, 'policy' | 'apps' | 'groups' | 'aliases' | 'callers' | 'oauth' | 'limits'>
 
 /** A clause or a limit of the file that has no effect. */
 interface IdleWarning extends Pick<ConfigWarning, 'path'> {
@@ -18,7 +18,7 @@ interface IdleWarning extends Pick<ConfigWarning, 'path'> {
  * Returns the clauses that can never match, those that another clause covers, and limits that a stricter one covers. The gateway's policy applies in each
  * app too. Without `oauth`, only the callers of the file exist: a key that is made later has the rights of one of them.
  */
-export function findIdleWarnings(config: Ruled, places: ConfigPlaces): readonly IdleWarning[] {
+export function findIdleWarnings(config: IdleRules, places: ConfigPlaces): readonly IdleWarning[] {
   const { policy, apps = [], groups, aliases = {}, callers, oauth, limits } = config
   const definitions = new Map(groups.map(({ name, tools }) => [name, { tools }]))
   const { selectors } = parseGroups(definitions, new Map(Object.entries(aliases)))

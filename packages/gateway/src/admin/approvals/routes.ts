@@ -210,7 +210,7 @@ function toApprovalRow(
   person: Caller,
   { approvals, callers, comparisons, grants, schemaOf }: ApprovalsDeps,
 ): ApprovalRow {
-  const { approvedBy, clauses: _, ...approval } = approvalFor(person, given)
+  const { approvedBy, ...approval } = approvalFor(person, given)
   const people = needsOf(given, person, approvedBy)
   const needs = people ? { needs: people } : {}
   if (!isOpen(approval)) return { ...approval, ...needs, mayDecide: false, deciders: [] }

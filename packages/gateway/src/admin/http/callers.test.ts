@@ -102,6 +102,26 @@ describe('findCaller for people who signed in', () => {
     assert.deepEqual(find('ben').caller, { user: 'ben' }, 'a caller of the file keeps its name')
   })
 
+  it('takes nobody for another whose name they gave themselves', () => {
+    const own = [
+      seen('a/vera of acme', { roles: ['own'] }),
+      seen('zoe from https://b.example', { roles: ['own'] }),
+      seen('"a/vera of acme"', { roles: ['quoted'] }),
+      seen('"', { roles: ['quote'] }),
+    ]
+    const both = [...own, ...all]
+    const crowd = { list: () => both, of: (user: string) => both.filter((one) => one.user === user) }
+    const named = createNamedCallers(() => [ben], crowd)
+    const rows = named.signedIn(ROOT)
+    assert.deepEqual(
+      rows.slice(0, 2).map(({ name }) => name),
+      ['"a/vera of acme"', '"zoe from https://b.example"'],
+    )
+    assert.equal(new Set(rows.map(({ name }) => name)).size, rows.length)
+    for (const { name, caller } of rows) assert.deepEqual(findCaller(named, { as: name }, ROOT).caller, caller, name)
+    assert.equal(findCaller(named, { as: 'a/vera of acme' }, ROOT).caller.tenant, 'acme')
+  })
+
   it('shows a person of a tenant nobody of another, not even in a name', () => {
     const acme = { user: 'boss', tenant: 'acme' }
     assert.equal(find('a/vera', acme).caller.tenant, 'acme')

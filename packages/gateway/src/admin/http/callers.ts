@@ -101,7 +101,21 @@ const PARTS = / of | from /g
 
 /** Returns the users that a name may be about: the name, and each part of it before ` of ` or ` from `. */
 function usersIn(as: string): readonly string[] {
-  return [as, ...[...as.matchAll(PARTS)].map(({ index }) => as.slice(0, index))]
+  return [as, ...[...as.matchAll(PARTS)].map(({ index }) => as.slice(0, index))].map(unquoted)
+}
+
+/** Returns a user as in names. One who is called `vera of acme` is quoted, and never taken for `vera` of `acme`. */
+function quotedIfNeeded(user: string): string {
+  return user.startsWith('"') || user.search(PARTS) >= 0 ? JSON.stringify(user) : user
+}
+
+function unquoted(name: string): string {
+  if (!name.startsWith('"')) return name
+  try {
+    return String(JSON.parse(name))
+  } catch {
+    return name
+  }
 }
 
 function toNamedPerson(
@@ -109,7 +123,8 @@ function toNamedPerson(
   others: readonly SeenPerson[],
   configured: ReadonlyMap<string, NamedCaller>,
 ): NamedPerson {
-  const { user, tenant, issuer, rolesAt = seen.consoleRolesAt, lastSeenAt } = seen
+  const { tenant, issuer, rolesAt = seen.consoleRolesAt, lastSeenAt } = seen
+  const user = quotedIfNeeded(seen.user)
   const ofTenant = tenant === undefined ? user : `${user} of ${tenant}`
   const isSole = others.length === 0 && !configured.has(user)
   const isSoleOfTenant = others.every((one) => one.tenant !== tenant) && !configured.has(ofTenant)

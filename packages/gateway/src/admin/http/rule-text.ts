@@ -72,7 +72,7 @@ export function waysFor(
 export function approvalFor(person: Caller, given: Approval): Approval {
   const { told, ...approval } = withoutNames(given)
   if (readsRules(person)) return approval
-  const { asked: _, clauses: __, why, ...rest } = approval
+  const { asked: _, why, ...rest } = approval
   if (told !== undefined) return { ...rest, why: told }
   if (why === undefined) return rest
   // The row of an earlier version.
@@ -80,8 +80,8 @@ export function approvalFor(person: Caller, given: Approval): Approval {
   return { ...rest, why: shown.trim() || 'A rule asks for approval of it.' }
 }
 
-/** Leaves out the other names of the people, and what each approver counts for. */
-function withoutNames({ aliases: _, approvedBy, ...approval }: Approval): Approval {
+/** Leaves out the other names of the people, what each approver counts for, and the hashes that only grants compare. */
+function withoutNames({ aliases: _, clauses: __, approvedBy, ...approval }: Approval): Approval {
   if (!approvedBy) return approval
   return { ...approval, approvedBy: approvedBy.map(({ behind: _behind, fills: _fills, ...vote }) => vote) }
 }

@@ -205,12 +205,27 @@ export class Notifications {
       leases: this.#leases,
       clock,
       deliver,
-      approvalOf: (id) => this.#approvals.get(id),
+      approvalOf: (id) => this.#approvalOf(id),
       toMessage: (approval, about, receiver) => this.#toMessage(approval, about, receiver),
       listUrl: door.publicUrl === undefined ? undefined : new URL('/#/approvals', door.publicUrl).href,
       onOutcome: (...given) => this.#onOutcome(...given),
       onState: (receiver, state) => this.#onState(receiver, state),
       isClosed: () => this.#isClosed,
+    }
+  }
+
+  /** Returns an approval as it may leave: names come from clients and servers, and may hold a secret, too. */
+  async #approvalOf(id: string): Promise<Approval | undefined> {
+    const approval = await this.#approvals.get(id)
+    if (!approval) return undefined
+    const { redactText } = this.#heart.redact
+    const { tool, user, tenant, decidedBy } = approval
+    return {
+      ...approval,
+      tool: redactText(tool),
+      user: user && redactText(user),
+      tenant: tenant && redactText(tenant),
+      ...(decidedBy !== undefined && { decidedBy: redactText(decidedBy) }),
     }
   }
 
@@ -221,7 +236,8 @@ export class Notifications {
   ): Promise<ApprovalMessage> {
     const { id, status, tool, user, tenant, requestedAt, expiresAt, decidedBy, reason, input } = approval
     const url = approvalUrl(id, this.#heart.door.publicUrl)
-    const client = await this.#clientOf(id)
+    const name = await this.#clientOf(id)
+    const client = name && this.#heart.redact.redactText(name)
     const people = peopleOf(approval.approver)
     const approvers = people > 1 ? people : undefined
     const given = { user, tenant, client, url, approvers, decidedBy, reason }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Caller, defineCaller, memoryAudit } from '@toolgate/core'
-import { memoryPeople } from '@toolgate/core/stores'
+import { memoryPeople, type PersonStore } from '@toolgate/core/stores'
 import { manualClock } from '@toolgate/testing'
 import { People } from '../../auth/people.ts'
 import { heartOf } from '../../testing/heart.ts'
@@ -10,10 +10,10 @@ import { forgetRoute } from './forget.ts'
 const OWNER: Caller = { user: 'owner', roles: ['operator'] }
 const OF_ACME: Caller = { user: 'boss', tenant: 'acme', roles: ['approver'] }
 
-async function setStage() {
+async function setStage(store: PersonStore = memoryPeople()) {
   const clock = manualClock()
   const people = new People({ clock, log: () => {} })
-  await people.open(memoryPeople())
+  await people.open(store)
   for (const caller of [{ user: 'a/nora', tenant: 'acme' }, { user: 'a/otto', tenant: 'other' }, { user: 'vera' }])
     people.noteRequest({ id: 'i', for: 'mcp', caller: defineCaller(caller), issuer: 'https://a.example' })
   const audit = memoryAudit()
@@ -51,6 +51,15 @@ describe('DELETE /api/people', () => {
     await assert.rejects(forget('user=a/norra&tenant=acme'), { code: 'person_unknown', message: /a\/nora/ })
     await assert.rejects(forget('user=a/nora'), { message: /known are "a\/nora" of "acme"/ })
     await assert.rejects(forget('user=a/nora&tenant=acme', { user: 'zoe' }), { code: 'person_forbidden' })
+    await people.close()
+  })
+
+  it('says that the person is still recorded if the store fails, and keeps them', async () => {
+    const fails = () => Promise.reject(new Error('disk I/O error'))
+    const { people, forget, audit } = await setStage({ ...memoryPeople(), forget: fails })
+    await assert.rejects(forget('user=a/nora&tenant=acme'), { code: 'state_unavailable', message: /still recorded/ })
+    assert.equal(people.of('a/nora').length, 1)
+    assert.deepEqual(await audit.query({}), [])
     await people.close()
   })
 })

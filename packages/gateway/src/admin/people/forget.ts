@@ -1,4 +1,4 @@
-import type { Caller } from '@toolgate/core'
+import { type Caller, ToolgateError } from '@toolgate/core'
 import { didYouMean } from '@toolgate/values'
 import type { Answer } from '../../heart/route.ts'
 import type { Heart } from '../../heart/heart.ts'
@@ -26,7 +26,10 @@ export function forgetRoute(heart: ForgetHeart): Answer {
     if (!maySee(person, who)) throw unknown(who, person, heart)
     if (heart.revisions.current.callers.some(({ caller }) => caller.user === user && caller.tenant === tenant))
       throw new ApiFault('person_in_file', `${named(who)} is a caller of the file: remove it there, and reload.`)
-    const removed = await heart.door.people.forget(who)
+    const removed = await heart.door.people.forget(who).catch((cause: unknown) => {
+      const message = 'The person is still recorded: the state store did not take the change.'
+      throw new ToolgateError('state_unavailable', message, { cause })
+    })
     if (removed === 0) throw unknown(who, person, heart)
     await recordChange(heart, 'person_forgotten', { detail: named(who), by })
     return { ...who, removed } satisfies ForgottenPersonBody

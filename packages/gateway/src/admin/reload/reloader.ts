@@ -107,10 +107,11 @@ export class Reloader {
     }
   }
 
-  /** Applies the policy of the file again, in place of the restored one. */
+  /** Applies the policy of the file again, in place of the restored one. @throws {ApiFault} `revision_unknown` if none is */
   async release(asked: Omit<ReloadOptions, 'through'>): Promise<Reload> {
     return this.#inTurn(async () => {
       const before = await this.#policies?.restored()
+      if (!before) throw notRestored(this.#heart.replica !== undefined)
       await this.#policies?.keep(undefined)
       try {
         return await this.#reload({ ...asked, through: 'api' }, await this.#heart.host.read({ mayRun: this.#ran }))
@@ -374,6 +375,12 @@ function checkKept(before: GatewayConfig['servers'], next: GatewayConfig['server
 }
 
 const NAME_LENGTH = 16
+
+/** A replica runs what is published, so that no policy is restored beside it. */
+function notRestored(isReplica: boolean): ApiFault {
+  const hint = isReplica ? ' With replicas, "toolgate reload" publishes the policy of the file.' : ''
+  return new ApiFault('revision_unknown', `No earlier policy is restored, so nothing was reloaded.${hint}`)
+}
 
 function outdated(): ApiFault {
   return new ApiFault(
