@@ -24,6 +24,7 @@ const FILES = [
   'what-if.ts',
   'changes.ts',
   'oauth.ts',
+  'people.ts',
   'reload.ts',
   'search.ts',
   'growth.ts',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
+import type { MatrixBody } from '@toolgate/gateway'
 import { type AuthorizationServer, startAuthorizationServer } from './support/authorization-server.ts'
 import { startTestGateway, type TestGateway } from './support/gateway.ts'
 import { OAuthMemory } from './support/oauth-memory.ts'
@@ -131,6 +132,33 @@ describe('a client that knows only the URL', () => {
 
 describe('a person who signed in', () => {
   const asVera = `as=${encodeURIComponent('corp/vera')}`
+
+  it('is found by name in calls, the audit, runs, approvals and the matrix', async () => {
+    const found = async (path: string, list: string) => {
+      const { status, body } = await gateway.api(path)
+      assert.equal(status, 200, path)
+      return ((body as Record<string, readonly object[]>)[list] ?? []).length
+    }
+    const user = encodeURIComponent('corp/vera')
+    for (const [path, list] of [
+      ['audit', 'records'],
+      ['calls', 'calls'],
+    ] as const) {
+      assert.ok((await found(`/api/${path}?user=${user}`, list)) > 0, path)
+      assert.equal(await found(`/api/${path}?user=corp/nobody`, list), 0, path)
+    }
+    for (const path of ['runs', 'approvals']) assert.equal(await found(`/api/${path}?user=corp/nobody`, path), 0)
+    const matrix = async (query: string) => (await gateway.api(`/api/matrix?${query}`)).body as MatrixBody
+    const { columns, people } = await matrix('text=corp/ver')
+    assert.deepEqual([people, columns.map(({ names }) => names)], [1, [['corp/vera']]])
+    assert.equal((await matrix('text=corp/nobody')).people, 0)
+    assert.equal((await matrix('role=none')).people, 0)
+    const { people: everybody, columns: all } = await matrix('')
+    assert.equal(
+      all.reduce((sum, one) => sum + one.people, 0),
+      everybody,
+    )
+  })
 
   it('can be named like a caller of the file, until they are forgotten', async () => {
     const why = await gateway.api(`/api/why?tool=up:open&${asVera}`)

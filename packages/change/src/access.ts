@@ -1,9 +1,13 @@
-import type { Gate, View } from '@toolgate/core'
+import type { Caller, Gate, View } from '@toolgate/core'
+import { groupByRights, joinGroups, namePeople, type PeopleGroup } from './people-groups.ts'
 import type { RecordedCaller } from './recorded-callers.ts'
 
 /** The items that the callers with one name gain and lose by a change of the rules. */
 export interface AccessDifference {
+  /** A name such as `vera of acme`, or `12 people such as ann of acme, bo of acme`. */
   readonly caller: string
+  /** The number of people who were seen. Absent for other callers. */
+  readonly people?: number
   readonly gains: readonly string[]
   readonly loses: readonly string[]
   /** What depends on something of the caller that is not known, such as the roles of somebody who is only in the audit. */
@@ -37,6 +41,32 @@ export async function compareAccess(
     if (change.gains.length + change.loses.length + change.unknown.length > 0) changes.push({ caller, ...change })
   }
   return changes.toSorted((a, b) => (a.caller < b.caller ? -1 : 1))
+}
+
+/** Returns the items that people gain and lose. People who gain and lose the same are one row. */
+export async function comparePeople(
+  gates: { readonly before: Gate; readonly after: Gate },
+  people: readonly Caller[],
+  rest: () => Promise<void> | undefined,
+): Promise<{ readonly access: readonly AccessDifference[]; readonly notCompared: number }> {
+  const { groups, notCompared } = await groupByRights(people, [gates.before, gates.after], rest)
+  const rows = new Map<string, PeopleGroup & Pick<AccessDifference, 'gains' | 'loses'>>()
+  for (const { one, ...group } of groups) {
+    const [had, has] = [idsOf(await gates.before.view(one)), idsOf(await gates.after.view(one))]
+    await rest()
+    const [before, now] = [new Set(had), new Set(has)]
+    const change = { gains: has.filter((id) => !before.has(id)), loses: had.filter((id) => !now.has(id)) }
+    if (change.gains.length + change.loses.length === 0) continue
+    const key = JSON.stringify(change)
+    rows.set(key, { ...joinGroups(rows.get(key), group), ...change })
+  }
+  const access = [...rows.values()].map(({ gains, loses, ...group }) => ({
+    ...namePeople(group),
+    gains,
+    loses,
+    unknown: [],
+  }))
+  return { access, notCompared }
 }
 
 async function lookAt(

@@ -22,11 +22,16 @@ type RecordedIdentity = Pick<
 export class RecordedCallers {
   readonly #configured: ReadonlyMap<string, readonly Caller[]>
   readonly #scopes: readonly string[]
+  readonly #people: ReadonlyMap<string, readonly Caller[]>
   readonly #known = new Map<string, RecordedCaller>()
 
-  /** `scopes`: all scopes that tools may require. An unknown caller may have any of them. */
-  constructor(configured: readonly Caller[], scopes: readonly string[]) {
+  /**
+   * `scopes`: all scopes that tools may require. An unknown caller may have any of them. `people`: those who were seen, with
+   * the rights of their latest token.
+   */
+  constructor(configured: readonly Caller[], scopes: readonly string[], people: readonly Caller[] = []) {
     this.#configured = Map.groupBy(configured, identityOf)
+    this.#people = Map.groupBy(people, nameOfCaller)
     this.#scopes = scopes
   }
 
@@ -58,10 +63,20 @@ export class RecordedCallers {
     return this.#configured.has(identityOf(caller))
   }
 
+  /** Returns a recorded caller with the rights of their latest token. `undefined`: it is nobody, or one of several. */
+  personOf(named: Caller): Caller | undefined {
+    if (named.user === undefined) return undefined
+    const [person, ...others] = this.#people.get(nameOfCaller(named)) ?? []
+    const isSole = person?.user === named.user && person.tenant === named.tenant && others.length === 0
+    return isSole ? defineCaller({ ...person, ...named }) : undefined
+  }
+
   /** Returns a caller of whom only these fields are known. */
   ofCaller(named: Caller): RecordedCaller {
     const name = nameOfCaller(named)
     const [first, ...more] = this.#configured.get(identityOf(named)) ?? []
+    const person = first || named.chat ? undefined : this.personOf(named)
+    if (person) return { strict: person, lax: person, name }
     // Keys of one user may have different roles, and the record does not say which key it was.
     if (!first || more.some((one) => callerKey(one) !== callerKey(first)))
       return { ...this.#uncertain(named, knownPartsOf(named, IDENTITY)), name }

@@ -73,6 +73,15 @@ describe('suggestPolicy', () => {
     assert.deepEqual(await ask(sealed(key)), [['input.path.startsWith("/") && within(input.path, "/srv/a")', 0]])
   })
 
+  it('knows the roles of people who signed in', async () => {
+    const ann: Caller = { user: 'corp/ann', tenant: 'acme', roles: ['clerk'] }
+    const calls: readonly Made[] = [[{ ...ann, client: 'desk' }, 'files:read']]
+    const unknown = await suggest(calls)
+    assert.deepEqual([unknown.learned, unknown.leftOut], [0, [{ why: 'unknown_caller', calls: 1 }]])
+    const { learned, roles } = await suggest(calls, { people: [ann], role: 'clerk' })
+    assert.deepEqual([learned, roles.map((one) => [one.roles, one.tenant])], [1, [[['clerk'], 'acme']]])
+  })
+
   it('allows each role the tools that it has called, by exact id, and nothing else', async () => {
     const { policy, learned, leftOut } = await suggest([
       [VERA, 'files:read'],

@@ -21,6 +21,8 @@ export interface SuggestOptions {
   readonly since?: number | undefined
   /** Learns only from callers with this role. */
   readonly role?: string | undefined
+  /** The people who were seen, with the rights of their latest token. */
+  readonly people?: readonly Caller[] | undefined
   /** Returns the whole input of a call that the audit sealed, from {@link withInputs}. */
   readonly inputOf?: InputOf | undefined
   /**
@@ -36,6 +38,7 @@ const OPTIONS = shapeOf<SuggestOptions>({
   records: true,
   since: true,
   role: true,
+  people: true,
   inputOf: true,
   missing: true,
   signal: true,
@@ -145,8 +148,8 @@ class Learner {
     this.#tools = new Set(items.map(({ id }) => id))
     // A tool that no longer exists may have read anything.
     this.#runs = new TaintedRuns((tool) => raising.has(tool) || !this.#tools.has(tool), options.rules.history?.labelMs)
-    this.#callers = new RecordedCallers(callers, [])
-    this.#hasTenants = callers.some(({ tenant }) => tenant !== undefined)
+    this.#callers = new RecordedCallers(callers, [], options.people)
+    this.#hasTenants = [...callers, ...(options.people ?? [])].some(({ tenant }) => tenant !== undefined)
   }
 
   read(record: AuditRecord, missing = 0): void {

@@ -108,6 +108,71 @@ describe('whatIf', () => {
   })
 })
 
+describe('whatIf with people who signed in', () => {
+  const policy = { name: 'base', deny: ['mail:*', { match: 'web:*', unless: "'staff' in caller.roles" }] }
+  const after = {
+    policy: { name: 'base', deny: [{ match: ['mail:*', 'files:*'], unless: "'lead' in caller.roles" }, 'web:*'] },
+  }
+  const people = Array.from({ length: 300 }, (_, i): Caller => ({
+    user: `corp/${i}`,
+    tenant: 'acme',
+    roles: i < 12 ? ['lead', `team-${i % 3}`] : ['staff', `team-${i % 3}`],
+  }))
+  const ask = (records: WhatIfRecords, own: readonly Caller[] = people) =>
+    whatIf({ before: { catalog: items, policy }, after: { catalog: items, ...after }, records, people: own })
+
+  it('counts people who gain and lose the same together', async () => {
+    const found = await ask([])
+    assert.deepEqual(found.access, [
+      {
+        caller: '288 people such as corp/12 of acme, corp/13 of acme',
+        people: 288,
+        gains: [],
+        loses: ['files:read', 'files:write', 'web:get'],
+        unknown: [],
+      },
+      {
+        caller: '12 people such as corp/0 of acme, corp/1 of acme',
+        people: 12,
+        gains: ['mail:send'],
+        loses: [],
+        unknown: [],
+      },
+    ])
+    assert.equal(found.notCompared, undefined)
+  })
+
+  it('judges recorded calls by the roles of the latest token, unless two people have one name', async () => {
+    const [ann, bo] = [people[0], people[12]] as [Caller, Caller]
+    const { records } = await makeCalls({ policy }, [
+      { caller: { ...ann, client: 'desk' }, tool: 'files:read' },
+      { caller: { ...bo, client: 'desk' }, tool: 'files:read' },
+    ])
+    const found = await ask(records)
+    assert.deepEqual([found.same, found.changed, found.unknown], [1, 1, 0])
+    assert.deepEqual(
+      found.access.map(({ people: count }) => count),
+      [288, 12],
+    )
+    const twice = await ask(records, [...people, { ...bo, roles: ['lead'] }])
+    assert.deepEqual([twice.same, twice.changed, twice.unknown], [1, 0, 1])
+  })
+
+  it('says how many people it did not compare', async () => {
+    const own = { policy: { deny: [{ match: 'mail:*', when: "caller.user.endsWith('7')" }] } }
+    const many = Array.from({ length: 2100 }, (_, i): Caller => ({ user: `corp/${i}` }))
+    const rules = { catalog: items, policy: {} }
+    const found = await whatIf({ before: rules, after: { ...rules, ...own }, records: [], people: many })
+    assert.equal(found.notCompared, 100)
+    assert.deepEqual(
+      found.access.map(({ people: count, loses }) => [count, loses]),
+      [[200, ['mail:send']]],
+    )
+  })
+})
+
+type WhatIfRecords = Awaited<ReturnType<typeof makeCalls>>['records']
+
 describe('whatIf with what is not known', () => {
   const [vera, otto] = callers as [Caller, Caller]
   const token = defineCaller({ user: 'tina', client: 'desktop', roles: ['operator'], scopes: ['files'] })

@@ -2,7 +2,7 @@ import { type Caller, defineCaller } from '@toolgate/core'
 import type { AuditRecord } from '@toolgate/core/audit'
 import { checkShape, shapeOf } from '@toolgate/values'
 import { changedLocks } from './changed-locks.ts'
-import { type AccessDifference, type CallersOfName, compareAccess } from './access.ts'
+import { type AccessDifference, type CallersOfName, compareAccess, comparePeople } from './access.ts'
 import type { CapInput } from '@toolgate/core/call'
 import { listPolicies } from '@toolgate/core/policy'
 import { RecordedCaps } from './recorded-caps.ts'
@@ -39,6 +39,8 @@ export interface WhatIfOptions {
   readonly since?: number | undefined
   /** Only calls of callers who are known to have this role are judged. */
   readonly role?: string | undefined
+  /** The people who were seen, with the rights of their latest token. */
+  readonly people?: readonly Caller[] | undefined
   /** The state of an earlier what-if over the same rules. Records up to its `lastSeq` are not judged again. */
   readonly resumed?: WhatIfState | undefined
   /** Called every 250 records. A returned promise is awaited. */
@@ -61,6 +63,7 @@ const OPTIONS = shapeOf<WhatIfOptions>({
   records: true,
   since: true,
   role: true,
+  people: true,
   resumed: true,
   onProgress: true,
   hashOf: true,
@@ -91,6 +94,8 @@ export interface WhatIfState extends TallyState {
 export interface WhatIf extends TallyState {
   /** The tools that each caller gains and loses, for configured and recorded callers. */
   readonly access: readonly AccessDifference[]
+  /** The number of people who may gain or lose more, because there are too many to compare. */
+  readonly notCompared?: number
 }
 
 /**
@@ -105,10 +110,23 @@ export interface WhatIf extends TallyState {
  */
 export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
   checkShape('whatIf', options, OPTIONS)
-  const { before, after, records, since, role, resumed, onProgress, hashOf, inputOf, missing, signal } = options
+  const {
+    before,
+    after,
+    records,
+    since,
+    role,
+    people = [],
+    resumed,
+    onProgress,
+    hashOf,
+    inputOf,
+    missing,
+    signal,
+  } = options
   const clock: TrialClock = { nowMs: 0 }
   const sides = { before: openSide(before, clock), after: openSide(after, clock) }
-  const known = { before: knownCallers(before, sides.before), after: knownCallers(after, sides.after) }
+  const known = { before: knownCallers(before, sides.before, people), after: knownCallers(after, sides.after, people) }
   const questions = new Questions({
     ...sides,
     callers: known,
@@ -161,9 +179,12 @@ export async function whatIf(options: WhatIfOptions): Promise<WhatIf> {
     return onProgress?.({ records: tally.records, lastSeq: tally.lastSeq, ts, state })
   }
   const callers = namedCallers({ before: before.callers, after: after.callers }, seen.list(), known)
-  const access = await compareAccess({ before: sides.before.gate, after: sides.after.gate }, callers, rest)
+  const gates = { before: sides.before.gate, after: sides.after.gate }
+  const access = await compareAccess(gates, callers, rest)
+  const ofPeople = await comparePeople(gates, peopleOf(people, seen.list(), known), rest)
   await Promise.all([sides.before.gate.close(), sides.after.gate.close()])
-  return { ...tally.state(), access }
+  const { notCompared } = ofPeople
+  return { ...tally.state(), access: [...access, ...ofPeople.access], ...(notCompared > 0 && { notCompared }) }
 }
 
 const PROGRESS_EVERY = 250
@@ -188,9 +209,14 @@ function asksApprovers({ policy }: RulesOfChange): boolean {
   )
 }
 
-function knownCallers({ callers = [] }: RulesOfChange, { gate: { catalog } }: Side): RecordedCallers {
+function knownCallers(
+  { callers = [] }: RulesOfChange,
+  { gate: { catalog } }: Side,
+  people: readonly Caller[],
+): RecordedCallers {
   const items = [...catalog.snapshot(), ...catalog.items()]
-  return new RecordedCallers(callers.map(defineCaller), [...new Set(items.flatMap((tool) => tool.requiredScopes))])
+  const scopes = [...new Set(items.flatMap((tool) => tool.requiredScopes))]
+  return new RecordedCallers(callers.map(defineCaller), scopes, people)
 }
 
 const MAX_SEEN = 10_000
@@ -221,6 +247,17 @@ function keyOf({ user, tenant, agent, client, actor }: Caller): string {
   return JSON.stringify([user, tenant, agent, client, actor])
 }
 
+/** Returns the people, each with the clients that they were recorded with. */
+function peopleOf(
+  people: readonly Caller[],
+  seen: readonly Caller[],
+  { before: known }: Both<RecordedCallers>,
+): readonly Caller[] {
+  const recorded = seen.flatMap((caller) => (known.has(caller) ? [] : (known.personOf(caller) ?? [])))
+  const names = new Set(recorded.map(nameOfCaller))
+  return [...recorded, ...people.filter((one) => !names.has(nameOfCaller(one)))]
+}
+
 /** Returns the callers that both rules configure, and unconfigured callers of the records, by name. */
 function namedCallers(
   { before = [], after = [] }: Both<readonly Caller[] | undefined>,
@@ -239,7 +276,7 @@ function namedCallers(
       at(name)[side].push({ strict: caller, lax: caller, name })
     }
   for (const caller of seen) {
-    if (known.before.has(caller) || known.after.has(caller)) continue
+    if (known.before.has(caller) || known.after.has(caller) || known.before.personOf(caller)) continue
     const callers = at(nameOfCaller(caller))
     callers.before.push(known.before.ofCaller(caller))
     callers.after.push(known.after.ofCaller(caller))

@@ -1,4 +1,4 @@
-import type { GroupRow, ListRow, ServerRow } from '@toolgate/gateway'
+import type { GroupRow, ListRow, RolesFrom, ServerRow } from '@toolgate/gateway'
 import { printable } from './io.ts'
 import { count } from './render.ts'
 
@@ -40,6 +40,12 @@ export function listNotes(lists: readonly ListRow[] = []): string[] {
         return `server ${server} lists for each user; only approvers and the user see the list.`
     }
   })
+}
+
+/** Returns a note about the roles of a person who signed in: `roles of the token of 2026-11-28T14:03:00Z from https://…`. */
+export function rolesNotes(from: RolesFrom | undefined): string[] {
+  if (!from) return []
+  return [`roles of the ${from.by} of ${new Date(from.at).toISOString()} from ${printable(from.issuer)}`]
 }
 
 /** Returns notes about unavailable groups: the reason, and the solution. */

@@ -122,6 +122,24 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
     })
   })
 
+  describe('people list', () => {
+    it('prints who was seen, by what they are called, and how many more there are', async () => {
+      const { code, out, err } = await run(['people', 'list', '--tenant', 'acme', '--limit', '2'])
+      assert.equal(code, 0)
+      const [heads, ann, boss] = out.split('\n').map((line) => line.trim().split(/ {2,}/))
+      assert.deepEqual(heads, ['AS', 'NAME', 'TENANT', 'ROLES', 'FROM', 'CAME BY', 'CLIENTS', 'TOOLS', 'LAST SEEN'])
+      const own = ['clerk', 'https://id.example', 'token', 'app', '3', '2026-11-28T14:03:00.000Z']
+      assert.deepEqual(ann, ['corp/ann of acme', 'Ann \\u001b[2JAdams', 'acme', ...own])
+      assert.deepEqual(boss, ['boss', 'approver', 'the file'])
+      assert.match(err, /^2 of 120: /)
+      const [asked] = gateway.requests
+      assert.deepEqual([...(asked?.searchParams ?? [])].toSorted(), [
+        ['limit', '2'],
+        ['tenant', 'acme'],
+      ])
+    })
+  })
+
   describe('why', () => {
     it('shows the dependencies of an allow: the rule, its line, an input, and the end of a used-up limit', async () => {
       const { code, out } = await run(['why', 'files:move', '--as', 'viewer'])
@@ -143,6 +161,12 @@ group lab is unavailable: nothing listens on 127.0.0.1:4444. Open it.
         no.out,
         /^deny {2}viewer does not see files:write\n {2}deny {2}policy: baseline .* \(policy_denied\)\n$/,
       )
+    })
+
+    it('says which token the roles of a person are from', async () => {
+      const { out } = await run(['why', 'files:signed', '--as', 'corp/ann'])
+      assert.match(out, /\n {2}roles of the token of 2026-11-28T14:03:00\.000Z from https:\/\/id\.example\n/)
+      assert.doesNotMatch((await run(['why', 'files:read', '--as', 'viewer'])).out, /roles of/)
     })
 
     it('prints what would have to change, and where', async () => {

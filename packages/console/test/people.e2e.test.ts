@@ -122,7 +122,8 @@ describeConsole('people and runs', (stage) => {
         as: 'ann',
         callers: [],
         seenRoles: ['clerk'],
-        rolesFrom: { issuer, at: Date.now() - 60_000 },
+        label: '<b>Ann</b>',
+        rolesFrom: { by: 'token', issuer, at: Date.now() - 60_000 },
         issuer,
         cameBy: 'token',
         firstSeenAt: Date.now() - 3 * 24 * 3600_000,
@@ -149,13 +150,14 @@ describeConsole('people and runs', (stage) => {
       const row = page.getByRole('row').filter({ hasText: 'ann' })
       await row.getByText(/of the token of \d\d:\d\d:\d\d from id\.example\/realms\/acme/).waitFor()
       await row.getByText('signed in by desk').waitFor()
+      await row.getByText('<b>Ann</b>', { exact: true }).waitFor()
       await row.getByRole('link', { name: 'ann' }).press('Enter')
       const detail = page.getByRole('complementary', { name: 'ann' })
       const link = detail.getByRole('link', { name: 'See as, with the roles of the latest token' })
       assert.equal(await link.getAttribute('href'), '#/tools?as=ann')
       await page.goto(`${lively.url}/#/tools?as=bert`)
       await page.getByLabel('See as').fill('ann')
-      await page.getByRole('option', { name: /^ann of acme \(clerk\) signed in/ }).click()
+      await page.getByRole('option', { name: /^ann of acme \(clerk\) <b>Ann<\/b>, signed in/ }).click()
       await page.waitForFunction(() => location.hash.startsWith('#/tools?as=ann'))
     }))
 

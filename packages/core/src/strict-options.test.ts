@@ -479,6 +479,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'clauseText',
   'coerceInput',
   'combineTelemetry',
+  'comparePeople',
   'compareStrictness',
   'compareToolIds',
   'compareUnits',

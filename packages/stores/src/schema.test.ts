@@ -45,7 +45,7 @@ const shapeOf = (path: string): unknown =>
     ])
   })
 
-for (const version of [1, 2, 3, 4, 5, 6, 7])
+for (const version of [1, 2, 3, 4, 5, 6, 7, 8])
   describe(`a state of version ${version}`, () => {
     it('is upgraded to the shape of a new one, and keeps everything', async (t) => {
       const path = earlier(t, `state-${version}`)
@@ -71,6 +71,15 @@ for (const version of [1, 2, 3, 4, 5, 6, 7])
       assert.equal(statSync(copy).mode & 0o777, 0o600)
     })
   })
+
+describe('a state of version 8', () => {
+  it('keeps the people', async (t) => {
+    const stores = openScratchStores(t, { path: earlier(t, 'state-8'), bootId: 'boot-1' })
+    const { people, count } = await stores.people.read()
+    const [vera] = people
+    assert.deepEqual([count, vera?.user, vera?.roles, vera?.firstSeenAt], [1, 'corp/vera', ['viewer'], 1000])
+  })
+})
 
 describe('an audit of version 1', () => {
   it('is upgraded when it is written, verifies, and leaves a copy', async (t) => {

@@ -31,7 +31,7 @@ export async function peopleCommand(
     return 'ok'
   }
   const { people, total } = body
-  const heads = ['AS', 'TENANT', 'ROLES', 'FROM', 'CAME BY', 'CLIENTS', 'TOOLS', 'LAST SEEN']
+  const heads = ['AS', 'NAME', 'TENANT', 'ROLES', 'FROM', 'CAME BY', 'CLIENTS', 'TOOLS', 'LAST SEEN']
   printLine(io.stdout, renderTable(heads, people.map(cellsOf), io.stdout))
   if (people.length < total)
     printLine(
@@ -42,7 +42,18 @@ export async function peopleCommand(
 }
 
 function cellsOf(row: PersonRow): string[] {
-  const { name, tenant = '', callers, seenRoles = [], rolesFrom, cameBy = '', clients = [], visible, lastSeenAt } = row
+  const {
+    name,
+    label = '',
+    tenant = '',
+    callers,
+    seenRoles = [],
+    rolesFrom,
+    cameBy = '',
+    clients = [],
+    visible,
+    lastSeenAt,
+  } = row
   const names = [...(row.as === undefined ? [] : [row.as]), ...callers.map(({ as }) => as)]
   const roles = [...new Set([...callers.flatMap((one) => one.roles), ...seenRoles])]
   const from = rolesFrom?.issuer ?? (callers.length > 0 ? 'the file' : '')
@@ -50,6 +61,7 @@ function cellsOf(row: PersonRow): string[] {
   const last = lastSeenAt === undefined ? '' : new Date(lastSeenAt).toISOString()
   return [
     names.join(', ') || name,
+    label,
     tenant,
     roles.join(', '),
     from,

@@ -7,7 +7,7 @@ import { findTarget, type TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { parseJson } from '../json.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
-import { groupNotes, listNotes, serverNotes } from '../notes.ts'
+import { groupNotes, listNotes, rolesNotes, serverNotes } from '../notes.ts'
 import { count, dependsOn, outcomeWord } from '../render.ts'
 import { renderTable } from '../table.ts'
 import { gatewayOf, nextCommand } from '../next-command.ts'
@@ -60,7 +60,12 @@ function printTools(body: ToolsBody, whose: Whose, all: boolean, io: Io): void {
     printLine(io.stdout, `\n${renderTable([body.kind.toUpperCase(), 'ANSWER', 'TAGS', 'WHY'], rows, io.stdout)}`)
   }
   const hidden = body.tools.length - visible.length
-  const notes = [...listNotes(body.lists), ...serverNotes(body.servers), ...groupNotes(body.groups)]
+  const notes = [
+    ...rolesNotes(body.rolesFrom),
+    ...listNotes(body.lists),
+    ...serverNotes(body.servers),
+    ...groupNotes(body.groups),
+  ]
   if (hidden > 0 && !all) notes.push(`${count(hidden, body.kind)} hidden; --all shows why.`)
   if (notes.length > 0) printLine(io.stdout, `\n${notes.map((note) => paint('dim', note)).join('\n')}`)
 }

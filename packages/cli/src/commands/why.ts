@@ -5,7 +5,7 @@ import { findTarget, type TargetOptions } from '../target.ts'
 import { CliError, type ExitName } from '../exit.ts'
 import { readGiven, readInput } from '../given.ts'
 import { type Io, type Paint, painter, printable, printJson, printLine } from '../io.ts'
-import { listNotes, mayText } from '../notes.ts'
+import { listNotes, mayText, rolesNotes } from '../notes.ts'
 import { count, decisionWords, outcomeWord } from '../render.ts'
 import { whoseOf, type WhoseOptions } from './tools.ts'
 
@@ -83,6 +83,7 @@ function printDryRun(body: WhyInputBody, who: string, io: Io): void {
     io.stdout,
     `${decisionWords(paint, body.outcome, body.mayStill)}  ${call}${whereOf(body)} ${WOULD[body.outcome]}`,
   )
+  for (const note of rolesNotes(body.rolesFrom)) printLine(io.stdout, `  ${paint('dim', note)}`)
   if (body.grant) {
     const { id, grantedBy, expiresAt, uses, used } = body.grant
     const left = `${uses - used} of ${uses} uses left until ${new Date(expiresAt).toISOString()}`
@@ -99,7 +100,8 @@ function printWhy(body: WhyBody, who: string, io: Io): void {
     io.stdout,
     `${decisionWords(paint, body.outcome, body.mayStill)}  ${who} ${sees} ${paint('bold', printable(body.tool))}${whereOf(body)}`,
   )
-  for (const note of listNotes(body.list ? [body.list] : [])) printLine(io.stdout, `  ${paint('dim', note)}`)
+  for (const note of [...rolesNotes(body.rolesFrom), ...listNotes(body.list ? [body.list] : [])])
+    printLine(io.stdout, `  ${paint('dim', note)}`)
   printReasons(body, paint, io)
   if (body.may) printLine(io.stdout, `  ${paint('dim', `its server ${mayText(body.may)}`)}`)
   for (const { pointer, message } of body.schemaWarnings ?? [])

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { AuditRecord } from '@toolgate/core/audit'
-import type { CallersBody, ToolsBody, WhyBody } from '@toolgate/gateway'
+import type { CallersBody, PeopleBody, ToolsBody, WhyBody } from '@toolgate/gateway'
 
 export const TOOLS: ToolsBody = {
   as: 'viewer',
@@ -52,6 +52,43 @@ export const CALLERS: CallersBody = {
   total: 1,
 }
 
+const FROM = { by: 'token', issuer: 'https://id.example', at: Date.UTC(2026, 10, 28, 14, 3) } as const
+
+const PEOPLE: PeopleBody = {
+  people: [
+    {
+      name: 'corp/ann',
+      as: 'corp/ann of acme',
+      user: 'corp/ann',
+      tenant: 'acme',
+      label: 'Ann \u001b[2JAdams',
+      callers: [],
+      seenRoles: ['clerk'],
+      rolesFrom: FROM,
+      issuer: FROM.issuer,
+      cameBy: 'token',
+      firstSeenAt: 1,
+      lastSeenAt: FROM.at,
+      clients: ['app'],
+      visible: 3,
+      calls: 0,
+      refused: 0,
+    },
+    {
+      name: 'boss',
+      user: 'boss',
+      callers: [{ as: 'boss', for: 'console', roles: ['approver'] }],
+      calls: 0,
+      refused: 0,
+    },
+  ],
+  total: 120,
+  from: 0,
+  tenants: ['acme'],
+  roles: ['approver', 'clerk'],
+  isComplete: true,
+}
+
 export function whyBody(tool: string): WhyBody {
   const row = TOOLS.tools.find(({ id }) => id === tool)
   return {
@@ -66,6 +103,7 @@ export function whyBody(tool: string): WhyBody {
       ? { schemaWarnings: [{ pointer: '/properties/q/pattern', message: 'is not checked' }] }
       : {}),
     ...(tool === 'web:search' ? { may: ['sample', 'open https://login.example.com'] } : {}),
+    ...(tool === 'files:signed' ? { rolesFrom: FROM } : {}),
     ...(tool === 'files:delete' ? { wouldAllow: WAYS } : {}),
     ...(tool === 'files:move' ? { outcome: 'allow' as const, visible: true, mayStill: MAY_STILL } : {}),
   }
@@ -171,6 +209,8 @@ function answer(url: URL, authorization: string | undefined, records: readonly A
   switch (url.pathname) {
     case '/api/tools':
       return [200, TOOLS]
+    case '/api/people':
+      return [200, PEOPLE]
     case '/api/callers':
       return [200, CALLERS]
     case '/api/why':

@@ -164,15 +164,16 @@ function useOptions(text: string, enabled: boolean): readonly CallerChoiceOption
 
 /** Returns a person who is not configured, with the roles that they were seen with. */
 function toPerson(row: PersonRow, nowMs: number): readonly CallerChoiceOption[] {
-  const { as, user, tenant, seenRoles = [], rolesFrom, lastCallAt } = row
+  const { as, user, tenant, label, seenRoles = [], rolesFrom, lastCallAt } = row
   if (user === undefined) return []
   const roles = seenRoles.length > 0 ? ` (${seenRoles.join(', ')})` : ''
   const at = rolesFrom?.at ?? lastCallAt
   const when = at === undefined ? '' : `, roles of ${formatAgo(at, nowMs)}`
   return [
     {
-      text: `${user}${tenant === undefined ? '' : ` of ${tenant}`}${roles}`,
-      about: `signed in${when}`,
+      // Two people of one name have different values of `as`.
+      text: `${as === undefined || as === user ? `${user}${tenant === undefined ? '' : ` of ${tenant}`}` : as}${roles}`,
+      about: `${label === undefined ? '' : `${label}, `}signed in${when}`,
       to:
         as === undefined ? { as: '', caller: JSON.stringify({ user, tenant, roles: seenRoles }) } : { as, caller: '' },
     },

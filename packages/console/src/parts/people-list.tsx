@@ -235,6 +235,12 @@ function Name({ row }: { row: PersonRow }): ReactElement {
   return (
     <Opener id={personId(row)} className="strong">
       <Exact text={row.name} />
+      {row.label !== undefined && row.label !== row.name && (
+        <span className="dim">
+          {' '}
+          <Exact text={row.label} />
+        </span>
+      )}
       {row.isSelf && <span className="dim"> (you)</span>}
     </Opener>
   )

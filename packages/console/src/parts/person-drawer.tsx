@@ -3,7 +3,7 @@ import { linkTo } from '../address.ts'
 import { count, formatNumber } from '../format.ts'
 import { useApi } from '../hooks.ts'
 import { mayManageKeys, wordOfUse } from '../keys.ts'
-import { haltsOn, OWN, parsePersonId, whoKey, type Who } from '../people.ts'
+import { haltsOn, OWN, parsePersonId, personId, whoKey, type Who } from '../people.ts'
 import { useWaiting } from '../pending.ts'
 import { Session } from '../session.ts'
 import { CALL_LOOKS } from '../states.ts'
@@ -41,7 +41,9 @@ export function PersonDrawer({ id, held }: PersonDrawerProps): ReactElement {
     id === OWN
       ? row.isSelf === true
       : row.name === name && row.tenant === tenant && (issuer === undefined || row.issuer === issuer)
-  const row = held ?? found.data?.people.find(isThem)
+  const people = found.data?.people
+  // Somebody of the file and somebody who signed in may have one name.
+  const row = held ?? people?.find((one) => personId(one) === id) ?? people?.find(isThem)
   return (
     <Drawer
       id={id}
@@ -162,7 +164,7 @@ function Sees({ row }: { row: PersonRow }): ReactElement {
         <p className="dim">
           The configuration has no key of this user.{' '}
           {user !== undefined && (row.as !== undefined || seenRoles) && (
-            <a href={linkTo('tools', whose)}>See as, with the roles of the latest {rolesFrom ? 'token' : 'call'}</a>
+            <a href={linkTo('tools', whose)}>See as, with the roles of the latest {rolesFrom?.by ?? 'call'}</a>
           )}
           {row.visible !== undefined && ` ${count(row.visible, 'tool')}`}
           {row.tokens !== undefined && ` · ${formatNumber(row.tokens)} tokens`}
@@ -188,12 +190,11 @@ function Sees({ row }: { row: PersonRow }): ReactElement {
 }
 
 /** Says where the roles of a person come from: `of the token of 14:03 from login.acme.example`. */
-export function RolesFrom({ row: { rolesFrom, cameBy } }: { row: PersonRow }): ReactElement | null {
+export function RolesFrom({ row: { rolesFrom } }: { row: Pick<PersonRow, 'rolesFrom'> }): ReactElement | null {
   if (!rolesFrom) return null
   return (
     <span className="dim">
-      of the {cameBy === 'login' ? 'login' : 'token'} of <At at={rolesFrom.at} /> from{' '}
-      <Exact text={hostOf(rolesFrom.issuer)} />
+      of the {rolesFrom.by} of <At at={rolesFrom.at} /> from <Exact text={hostOf(rolesFrom.issuer)} />
     </span>
   )
 }

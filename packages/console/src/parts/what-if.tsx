@@ -50,17 +50,19 @@ export function WhatIfResult({ found }: { found: WhatIfBody }): ReactElement {
   )
 }
 
-function Access({ found: { access, callers } }: { found: WhatIfBody }): ReactElement {
+function Access({ found: { access, callers, notCompared = 0 } }: { found: WhatIfBody }): ReactElement {
+  const shown = access.slice(0, MAX_ROWS).reduce((sum, { people = 1 }) => sum + people, 0)
   return (
     <>
       <RowTable
         label="Who gains and who loses"
         caption="Callers that gain or lose something"
         rows={access.slice(0, MAX_ROWS)}
-        keyOf={({ caller }) => caller}
+        keyOf={({ caller, gains, loses }) => JSON.stringify([caller, gains, loses])}
         columns={ACCESS_COLUMNS}
       />
-      {callers > MAX_ROWS && <p className="dim">and {count(callers - MAX_ROWS, 'other caller')}</p>}
+      {callers > shown && <p className="dim">and {count(callers - shown, 'other caller')}</p>}
+      {notCompared > 0 && <p className="dim">{formatNumber(notCompared)} people are not compared</p>}
     </>
   )
 }

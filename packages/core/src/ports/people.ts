@@ -13,6 +13,8 @@ export interface SeenPerson {
   /** The URL of the authorization server, or `key`. */
   readonly issuer: string
   readonly by: PersonDoor
+  /** What people call them, from the latest token or login that says so. It identifies nobody. */
+  readonly label?: string
   /** The roles, scopes and attributes of the latest token, or of the key. Empty if the person only logged in. */
   readonly roles: readonly string[]
   readonly scopes: readonly string[]

@@ -16,8 +16,6 @@ export interface OpenedAuthenticator {
   readonly resources?: ProtectedResources
   /** The authorization servers, and whether their keys can be read. */
   issuers(): readonly IssuerRow[]
-  /** Returns the callers of the tokens that are valid now. */
-  signedIn(): readonly Caller[]
   /** The number of refused tokens, by issuer and reason. */
   refusedTokens(): readonly RefusedTokens[]
   /** The logouts that issuers have reported, and that end tokens. Absent without OAuth. */
@@ -59,7 +57,6 @@ export async function openAuthenticator(
     return {
       authenticator: createAuthenticator(own, undefined, onFound),
       issuers: () => [],
-      signedIn: () => [],
       refusedTokens: () => [],
     }
   if (publicUrl === undefined)
@@ -78,7 +75,6 @@ export async function openAuthenticator(
   return {
     authenticator: createAuthenticator([...own, tokens], resources, onFound),
     resources,
-    signedIn: () => tokens.callers(),
     refusedTokens: () => refusals.list,
     tokenLogouts: {
       open: (state, end) => logouts.open(state, () => end(tokens.dropLoggedOut())),

@@ -4,7 +4,7 @@ import { type Caller, defineCaller } from '@toolgate/core'
 import { memoryPeople, type PersonStore } from '@toolgate/core/stores'
 import { manualClock } from '@toolgate/testing'
 import type { Credential } from './credential.ts'
-import { People } from './people.ts'
+import { People, toCaller } from './people.ts'
 
 const A = 'https://a.example'
 const B = 'https://b.example'
@@ -43,6 +43,22 @@ describe('People', () => {
       kept.map((one) => [one.user, one.roles, one.firstSeenAt, one.lastSeenAt]),
       [['a/vera', ['admin'], firstSeenAt, firstSeenAt + MINUTE_MS]],
     )
+  })
+
+  it('keeps what people call them for pages, and decides nothing by it', async () => {
+    const { clock, store, people, open } = await setStage()
+    const token = { ...tokenOf({ user: 'a/vera', roles: ['viewer'] }), label: 'Vera Vance' }
+    people.noteRequest(token)
+    clock.advance(MINUTE_MS)
+    people.noteLogin(defineCaller({ user: 'a/vera', roles: ['approver'] }), A)
+    assert.equal(people.of('a/vera')[0]?.label, 'Vera Vance')
+    people.noteLogin(defineCaller({ user: 'a/vera', roles: ['approver'] }), A, 'Vera V.')
+    await people.close()
+    assert.equal((await store.read()).people[0]?.label, 'Vera V.')
+    const [again] = (await open()).of('a/vera')
+    assert.ok(again)
+    assert.equal(toCaller(again), toCaller(again), 'one object, by which views are found')
+    assert.deepEqual(toCaller(again), { user: 'a/vera', roles: ['viewer'], scopes: [] })
   })
 
   it('keeps people of two issuers, and of two tenants, apart', async () => {

@@ -45,6 +45,15 @@ interface ConsolePerson {
   readonly key: string
 }
 
+/** How a person came. */
+interface NotedAt {
+  readonly issuer: string
+  readonly client: string | undefined
+  /** What people call them. */
+  readonly label: string | undefined
+  readonly by: PersonDoor
+}
+
 /**
  * The people whom this gateway and those that share its store have seen.
  *
@@ -91,14 +100,14 @@ export class People {
   noteRequest(credential: Credential): void {
     const { caller } = credential
     if (this.#isNoted(caller)) return
-    const { issuer, client = caller.client } = credential
+    const { issuer, client = caller.client, label } = credential
     const ofKey = issuer === KEY_ISSUER
-    this.#note(caller, { issuer, client, by: caller.run !== undefined ? 'run' : ofKey ? 'key' : 'token' })
+    this.#note(caller, { issuer, client, label, by: caller.run !== undefined ? 'run' : ofKey ? 'key' : 'token' })
   }
 
   /** Notes a login to the console. Its roles do not replace those of the latest token. */
-  noteLogin(person: Caller, issuer: string): void {
-    if (!this.#isNoted(person)) this.#note(person, { issuer, client: undefined, by: 'login' })
+  noteLogin(person: Caller, issuer: string, label?: string): void {
+    if (!this.#isNoted(person)) this.#note(person, { issuer, client: undefined, label, by: 'login' })
   }
 
   /** Returns all people, in no order. */
@@ -181,7 +190,7 @@ export class People {
 
   #note(
     { user, tenant, roles = [], scopes = [], attributes }: Caller,
-    { issuer, client, by }: { readonly issuer: string; readonly client: string | undefined; readonly by: PersonDoor },
+    { issuer, client, label: called, by }: NotedAt,
   ): void {
     if (user === undefined) return
     const now = this.#deps.clock.wallMs()
@@ -189,11 +198,13 @@ export class People {
     const known = this.#people.get(toPersonKey(who))
     const rights = { roles, scopes, rolesAt: now, ...(attributes && { attributes }) }
     const { clients = [], consoleRoles, firstSeenAt = now } = known ?? {}
+    const label = called ?? known?.label
     const person: SeenPerson = {
       ...(by === 'login' ? { roles: [], scopes: [], ...known, consoleRoles: roles, consoleRolesAt: now } : rights),
       ...(by !== 'login' && consoleRoles && { consoleRoles, consoleRolesAt: known?.consoleRolesAt ?? now }),
       ...who,
       by,
+      ...(label !== undefined && { label }),
       clients:
         client === undefined ? clients : [client, ...clients.filter((one) => one !== client)].slice(0, MAX_CLIENTS),
       firstSeenAt,
@@ -261,8 +272,19 @@ export class People {
   }
 }
 
-/** Returns the caller with the rights of the latest token; without one, with the roles of the latest login. */
-export function toCaller({ user, tenant, roles, scopes, attributes, rolesAt, consoleRoles = [] }: SeenPerson): Caller {
+const callersOf = new WeakMap<SeenPerson, Caller>()
+
+/**
+ * Returns the caller with the rights of the latest token; without one, with the roles of the latest login. The same object
+ * until the person comes again.
+ */
+export function toCaller(person: SeenPerson): Caller {
+  let caller = callersOf.get(person)
+  if (!caller) callersOf.set(person, (caller = makeCaller(person)))
+  return caller
+}
+
+function makeCaller({ user, tenant, roles, scopes, attributes, rolesAt, consoleRoles = [] }: SeenPerson): Caller {
   const ofRights = { roles: rolesAt === undefined ? consoleRoles : roles, scopes, ...(attributes && { attributes }) }
   return defineCaller({ user, ...(tenant !== undefined && { tenant }), ...ofRights })
 }

@@ -4,13 +4,19 @@ import { parsePolicies } from '@toolgate/core/policy'
 import { type CelNode, childrenOf } from '@toolgate/values/cel'
 import type { GatewayConfig } from './config.ts'
 
-type Ruled = Pick<GatewayConfig, 'policy' | 'apps' | 'groups' | 'aliases' | 'limits'>
+type RulesWithRoles = Pick<GatewayConfig, 'policy' | 'apps' | 'groups' | 'aliases' | 'limits'>
 
 /**
  * Returns the roles of callers that rules name, each with the path of the first rule that does: those that conditions and
  * costs compare with `caller.roles`, directly or in a macro.
  */
-export function namedRoles({ policy, apps = [], groups, aliases = {}, limits }: Ruled): ReadonlyMap<string, string> {
+export function namedRoles({
+  policy,
+  apps = [],
+  groups,
+  aliases = {},
+  limits,
+}: RulesWithRoles): ReadonlyMap<string, string> {
   const definitions = new Map(groups.map(({ name, tools }) => [name, { tools }]))
   const { selectors } = parseGroups(definitions, new Map(Object.entries(aliases)))
   const policies = [

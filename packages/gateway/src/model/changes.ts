@@ -34,10 +34,12 @@ export interface WhatIfRequestBody {
 export interface WhatIfBody extends TallyState {
   /** Whether all records were read. A gateway reads for a minute at most, the oldest first. */
   readonly isWhole: boolean
-  /** The callers who gain or lose access: at most 1,000 callers, and 100 ids of each kind. */
+  /** The callers who gain or lose access: at most 1,000 rows, and 100 ids of each kind. */
   readonly access: readonly WhatIfAccessRow[]
-  /** The number of callers who gain or lose something. */
+  /** The number of callers and people who gain or lose something. */
   readonly callers: number
+  /** The number of people who may gain or lose more, because there are too many to compare. */
+  readonly notCompared?: number
 }
 
 export interface WhatIfAccessRow extends AccessDifference {

@@ -24,6 +24,8 @@ export interface PeopleBody {
 
 /** The token, login or file that roles come from. `at`: when they were read, in wall-clock milliseconds. */
 export interface RolesFrom {
+  /** `login`: the person has come with no token, and has the roles of their login to the console. */
+  readonly by: 'token' | 'login'
   /** The URL of the authorization server. */
   readonly issuer: string
   readonly at: number
@@ -38,6 +40,8 @@ export interface PersonRow {
   readonly name: string
   readonly user?: string
   readonly tenant?: string
+  /** What people call them, according to their authorization server. It identifies nobody. */
+  readonly label?: string
   /** Whether this is the person who sent the request. */
   readonly isSelf?: true
   /** The value of `as` for a person who signed in. Their tools are decided with the roles of their latest token. */

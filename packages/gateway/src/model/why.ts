@@ -86,6 +86,8 @@ export interface WhyInputBody {
   readonly tool: string
   readonly kind: ItemKind
   readonly as: string
+  /** Present if `as` signed in, as in `WhyBody`. */
+  readonly rolesFrom?: RolesFrom
   readonly app?: string
   /** `allow` does not exclude that a later check, such as a hook, refuses the call. */
   readonly outcome: OutcomeWord

@@ -82,7 +82,6 @@ export function heartOf(parts: HeartParts): Heart {
       runs: new Runs({ revisions, clock, keys, onFault }),
       people: new People({ clock, log: () => {} }),
       logins: { count: 0, failed: async () => {}, close: () => {} },
-      signedIn: () => [],
       issuers: () => [],
       refusedTokens: () => [],
       certificateExpiresAtMs: () => undefined,

@@ -40,18 +40,19 @@ export async function answerQuestion(deps: ChangeDeps, question: ThreadQuestion)
  */
 async function compareText(deps: ChangeDeps, proposed: CompareQuestion): Promise<CompareBody> {
   const config = await deps.parse(proposed)
-  const compared = await compareConfigs(deps.config, config, deps.catalog, { onProgress: paceOf() }).catch(
-    (error: unknown) => {
-      if (!(error instanceof TooSlow)) throw error
-      const why = 'a gateway compares for a minute at most, and "toolgate compare" goes on'
-      return {
-        grantsNoMore: 'unknown' as const,
-        counterexamples: [],
-        notCompared: [{ caller: 'anybody', tools: [], why }],
-        sections: [],
-      }
-    },
-  )
+  const compared = await compareConfigs(deps.config, config, deps.catalog, {
+    people: deps.people,
+    onProgress: paceOf(),
+  }).catch((error: unknown) => {
+    if (!(error instanceof TooSlow)) throw error
+    const why = 'a gateway compares for a minute at most, and "toolgate compare" goes on'
+    return {
+      grantsNoMore: 'unknown' as const,
+      counterexamples: [],
+      notCompared: [{ caller: 'anybody', tools: [], why }],
+      sections: [],
+    }
+  })
   // Inputs and names may contain filled-in values.
   return deps.redactor(config).redactValue(compared) as CompareBody
 }
@@ -77,12 +78,12 @@ async function testText(deps: ChangeDeps, { tests, proposed }: TestQuestion): Pr
 
 /** Returns the smallest policy that recorded calls need, and which of these calls it would refuse. */
 async function suggestFromAudit(deps: ChangeDeps, { since, role }: SuggestQuestion): Promise<SuggestBody> {
-  const { catalog, config, hashOf, redactor } = deps
+  const { catalog, config, people, hashOf, redactor } = deps
   const records = recordsInTime(deps, since)
   const before = rulesOfChange(catalog, config)
-  const suggestion = await suggestPolicy({ rules: before, ...records.read(), since: records.since, role })
+  const suggestion = await suggestPolicy({ rules: before, people, ...records.read(), since: records.since, role })
   const after = { ...before, policy: suggestion.policy }
-  const found = await whatIf({ before, after, ...records.read(), since: records.since, role, hashOf })
+  const found = await whatIf({ before, after, people, ...records.read(), since: records.since, role, hashOf })
   const redact = redactor(config)
   return {
     ...(redact.redactValue(suggestion) as Omit<SuggestBody, 'whatIf'>),

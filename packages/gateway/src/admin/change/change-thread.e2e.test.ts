@@ -106,7 +106,11 @@ describe('ChangeThread', () => {
     writeFileSync(file, FILE)
     const reading = { env: ENV }
     const config = loadConfig(file, reading)
-    situation = { config, reading, secrets: config.secrets ?? [], nowMs: Date.now() }
+    const people = [
+      { user: 'eve', roles: ['viewer'] },
+      { user: 'corp/ann', tenant: 'acme', roles: ['operator'] },
+    ]
+    situation = { config, people, reading, secrets: config.secrets ?? [], nowMs: Date.now() }
     recorded = await makeCalls(config.policy)
   })
   after(() => rmSync(folder, { recursive: true }))

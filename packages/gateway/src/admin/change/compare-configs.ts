@@ -6,6 +6,8 @@ import {
   type OtherCallers,
   type RulesOfChange,
 } from '@toolgate/change'
+import type { Caller } from '@toolgate/core'
+import { toJsonText } from '@toolgate/values/json'
 import { inSession } from '@toolgate/mcp'
 import { isDeepStrictEqual } from 'node:util'
 import type { GatewayConfig, GroupConfig, ServerConfig } from '../../config/config.ts'
@@ -80,6 +82,11 @@ export function configuredRules(catalog: CatalogSnapshot, config: GatewayConfig)
   return rulesOfChange(configuredItems(catalog, config.servers).items, config)
 }
 
+interface CompareConfigsOptions extends Pick<ComparePoliciesOptions, 'onProgress' | 'signal'> {
+  /** The people who signed in: examples of the callers with tokens. */
+  readonly people?: readonly Caller[]
+}
+
 /**
  * Compares two configurations, over a catalog and the callers of both. Policies with groups, aliases and the operator's
  * tags are compared tool by tool; limits, labels, apps and callers are compared by their form.
@@ -88,14 +95,15 @@ export async function compareConfigs(
   before: GatewayConfig,
   after: GatewayConfig,
   catalog: CatalogSnapshot,
-  pace: Pick<ComparePoliciesOptions, 'onProgress' | 'signal'> = {},
+  { people = [], ...pace }: CompareConfigsOptions = {},
 ): Promise<ConfigComparison> {
   const named = [before, after].flatMap((config) =>
     config.callers.flatMap((one) => (one.for === 'mcp' ? [one.caller] : [])),
   )
+  const known = [...named, ...oneOfEach(people)]
   const callers = [before, after].some(mayReadSessions)
-    ? named.flatMap((caller) => [caller, inSession(caller, 'any')])
-    : named
+    ? known.flatMap((caller) => [caller, inSession(caller, 'any')])
+    : known
   // Limits and apps are compared by their form.
   const rulesOf = (config: GatewayConfig) => {
     const { limits: _, apps: __, ...rules } = configuredRules(catalog, config)
@@ -110,6 +118,15 @@ export async function compareConfigs(
   })
   const grantsNoMore = compared.grantsNoMore === 'yes' && sections.length > 0 ? 'unknown' : compared.grantsNoMore
   return { ...compared, grantsNoMore, sections }
+}
+
+/** The maximum number of people who are examples. */
+const MAX_EXAMPLES = 100
+
+/** Returns one person for each set of rights. */
+function oneOfEach(people: readonly Caller[]): readonly Caller[] {
+  const byRights = Map.groupBy(people, ({ user: _, ...rights }) => toJsonText(rights))
+  return [...byRights.values()].flatMap((group) => group.slice(0, 1)).slice(0, MAX_EXAMPLES)
 }
 
 /** Returns the sections that are not proven to allow no more. */

@@ -1,5 +1,7 @@
 import { readRecords } from '@toolgate/change'
 import { isOwnTool } from '@toolgate/core/tools'
+import type { Caller } from '@toolgate/core'
+import { KEY_ISSUER, type People, toCaller } from '../../auth/people.ts'
 import { maySee } from '../http/callers.ts'
 import type { Heart } from '../../heart/heart.ts'
 import { withRules } from '../../auth/revision.ts'
@@ -17,6 +19,7 @@ export function openQuestions(heart: Heart): ThreadQuestions & { close(): Promis
     ask(question, { person, signal }) {
       const situation = {
         config: withRules(config, revisions.current),
+        people: signedIn(heart.door.people, person),
         reading: { ...reading, env: { ...(reading.env ?? process.env) } },
         secrets: redact.secrets(),
         nowMs: clock.wallMs(),
@@ -30,4 +33,14 @@ export function openQuestions(heart: Heart): ThreadQuestions & { close(): Promis
       return thread.ask(question, of, signal)
     },
   }
+}
+
+/** The maximum number of people that a question knows, the latest first. They are copied in one turn. */
+const MAX_PEOPLE = 10_000
+
+/** Returns the people who signed in, with the rights of their latest token. */
+function signedIn(people: Pick<People, 'list'>, person: Caller): readonly Caller[] {
+  const seen = people.list().filter((one) => one.issuer !== KEY_ISSUER && maySee(person, one))
+  const latest = seen.length > MAX_PEOPLE ? seen.toSorted((a, b) => b.lastSeenAt - a.lastSeenAt) : seen
+  return latest.slice(0, MAX_PEOPLE).map(toCaller)
 }

@@ -58,6 +58,8 @@ export type QuestionReading = Pick<LoadConfigOptions, 'env' | 'packagesFrom'>
 export interface Situation {
   /** The current configuration. */
   readonly config: GatewayConfig
+  /** The people who signed in and whom the asking person may see. */
+  readonly people: readonly Caller[]
   readonly reading: QuestionReading
   /** Secrets that the gateway masks wherever they appear. */
   readonly secrets: readonly string[]
@@ -71,6 +73,8 @@ export type RecordsQuery = Pick<AuditExportQuery, 'since'>
 export interface ChangeDeps {
   /** The current configuration. */
   readonly config: GatewayConfig
+  /** The people who signed in. */
+  readonly people: readonly Caller[]
   readonly catalog: CatalogSnapshot
   readonly nowMs: number
   /** Returns the records that the asking person may see, and how many the audit lacks. */
@@ -85,12 +89,13 @@ export interface ChangeDeps {
 
 /** Returns the dependencies for answering a question in a situation. */
 export function changeDeps(
-  { config, reading, secrets, nowMs }: Situation,
+  { config, people, reading, secrets, nowMs }: Situation,
   read: Pick<ChangeDeps, 'catalog' | 'records' | 'hashOf'>,
 ): ChangeDeps {
   return {
     ...read,
     config,
+    people,
     nowMs,
     async parse({ text: written, isPolicy }) {
       const text = isPolicy ? withPolicy(written, config, config.policySource) : written

@@ -19,6 +19,7 @@ export async function whatIfText(deps: ChangeDeps, { since, ...proposed }: WhatI
   const found = await whatIf({
     before: rulesOfChange(catalog, deps.config),
     after: rulesOfChange(catalog, config),
+    people: deps.people,
     ...records.read(),
     since: records.since,
     hashOf,
@@ -37,13 +38,14 @@ export function toWhatIfBody(
     // Names and texts of clauses may contain filled-in values.
     rows: rows.map((row) => ({ ...row, rule: redactText(row.rule), why: redactText(row.why) })),
     rules: rules.map((rule) => ({ ...rule, rule: redactText(rule.rule) })),
-    access: access.slice(0, MAX_CALLERS).map(({ caller, gains, loses, unknown }) => ({
+    access: access.slice(0, MAX_CALLERS).map(({ caller, people, gains, loses, unknown }) => ({
       caller,
+      ...(people !== undefined && { people }),
       gains: gains.slice(0, MAX_NAMED),
       loses: loses.slice(0, MAX_NAMED),
       unknown: unknown.slice(0, MAX_NAMED),
       counts: { gains: gains.length, loses: loses.length, unknown: unknown.length },
     })),
-    callers: access.length,
+    callers: access.reduce((sum, { people = 1 }) => sum + people, 0),
   }
 }

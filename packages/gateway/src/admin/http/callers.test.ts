@@ -79,9 +79,9 @@ describe('findCaller for people who signed in', () => {
       [name, caller],
       ['a/nora', { user: 'a/nora', tenant: 'acme', roles: ['viewer'], scopes: ['read'] }],
     )
-    assert.deepEqual(rolesFrom, { issuer: A, at: 7 })
+    assert.deepEqual(rolesFrom, { by: 'token', issuer: A, at: 7 })
     assert.deepEqual(find('lea').caller.roles, ['approver'])
-    assert.deepEqual(find('lea').rolesFrom, { issuer: A, at: 8 })
+    assert.deepEqual(find('lea').rolesFrom, { by: 'login', issuer: A, at: 8 })
   })
 
   it('names one of several by the tenant or the issuer, and never merges two', () => {

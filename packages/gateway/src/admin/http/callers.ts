@@ -129,7 +129,8 @@ function toNamedPerson(
   const isSole = others.length === 0 && !configured.has(user)
   const isSoleOfTenant = others.every((one) => one.tenant !== tenant) && !configured.has(ofTenant)
   const name = isSole ? user : isSoleOfTenant ? ofTenant : `${ofTenant} from ${issuer}`
-  return { name, for: 'mcp', caller: toCaller(seen), seen, rolesFrom: { issuer, at: rolesAt ?? lastSeenAt } }
+  const by = seen.rolesAt === undefined ? 'login' : 'token'
+  return { name, for: 'mcp', caller: toCaller(seen), seen, rolesFrom: { by, issuer, at: rolesAt ?? lastSeenAt } }
 }
 
 function nameConfigured(callers: () => readonly CallerConfig[]): (person: Caller) => ReadonlyMap<string, NamedCaller> {

@@ -22,6 +22,7 @@ async function setup(t: TestContext, publicUrl: string) {
     })
   const config = { server: issuer.config, clientId: 'console', scopes: ['openid'], roles: new Map([['admins', []]]) }
   const logged: string[] = []
+  const came: unknown[] = []
   const refused: unknown[] = []
   const deps = {
     config,
@@ -29,7 +30,7 @@ async function setup(t: TestContext, publicUrl: string) {
     clock,
     state: memoryState({ clock }),
     log: (line: string) => logged.push(line),
-    onLogin: () => {},
+    onLogin: (person: Caller, label: string | undefined) => came.push([person.user, label]),
     onRefused: ({ user }: Caller) => refused.push(user),
   }
   const routes = createOidcRoutes(deps)
@@ -43,12 +44,19 @@ async function setup(t: TestContext, publicUrl: string) {
     new Request(publicUrl + path, { headers: { host: new URL(publicUrl).host, ...headers } })
   return {
     logged,
+    came,
     refused,
     begin: (path = '/api/oidc/login', headers = {}) => routes.begin(request(path, headers), access),
     /** Comes back from the issuer with the cookie of a login that has begun. */
     async finish(begun: Response, cookie: string, groups = 'admins') {
       const asked = new URL(begun.headers.get('location') ?? '').searchParams
-      const claims = { aud: 'console', client_id: undefined, nonce: asked.get('nonce'), groups }
+      const claims = {
+        aud: 'console',
+        client_id: undefined,
+        nonce: asked.get('nonce'),
+        groups,
+        name: 'Vera V.',
+      }
       const token = await issuer.sign(claims, { typ: 'JWT' })
       issuer.answers['/token'] = (_request, response) => json(response, { id_token: token })
       return routes.finish(request(`/api/oidc/callback?code=c&state=${asked.get('state')}`, { cookie }), access)
@@ -64,7 +72,7 @@ function cookieOf(answer: Response): readonly [cookie: string, ...attributes: st
 
 describe('createOidcRoutes', () => {
   it('keeps a login that has begun in a cookie that no other host can set', async (t) => {
-    const { begin, finish, logged } = await setup(t, 'https://tools.example.com')
+    const { begin, finish, logged, came } = await setup(t, 'https://tools.example.com')
     const begun = await begin()
     const [cookie, ...attributes] = cookieOf(begun)
     assert.match(cookie, /^__Host-session_oidc=/)
@@ -74,6 +82,7 @@ describe('createOidcRoutes', () => {
     assert.match(logged.join(), /another browser/)
     const ended = await finish(begun, cookie)
     assert.equal(ended.status, 303)
+    assert.deepEqual(came, [['corp/vera', 'Vera V.']])
     assert.match(ended.headers.getSetCookie()[1] ?? '', /^__Host-session_oidc=; Path=\/; Max-Age=0;/)
     assert.equal((await finish(begun, cookie)).status, 403)
   })

@@ -22,7 +22,7 @@ interface OidcDeps {
   /** Ends what the authorization server has ended. */
   readonly onLogout?: (logout: ReportedLogout) => Promise<void>
   /** Called with each person who has logged in. */
-  readonly onLogin?: (person: Caller) => void
+  readonly onLogin?: (person: Caller, label: string | undefined) => void
   /** Called with each person who may not log in. */
   readonly onRefused?: (person: Caller) => void
 }
@@ -106,7 +106,7 @@ export function createOidcRoutes({
         const { login } = await open()
         const cookie = readCookie(request.headers, nameOf(access)) ?? ''
         const { person, back, ...session } = await login.finish(new URL(request.url).searchParams, cookie)
-        onLogin(person)
+        onLogin(person, session.label)
         const headers = new Headers({ 'set-cookie': await openSession(access, { person }, { isSecure, ...session }) })
         headers.append('set-cookie', toCookie(access, '', 0))
         return redirect(back, headers)

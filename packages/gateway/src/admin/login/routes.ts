@@ -115,7 +115,7 @@ function openOidc(heart: Heart, sessions: readonly LoginSessions[]): OidcRoutes 
     clock,
     state: stores.state,
     log: (message, level = 'warn') => log({ level, message }),
-    onLogin: (person) => door.people.noteLogin(person, oidc.server.issuer),
+    onLogin: (person, label) => door.people.noteLogin(person, oidc.server.issuer, label),
     onRefused: (person) => door.people.noteRefusedLogin(person, oidc.server.issuer),
     onLogout: (ended) => endLogins(ended, oidc, sessions, heart),
   })

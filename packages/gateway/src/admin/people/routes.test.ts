@@ -49,14 +49,14 @@ describe('GET /api/people', () => {
     const seen = { by: 'token', scopes: [], clients: ['app'], firstSeenAt: 1, lastSeenAt: 9, rolesAt: 9 } as const
     const noted: readonly SeenPerson[] = [
       { ...seen, user: 'mail/nora', tenant: 'acme', issuer: 'https://a.example', roles: ['admin'] },
-      { ...seen, user: 'zoe', issuer: 'https://a.example', roles: ['one'] },
+      { ...seen, user: 'zoe', issuer: 'https://a.example', roles: ['one'], label: 'Zoe Z' },
       { ...seen, user: 'zoe', issuer: 'https://b.example', roles: ['admin'], firstSeenAt: 2 },
       { ...seen, user: 'vera', issuer: 'key', by: 'key', roles: [] },
     ]
     const { people, since, roles } = await ask('', OWNER, noted)
     const nora = people.find(({ name }) => name === 'mail/nora')
     assert.deepEqual([nora?.calls, nora?.seenRoles, nora?.visible, nora?.as], [2, ['admin'], 2, 'mail/nora'])
-    assert.deepEqual(nora?.rolesFrom, { issuer: 'https://a.example', at: 9 })
+    assert.deepEqual(nora?.rolesFrom, { by: 'token', issuer: 'https://a.example', at: 9 })
     assert.deepEqual([nora?.clients, nora?.firstSeenAt, nora?.lastSeenAt, nora?.cameBy], [['app'], 1, 9, 'token'])
     assert.deepEqual(
       people.filter(({ name }) => name === 'zoe').map((one) => [one.as, one.issuer, one.seenRoles, one.visible]),
@@ -68,6 +68,11 @@ describe('GET /api/people', () => {
     const vera = people.find(({ name, tenant }) => name === 'vera' && tenant === undefined)
     assert.deepEqual([vera?.cameBy, vera?.lastSeenAt, vera?.issuer, vera?.callers.length], ['key', 9, undefined, 1])
     assert.equal(since, 1)
+    const called = await ask('text=zoe%20Z', OWNER, noted)
+    assert.deepEqual(
+      called.people.map(({ name, label }) => [name, label]),
+      [['zoe', 'Zoe Z']],
+    )
     assert.ok(roles.includes('one'))
     const ofAcme = await ask('', { user: 'boss', tenant: 'other', roles: ['approver'] }, noted)
     assert.deepEqual(

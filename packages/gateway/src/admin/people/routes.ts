@@ -158,8 +158,9 @@ function newRow({ name, user, tenant }: Pick<PersonRow, 'name'> & Pick<Caller, '
   }
 }
 
-function toSeen({ by, firstSeenAt, lastSeenAt, clients }: SeenPerson): Partial<PersonRow> {
-  return { cameBy: by, firstSeenAt, lastSeenAt, ...(clients.length > 0 && { clients }) }
+function toSeen({ by, label, firstSeenAt, lastSeenAt, clients }: SeenPerson): Partial<PersonRow> {
+  const named = label !== undefined && { label }
+  return { ...named, cameBy: by, firstSeenAt, lastSeenAt, ...(clients.length > 0 && { clients }) }
 }
 
 function addKey(row: Person, { lastUsedAt, expiresAt, isExpired, isOrphan }: KeyRow): void {
@@ -236,7 +237,7 @@ function matches(row: PersonRow, { text, tenant, role }: Readonly<Partial<Record
     return false
   if (text === undefined) return true
   const asked = text.toLowerCase()
-  return [row.name, row.tenant, row.client, ...(row.clients ?? []), ...rolesOf(row)].some((one) =>
+  return [row.name, row.label, row.tenant, row.client, ...(row.clients ?? []), ...rolesOf(row)].some((one) =>
     one?.toLowerCase().includes(asked),
   )
 }

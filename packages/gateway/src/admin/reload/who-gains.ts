@@ -1,6 +1,6 @@
 import type { AccessChange, Reload } from '../../model/reload.ts'
 import type { Caller, Gate, Tool } from '@toolgate/core'
-import { createTrial, type RightsKey, rightsKeyOf } from '@toolgate/change/internal'
+import { comparePeople, createTrial, rightsKeyOf } from '@toolgate/change/internal'
 import { rulesOfChange } from '../../servers/catalog/rules-of-change.ts'
 import { nextTurn } from '../../util/next-turn.ts'
 import type { Revision } from '../../auth/revision.ts'
@@ -11,8 +11,6 @@ const MAX_NAMED = 100
 const MAX_CHANGES = 1000
 /** The maximum number of groups of callers with equal rights that are compared. */
 const MAX_GROUPS = 2000
-/** The number of people who are named in a row for several. */
-const MAX_EXAMPLES = 2
 
 type RulesOfRevision = Pick<Revision, 'policy' | 'groups' | 'aliases' | 'apps' | 'servers' | 'callers'>
 
@@ -48,9 +46,16 @@ export async function compareAccess(
   return {
     async whoGains() {
       try {
-        const keys = [await rightsKeyOf(old), await rightsKeyOf(now)] as const
-        const asked = [...askAgents(before, after), ...askPeople(people, keys)]
-        return await findChanges([createLook(old, keys[0]), createLook(now, keys[1])], asked)
+        const agents = await findChanges([await createLook(old), await createLook(now)], before, after)
+        const signedIn = await comparePeople({ before: old, after: now }, people, nextTurn)
+        const all = [...agents.access, ...signedIn.access.map(({ unknown: _, ...change }) => change)]
+        const access = all.slice(0, MAX_CHANGES).map(({ gains, loses, ...change }) => ({
+          ...change,
+          gains: gains.slice(0, MAX_NAMED),
+          loses: loses.slice(0, MAX_NAMED),
+        }))
+        const left = all.slice(MAX_CHANGES).reduce((sum, { people: count = 1 }) => sum + count, 0)
+        return { access, notCompared: agents.notCompared + signedIn.notCompared + left }
       } finally {
         await Promise.all([old.close(), now.close()])
       }
@@ -58,63 +63,23 @@ export async function compareAccess(
   }
 }
 
-/** The callers of one row, under the rules before and after. */
-interface AskedCallers {
-  readonly names: readonly string[]
-  /** The number of people. 0: configured callers with one name. */
-  readonly people: number
-  readonly had: readonly Caller[]
-  readonly has: readonly Caller[]
-}
-
-/** Returns the configured agents by name. */
-function askAgents(before: RulesOfRevision, after: RulesOfRevision): readonly AskedCallers[] {
-  const [old, now] = [agentsOf(before), agentsOf(after)]
-  const names = new Set([...old.keys(), ...now.keys()])
-  return [...names].map((name) => ({ names: [name], people: 0, had: old.get(name) ?? [], has: now.get(name) ?? [] }))
-}
-
-/** Returns the people in groups whom neither revision can tell apart, the largest group first. */
-function askPeople(people: readonly Caller[], [oldKey, nowKey]: readonly [RightsKey, RightsKey]): AskedCallers[] {
-  const groups = Map.groupBy(people, (person) => JSON.stringify([oldKey(person), nowKey(person)]))
-  const asked = [...groups.values()].map((group): AskedCallers => {
-    const one = group.slice(0, 1)
-    return { names: group.slice(0, MAX_EXAMPLES).map(nameOf), people: group.length, had: one, has: one }
-  })
-  return asked.toSorted((a, b) => b.people - a.people)
-}
-
+/** Returns what the configured agents with one name gain and lose. */
 async function findChanges(
   [seesOld, seesNow]: readonly [CallerLook, CallerLook],
-  asked: readonly AskedCallers[],
+  before: RulesOfRevision,
+  after: RulesOfRevision,
 ): Promise<AccessChanges> {
-  const changes = new Map<string, Omit<AskedCallers, 'had' | 'has'> & Omit<AccessChange, 'caller' | 'people'>>()
+  const [had, has] = [agentsOf(before), agentsOf(after)]
+  const access: AccessChange[] = []
   let notCompared = 0
-  for (const { had, has, ...row } of asked) {
-    const [lost, kept] = [await seesOld(had), await seesNow(has)]
-    if (lost === undefined || kept === undefined) notCompared += row.people || 1
+  for (const caller of new Set([...had.keys(), ...has.keys()])) {
+    const [lost, kept] = [await seesOld(had.get(caller) ?? []), await seesNow(has.get(caller) ?? [])]
+    if (lost === undefined || kept === undefined) notCompared++
     if (lost === undefined || kept === undefined || isSame(lost, kept)) continue
-    const [before, now] = [new Set(lost), new Set(kept)]
-    const [gains, loses] = [kept.filter((id) => !before.has(id)), lost.filter((id) => !now.has(id))]
-    if (gains.length + loses.length === 0) continue
-    // People who gain and lose the same are one row.
-    const key = JSON.stringify(row.people > 0 ? [gains, loses] : row.names)
-    const known = changes.get(key)
-    if (!known && changes.size >= MAX_CHANGES) notCompared += row.people || 1
-    else if (!known) changes.set(key, { ...row, gains, loses })
-    else
-      changes.set(key, {
-        ...known,
-        people: known.people + row.people,
-        names: [...known.names, ...row.names].slice(0, MAX_EXAMPLES),
-      })
+    const [old, now] = [new Set(lost), new Set(kept)]
+    const [gains, loses] = [kept.filter((id) => !old.has(id)), lost.filter((id) => !now.has(id))]
+    if (gains.length + loses.length > 0) access.push({ caller, gains, loses })
   }
-  const access = [...changes.values()].map(({ names, people, gains, loses }): AccessChange => ({
-    caller: people > names.length ? `${people} people such as ${names.join(', ')}` : names.join(' and '),
-    ...(people > 0 && { people }),
-    gains: gains.slice(0, MAX_NAMED),
-    loses: loses.slice(0, MAX_NAMED),
-  }))
   return { access, notCompared }
 }
 
@@ -126,12 +91,10 @@ function openTrial(items: readonly Tool[], rules: RulesOfRevision): Gate {
 
 function agentsOf({ callers }: RulesOfRevision): ReadonlyMap<string, readonly Caller[]> {
   const agents = callers.filter((one) => one.for === 'mcp').map(({ caller }) => caller)
-  return Map.groupBy(agents, nameOf)
-}
-
-function nameOf({ user, agent, tenant }: Caller): string {
-  const name = user ?? agent ?? 'anonymous'
-  return tenant === undefined ? name : `${name} of ${tenant}`
+  return Map.groupBy(agents, ({ user, agent, tenant }) => {
+    const name = user ?? agent ?? 'anonymous'
+    return tenant === undefined ? name : `${name} of ${tenant}`
+  })
 }
 
 /** Whether two lists are equal. Both have the order of the catalog, so equal lists are equal at each index. */
@@ -143,7 +106,8 @@ function isSame(one: readonly string[], other: readonly string[]): boolean {
 type CallerLook = (callers: readonly Caller[]) => Promise<readonly string[] | undefined>
 
 /** Returns a look that computes callers whom the rules cannot tell apart once. */
-function createLook(gate: Gate, keyOf: RightsKey): CallerLook {
+async function createLook(gate: Gate): Promise<CallerLook> {
+  const keyOf = await rightsKeyOf(gate)
   const known = new Map<string, readonly string[]>()
   return async (callers) => {
     const seen: (readonly string[])[] = []

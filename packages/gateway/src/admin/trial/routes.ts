@@ -22,7 +22,7 @@ import { mayCall, ownAgent } from '../http/own-agent.ts'
 import { mayStillOf, type PlacedRules, placing, wouldAllowOf } from '../policy/placed.ts'
 import { readHistory } from '../http/read-history.ts'
 import { checkKnown, knownItems } from '../tools/shown.ts'
-import type { AgentCallBody, WhyInputBody } from '../../model/rows.ts'
+import type { AgentCallBody, RolesFrom, WhyInputBody } from '../../model/rows.ts'
 
 export const room: Room = {
   name: 'trial',
@@ -58,6 +58,7 @@ interface Trial {
   readonly caller: Caller
   /** The history as it was sent, unchecked. */
   readonly history: unknown
+  readonly rolesFrom: RolesFrom | undefined
 }
 
 /**
@@ -81,7 +82,7 @@ function whyInputRoute(deps: TrialDeps): Answer {
 }
 
 async function dryRunOf(deps: TrialDeps, trial: Trial, person: Caller): Promise<WhyInputBody> {
-  const { tool, app, input, name, caller, history } = trial
+  const { tool, app, input, name, caller, rolesFrom, history } = trial
   checkKnown(tool, { person, caller }, deps)
   const view = await deps.gate.view(caller, { app })
   const items = history === undefined ? [] : knownItems(person, caller, deps)
@@ -93,6 +94,7 @@ async function dryRunOf(deps: TrialDeps, trial: Trial, person: Caller): Promise<
     tool,
     kind: kindOfId(tool),
     as: name,
+    ...(rolesFrom && { rolesFrom }),
     ...(app === undefined ? {} : { app }),
     outcome: outcomeOf(preview),
     ...grantOf(preview),
@@ -206,6 +208,7 @@ async function readTrial(
     app: text('app', WHOSE.app),
     input,
     name: found.name,
+    rolesFrom: found.rolesFrom,
     caller: found.caller,
     history: body.get('history'),
   }
