@@ -169,13 +169,13 @@ describe('docs/guide/changing-a-policy.md', () => {
 
   /** Moves the days and times of a table to those of the page. A day stands in its first row only. */
   function withShownDays(text: string): string {
-    let [day, before] = ['', '']
+    let [day, earlier] = ['', '']
     return text.replaceAll(ROW, (_row, seq: string, date: string, gap: string, time: string) => {
       if (date.trim() !== '') day = date
       const moved = new Date(Date.parse(`${day}T${time}Z`) - END_MS + SHOWN_END_MS).toISOString()
       const shownDay = moved.slice(0, 10)
-      const cell = shownDay === before ? ' '.repeat(shownDay.length) : shownDay
-      before = shownDay
+      const cell = shownDay === earlier ? ' '.repeat(shownDay.length) : shownDay
+      earlier = shownDay
       return `${seq}${cell}${gap}${moved.slice(11, 19)}`
     })
   }

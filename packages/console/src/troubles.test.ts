@@ -5,7 +5,7 @@ import type { AuditRecord, ServersBody } from './wire.ts'
 
 const MINUTE = 60_000
 const NOW = 100 * MINUTE
-const NONE = { done: 0, failed: 0, abandoned: 0, refused: 0, limited: 0, asked: 0 }
+const NONE = { done: 0, failed: 0, abandoned: 0, refused: 0, limited: 0, waiting: 0, input_required: 0 }
 
 describe('toTroubles', () => {
   it('is empty when nothing is wrong', () => {

@@ -39,6 +39,7 @@ export type {
   NeedRow,
   NeedsBody,
   NewKeyBody,
+  NotificationsBody,
   NewKeyRequestBody,
   PeopleBody,
   PersonOrder,

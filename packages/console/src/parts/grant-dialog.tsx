@@ -150,9 +150,7 @@ function GrantFields({ may: { fields }, draft, change }: GrantFieldsProps): Reac
               apply={(to) =>
                 change({
                   freedoms: new Map(draft.freedoms).set(name, to as FieldFreedom),
-                  bounds: draft.bounds.has(name)
-                    ? draft.bounds
-                    : new Map(draft.bounds).set(name, String(field.value ?? '')),
+                  bounds: draft.bounds.has(name) ? draft.bounds : new Map(draft.bounds).set(name, textOf(field.value)),
                 })
               }
             />
@@ -181,4 +179,9 @@ function freedomsOf({ value, mayBound }: GrantableField): readonly (readonly [Fi
   const text = typeof value === 'bigint' ? String(value) : JSON.stringify(value)
   const shown = text === undefined ? 'as in this call' : `= ${text.slice(0, MAX_SHOWN)}`
   return [['equal', shown], ...(mayBound ? [['upTo', 'up to…'] as const] : []), ['any', 'anything']]
+}
+
+/** Returns a value as a person writes it; empty for what is not a number or a text. */
+function textOf(value: unknown): string {
+  return typeof value === 'number' || typeof value === 'string' ? String(value) : ''
 }
