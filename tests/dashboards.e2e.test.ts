@@ -141,7 +141,7 @@ withBinaries(['openssl', 'promtool', 'postgres', 'initdb'], ({ openssl, promtool
     })
 
     it('are explained on the page, alert by alert', () => {
-      const page = readFileSync(join(DEPLOY, '../docs/guide/running.md'), 'utf8')
+      const page = readFileSync(join(DEPLOY, '../docs/guide/monitoring.md'), 'utf8')
       const explained = [...page.matchAll(/^\| `(Toolgate\w+)` \|/gm)].map(([, name]) => name)
       assert.deepEqual(
         explained,

@@ -29,6 +29,28 @@ describe('the guide', () => {
     )
   })
 
+  it('leads to headings that there are', () => {
+    const links = pages.flatMap((page) => findAnchors(page, texts.get(page) as string))
+    assert.ok(links.length > 100, `${links.length} links`)
+    const headings = new Map([...texts].map(([page, text]) => [page, findHeadings(text)]))
+    assert.deepEqual(
+      links
+        .filter(({ to, anchor }) => headings.get(to)?.has(anchor) === false)
+        .map(({ page, to, anchor }) => `${page}: ${to}#${anchor}`),
+      [],
+    )
+  })
+
+  it('has pages of at most 1,200 words before their reference', () => {
+    const long = pages
+      .filter((page) => page !== INDEX)
+      .map((page) => ({ page, words: countWords(texts.get(page) as string) }))
+    assert.deepEqual(
+      long.filter(({ words }) => words > MAX_WORDS).map(({ page, words }) => `${page}: ${words}`),
+      [],
+    )
+  })
+
   it('lists all of its pages', () => {
     const listed = new Set(
       findLinks('docs/guide/README.md', texts.get('docs/guide/README.md') as string).map(({ target }) => target),
@@ -118,6 +140,45 @@ function findLinks(page: string, text: string): readonly Link[] {
     .map(([, written = '']) => written)
     .filter((written) => !/^[a-z]+:/.test(written) && !written.startsWith('#'))
     .map((written) => ({ page, written, target: path.resolve(ROOT, path.dirname(page), written.replace(/#.*/, '')) }))
+}
+
+/** Gives the links to headings: of other pages of the guide, and of the page itself. */
+function findAnchors(page: string, text: string): readonly { page: string; to: string; anchor: string }[] {
+  return [...text.matchAll(/\]\(([\w./-]*)#([\w-]+)\)/g)].map(([, file = '', anchor = '']) => ({
+    page,
+    to: file === '' ? page : path.relative(ROOT, path.resolve(ROOT, path.dirname(page), file)),
+    anchor,
+  }))
+}
+
+/** Gives the anchors of a page's headings, as GitHub makes them. */
+function findHeadings(text: string): ReadonlySet<string> {
+  const found = new Map<string, number>()
+  for (const [, title = ''] of withoutCode(text).matchAll(/^#{1,6} (.+)$/gm)) {
+    const shown = title.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    const anchor = shown
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-')
+    const before = found.get(anchor)
+    found.set(anchor, (before ?? -1) + 1)
+    if (before !== undefined) found.set(`${anchor}-${before + 1}`, 0)
+  }
+  return new Set(found.keys())
+}
+
+const MAX_WORDS = 1200
+/** It is a list of the others. */
+const INDEX = 'docs/guide/README.md'
+
+/** Counts the words of a page that a person reads: without code, and up to the heading "Reference". */
+function countWords(text: string): number {
+  const [body = ''] = withoutCode(text).split(/^## Reference\b/m)
+  return body.split(/\s+/).filter(Boolean).length
+}
+
+function withoutCode(text: string): string {
+  return text.replaceAll(/<!--[\s\S]*?-->|```[\s\S]*?```/g, '')
 }
 
 type Table = readonly (readonly string[])[]

@@ -4,9 +4,9 @@ import path from 'node:path'
 import { describe, it } from 'node:test'
 import { DEFINITION_LIMITS, FINDINGS } from '@toolgate/core/pins'
 
-const page = readFileSync(path.resolve(import.meta.dirname, '../docs/guide/pins.md'), 'utf8')
+const page = readFileSync(path.resolve(import.meta.dirname, '../docs/guide/definition-check.md'), 'utf8')
 
-describe('docs/guide/pins.md', () => {
+describe('docs/guide/definition-check.md', () => {
   it('has every finding, and whether quarantine hides a tool for it', () => {
     const rows = [...page.matchAll(/^\| `(\w+)` \| .* \| (.+) \|$/gm)].map(([, code, hides]) => [code, hides !== 'no'])
     const expected = Object.entries(FINDINGS).map(([code, { quarantines }]) => [code, quarantines])

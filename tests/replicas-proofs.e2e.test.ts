@@ -126,8 +126,10 @@ withBinaries(['postgres', 'initdb'], (paths) => {
     })
 
     it('is proved by the commands of the guide', async () => {
-      const guide = readFileSync(join(import.meta.dirname, '../docs/guide/audit.md'), 'utf8')
-      const blocks = guide.matchAll(/(?:### Export|## Proofs)\n[^`]*```sh\n([^`]*)```/g)
+      const guide =
+        readFileSync(join(import.meta.dirname, '../docs/guide/audit-proofs.md'), 'utf8') +
+        readFileSync(join(import.meta.dirname, '../docs/guide/audit-replicas.md'), 'utf8')
+      const blocks = guide.matchAll(/(?:## Export|## Proofs)\n[^`]*```sh\n([^`]*)```/g)
       const commands = blocks.flatMap(([, block = '']) => block.split('\n').filter(Boolean)).toArray()
       assert.equal(commands.length, 6)
       for (const command of commands) {

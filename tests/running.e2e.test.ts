@@ -12,10 +12,12 @@ import { freePort } from './support/own-server.ts'
 import { isAlive } from './support/processes.ts'
 import { MODERN, type RpcAnswer, toMessage } from './support/rpc.ts'
 
-/** The page `docs/guide/running.md`: every line of its shell blocks, in order, on one machine. */
+/** The page `docs/guide/running.md` and those that it leads to: every line of their shell blocks, in order, on one machine. */
 
 const ROOT = path.resolve(import.meta.dirname, '..')
 const PAGE = 'docs/guide/running.md'
+/** The line of the section after `As a service`. */
+const SETUP_ENDS = readFileSync(path.join(ROOT, PAGE), 'utf8').split('\n').indexOf('## In a container')
 const UNIT = path.join(ROOT, 'deploy/systemd/toolgate.service')
 const folder = tempFolder()
 let server: ModernServer
@@ -42,8 +44,8 @@ withBinaries(['bash', 'curl', 'openssl', 'setsid'], () => {
       await server?.close()
     })
 
-    for (const { line, text } of blocksOf(PAGE, 'sh'))
-      it(`line ${line} runs: ${text.split('\n')[0]}`, async () => {
+    for (const { page, line, text } of blocksInOrder())
+      it(`${page}, line ${line} runs: ${text.split('\n')[0]}`, async () => {
         const { code, out, err } = await machine.run(text)
         assert.equal(code, 0, `${out}\n${err}\n${logOf()}`)
       })
@@ -98,6 +100,15 @@ withBinaries(['bash', 'curl', 'openssl', 'setsid'], () => {
     })
   })
 })
+
+/** A reader sets up the service first, then what is in front of it and watches it, and then reads on. */
+function blocksInOrder() {
+  const of = (page: string) => blocksOf(page, 'sh').map((block) => ({ page, ...block }))
+  const isSetup = ({ line }: { readonly line: number }) => line < SETUP_ENDS
+  const running = of(PAGE)
+  const led = ['behind-a-proxy', 'monitoring'].flatMap((name) => of(`docs/guide/${name}.md`))
+  return [...running.filter(isSetup), ...led, ...running.filter((block) => !isSetup(block))]
+}
 
 describe('deploy/systemd/toolgate.service', () => {
   const of = (key: string) =>

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { LIBRARY, TYPES } from './library.ts'
 
-const GUIDE = readFileSync(new URL('../../../../docs/guide/policy.md', import.meta.url), 'utf8')
+const GUIDE = readFileSync(new URL('../../../../docs/guide/conditions.md', import.meta.url), 'utf8')
 
 /** Returns the names in code in a row of the table of what conditions have. */
 function namesIn(row: string): readonly string[] {
@@ -11,7 +11,7 @@ function namesIn(row: string): readonly string[] {
   return [...line.matchAll(/`([A-Za-z_.]+)`/g)].map(([, name]) => name ?? '')
 }
 
-describe('the table of CEL in docs/guide/policy.md', () => {
+describe('the table of CEL in docs/guide/conditions.md', () => {
   it('names every function of the library, and no other', () => {
     const named = ['conversions', 'sizes', 'texts', 'times'].flatMap(namesIn)
     assert.deepEqual(named.toSorted(), [...new Set(LIBRARY.map(({ name }) => name))].toSorted())
