@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { parseDigits } from './digits.ts'
 import { type Answer, useApi, useNow } from './hooks.ts'
 import { type GatewayChange, toChanges, toTroubles, type Trouble, type TroubleSources, WINDOW_MS } from './troubles.ts'
 import type { AuditBody, OverviewBody, PolicyRevisionsBody, ReadyBody } from './wire.ts'
@@ -76,7 +77,7 @@ function useReady(enabled: boolean): Partial<ReadyBody> | undefined {
     queryKey: ['ready'],
     queryFn: async ({ signal }): Promise<Partial<ReadyBody>> => {
       const answer = await fetch('/readyz', { signal })
-      return (await answer.json().catch(() => ({}))) as Partial<ReadyBody>
+      return parseDigits(await answer.text()) as Partial<ReadyBody>
     },
     refetchInterval: REFRESH_MS,
     enabled,
