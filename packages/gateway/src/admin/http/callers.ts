@@ -112,7 +112,8 @@ function quotedIfNeeded(user: string): string {
 function unquoted(name: string): string {
   if (!name.startsWith('"')) return name
   try {
-    return String(JSON.parse(name))
+    const text = readJson(name)
+    return typeof text === 'string' ? text : name
   } catch {
     return name
   }
