@@ -164,7 +164,7 @@ describe('a stranger does', () => {
     ['use it in Cursor', '.cursor/mcp.json'],
     ['use it in VS Code', '.config/Code/User/mcp.json'],
   ] as const)
-    it(`${task}`, { skip: process.platform !== 'linux' && 'the place is that of Linux' }, async () => {
+    it(task, { skip: process.platform !== 'linux' && 'the place is that of Linux' }, async () => {
       await paste(task)
       const written = JSON.parse(readFileSync(path.join(folder.path, file), 'utf8')) as Readonly<
         Record<string, Readonly<Record<string, { command: string; args: string[] }>> | undefined>
