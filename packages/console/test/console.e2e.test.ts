@@ -588,6 +588,7 @@ describeConsole('the console', (stage) => {
       await page.getByText('No calls yet').waitFor()
       await page.getByRole('link', { name: 'Approvals' }).click()
       await page.getByText('No call is waiting').waitFor()
+      await page.getByRole('link', { name: 'History' }).click()
       await page.getByText('No decisions yet').waitFor()
     })
   })

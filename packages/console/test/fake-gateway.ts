@@ -7,6 +7,7 @@ import {
   type Approval,
   type Caller,
   type Decision,
+  createGate,
   defineTool,
   type OutcomeWord,
   type Reason,
@@ -342,6 +343,8 @@ function makeWorld(
     policyRevision: 4,
     view(caller: Caller) {
       if (isBroken) throw new Error('broken on purpose')
+      // Of this view only the rules are read.
+      if (Object.keys(caller).length === 0) return ruled.view(caller)
       return makeView(caller, [...tools, ...RESOURCES], isWeb, webSince)
     },
     catalog: {
@@ -354,11 +357,12 @@ function makeWorld(
     },
     approvals: shown,
     grants: { rules: undefined, problem: () => undefined, list: () => [] },
+    halts: [],
     subscribe: () => () => {},
     budgets: async () => budgets,
     pins: { list: () => [] },
     preferences: {
-      get: () => undefined,
+      get: () => ({ tools: [], groups: [] }),
       set: async () => {
         throw new ApiFault('preferences_forbidden', 'Nothing can be switched off here.')
       },
@@ -556,6 +560,9 @@ function makeTools(): Tool[] {
 }
 
 const DESTRUCTIVE = new Set(['files:edit_file', 'files:move_file', 'files:write_file', 'memory:delete_entities'])
+
+/** A gate whose rule may read everything of a caller, as the decisions of the fake views do. */
+const ruled = createGate({ tools: {}, policy: [{ name: 'fake', decide: () => 'allow' }] })
 
 const RESOURCES: readonly Tool[] = [
   defineResource({ uri: 'file:///docs/plan.md', namespace: 'files', tags: ['read'] }),
