@@ -40,7 +40,7 @@ interface QueryParameter {
 }
 
 const text = { schema: { type: 'string', minLength: 1, maxLength: 256 } }
-const target = { schema: { type: 'string', minLength: 1, maxLength: 8192 } }
+const target = { schema: { type: 'string', minLength: 1, maxLength: 1024 } }
 const word = (type: string) => ({ schema: { $ref: `#/components/schemas/${type}` } })
 const whole = (minimum: number, maximum?: number) => ({ schema: { type: 'integer', minimum, maximum } })
 const needed = (parameter: QueryParameter) => ({ ...parameter, required: true }) as const

@@ -54,7 +54,7 @@ if (executablePath !== undefined)
 
       it('are named after a restart of a server, each with what it answered', async () => {
         await page.goto(`${set.replicas[0]?.url}/#/servers`)
-        await page.getByRole('rowheader', { name: 'work' }).getByRole('button').click()
+        await page.getByRole('rowheader', { name: 'work' }).getByRole('link').click()
         await page.getByRole('button', { name: 'Restart…' }).click()
         const dialog = page.getByRole('dialog', { name: 'Restart work' })
         await dialog.getByRole('button', { name: 'Restart now' }).click()

@@ -39,7 +39,8 @@ const TARGETS = ['user', 'session', 'tool', 'tenant'] as const
 const FIELDS = [...TARGETS, 'all', 'reason']
 /** A header holds no longer name, so whoever was seen can be halted. */
 const MAX_TARGET_LENGTH = 8192
-const targetText = textUpTo(MAX_TARGET_LENGTH)
+/** Longer names do not fit into the query of a preview. They can be halted all the same. */
+const targetText = textUpTo(1024)
 const ASKED = {
   user: targetText,
   session: targetText,
