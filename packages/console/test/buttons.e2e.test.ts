@@ -40,7 +40,7 @@ describeConsole('the buttons', (stage) => {
       for (const hash of PAGES) {
         await page.goto(`${gateway.url}/${hash}`)
         await page.locator('main button').first().waitFor()
-        await page.locator('canvas, .approval, .matrix, .tab, .tool').first().waitFor()
+        await page.locator('canvas, .request, .matrix, .tab, .tool').first().waitFor()
         for (const kind of await markKinds(page, seen)) faults.push(...(await faultsOf(page, kind)))
       }
       assert.deepEqual(faults, [])
