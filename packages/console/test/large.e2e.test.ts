@@ -70,10 +70,7 @@ if (executablePath !== undefined)
         assert.ok(nodes <= MAX_NODES, `${nodes} elements`)
         // On a busy machine what is fetched every two seconds comes twice.
         const most = shown.address.startsWith('overview') ? OVERVIEW_REQUESTS : MAX_REQUESTS
-        assert.ok(
-          new Set(fetched.map(({ path }) => path)).size <= most,
-          fetched.map(({ path }) => path).join('\n'),
-        )
+        assert.ok(new Set(fetched.map(({ path }) => path)).size <= most, fetched.map(({ path }) => path).join('\n'))
         assert.ok(kb <= (shown.address.startsWith('tools') ? TOOLS_KB : MAX_KB), `${kb} kB`)
       })
 

@@ -93,14 +93,17 @@ export function findLayoutFaults(page: Page): Promise<readonly string[]> {
       return a.contains(b) || b.contains(a)
     }
 
-    /** Headers that stay on top of what scrolls, and lists of suggestions, are meant to cover it. */
+    /** Headers that stay on top of what scrolls, lists of suggestions, and marks on a chart are meant to cover it. */
     function isLifted(a: Element, b: Element): boolean {
       return stickyOf(a) !== stickyOf(b)
     }
 
     function stickyOf(element: Element): Element | undefined {
       for (let at: Element | null = element; at && at !== root; at = at.parentElement)
-        if (['fixed', 'sticky'].includes(getComputedStyle(at).position) || at.matches('.filter-box [role=listbox]'))
+        if (
+          ['fixed', 'sticky'].includes(getComputedStyle(at).position) ||
+          at.matches('.filter-box [role=listbox], .policy-mark')
+        )
           return at
       return undefined
     }
