@@ -70,6 +70,31 @@ describe('Runs.conclude', () => {
 describe('The token of a run', () => {
   const RUN = { user: 'vera', policy: [] }
 
+  it('stays ended if an earlier read of the store answers later', async () => {
+    const { state, one, two, close, callerOf } = await setStage()
+    const { id, token } = await one.start(RUN, HOST)
+    assert.ok(await callerOf(two, token))
+    const { list } = state
+    const late: (() => void)[] = []
+    state.list = async (prefix) => {
+      const entries = await list(prefix)
+      await new Promise<void>((resolve) => late.push(resolve))
+      return entries
+    }
+    await state.set('something', 1)
+    await new Promise(setImmediate)
+    state.list = list
+    // The other process has ended the run, and has not yet removed what belongs to it.
+    await state.set(`run-ended:${id}`, { reason: 'ended' })
+    await new Promise(setImmediate)
+    assert.equal(await callerOf(two, token), undefined)
+    assert.ok(late.length > 0)
+    for (const answer of late) answer()
+    await new Promise(setImmediate)
+    assert.equal(await callerOf(two, token), undefined)
+    close()
+  })
+
   it('carries the user of its host, in every process', async () => {
     const { one, two, close, callerOf } = await setStage()
     const { token } = await one.start(RUN, HOST)

@@ -76,6 +76,9 @@ export class Runs implements CredentialSource, RunSource {
   readonly #known = new Map<string, KnownRun>()
   readonly #scopes = new Map<string, RunScope>()
   #ended: ReadonlyMap<string, EndedRun> = new Map()
+  /** The number of the latest read of ended runs, and of the one that was applied. */
+  #reads = 0
+  #applied = 0
   /** Runs that were seen to have expired. They stay expired if the clock is set back. Their rows are then removed. */
   readonly #expired = new Set<string>()
   #state: StateStore | undefined
@@ -306,8 +309,12 @@ export class Runs implements CredentialSource, RunSource {
     return this.#deps.keys.current(host)?.for === 'host' ? undefined : { reason: 'host_ended' }
   }
 
+  /** Applies the ended runs. Of overlapping reads the later one wins, so that no slow read takes an end back. */
   async #readEnded(): Promise<void> {
+    const read = ++this.#reads
     const entries = (await this.#state?.list(ENDED)) ?? []
+    if (read < this.#applied) return
+    this.#applied = read
     this.#ended = new Map(entries.map(({ key, value }) => [key.slice(ENDED.length), value as EndedRun]))
     this.renew()
   }
