@@ -91,6 +91,7 @@ describe('The token of a run', () => {
     assert.ok(late.length > 0)
     for (const answer of late) answer()
     await new Promise(setImmediate)
+    assert.deepEqual(await two.list(), [])
     assert.equal(await callerOf(two, token), undefined)
     close()
   })
