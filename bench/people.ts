@@ -6,7 +6,7 @@ import { apiOf, heartOf } from '../packages/gateway/src/testing/heart.ts'
 import { measure, printFigures } from './lib.ts'
 import { makeTools } from './tools.ts'
 
-/** What it costs to note people, and to list 5,000 of them. */
+/** Measures the cost of noting people, and of listing 5,000 of them. */
 const COUNT = 5000
 const clock = { wallMs: () => Date.now(), monotonicMs: () => performance.now() }
 const people = new People({ clock, log: () => {} })

@@ -9,7 +9,7 @@ const LENGTHS: ReadonlyMap<string, number> = new Map<TimeRange, number>([
   ['last week', 7 * 24 * HOUR],
 ])
 
-/** The keys of the filter of calls besides the outcome and the text, with what each selects. */
+/** The keys of the filter of calls, except outcome and text. The value says what a key selects. */
 export const CALL_KEYS: readonly (readonly [name: string, about: string])[] = [
   ['tool', 'the tool, such as files:read_file or files:*'],
   ['user', 'the user'],

@@ -1,7 +1,7 @@
 /** A key of a filter, such as `user` in `user:ann`. It is also the name of the choice in the address. */
 interface FilterKey {
   readonly name: string
-  /** What it selects, for the suggestions. */
+  /** Says what the key selects. The suggestions show it. */
   readonly about: string
   /** All its values. Absent: any text. */
   readonly values?: readonly string[]
@@ -9,7 +9,7 @@ interface FilterKey {
   readonly check?: (value: string) => string
 }
 
-/** What a filter can be made of. */
+/** The keys and words that a filter may have. */
 export interface FilterGrammar {
   readonly keys: readonly FilterKey[]
   /** The name of the choice for words without a key. Absent: the list cannot be searched by words. */

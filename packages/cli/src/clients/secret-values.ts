@@ -19,7 +19,7 @@ export function isOpaque(text: string): boolean {
 const PLAIN_VARIABLES =
   /^(?:NODE_ENV|ENV|ENVIRONMENT|PATH|HOME|USER|SHELL|LANG|LC_\w+|TZ|PORT|HOST|HOSTNAME|DEBUG|VERBOSE|NO_COLOR|LOG_?LEVEL|\w+_(?:LOG_?LEVEL|PORT|HOST|REGION|LOCALE|TIMEOUT|TIMEOUT_MS|MODE))$/i
 const PLAIN_VALUE = /^(?:true|false|yes|no|on|off|\d{1,5})$/i
-/** A path of words, such as `/home/vera/notes`. A part that looks like a token is none. */
+/** Matches a path of words, such as `/home/vera/notes`. A path with a part that looks like a token does not match. */
 const PATH = /^(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w .@/\\-]*$/
 
 /**

@@ -209,7 +209,7 @@ async function checkServers(
   const gateway = await startUnseen(config, start)
   try {
     await gateway.ready
-    // What a waiting server lacks was reported with its line.
+    // The problems of a waiting server were already reported, each with its line.
     const waiting = new Set(config.servers.filter(({ absent }) => absent).map(({ name }) => name))
     const rows = gateway.servers().filter(({ name }) => !waiting.has(name))
     const servers = rows.map((row): Finding => {
